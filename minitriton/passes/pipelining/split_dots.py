@@ -37,13 +37,13 @@ def split_along_k(dot: ttng.WarpGroupDotOp, by_slices: bool = False) -> list[ttn
     if count <= 1:
         return [dot]
     at = Inserter.before(dot)
-    parts_of_b = _split_b(at, dot.b, step, count)
     k = len(a.get_shape()) - 1
     if by_slices and can_be_sliced(dot.a, k, at.block):
         slices = OperandSlices(dot.a, k, step)
         parts_of_a = (slices.part(at, number) for number in range(count))
     else:
         parts_of_a = iter(_split_a(at, dot.a, step, count))
+    parts_of_b = _split_b(at, dot.b, step, count)
     imprecise = dot.max_num_imprecise_acc.value.data
     accumulator, use_c = dot.c, dot.use_c
     found: list[ttng.WarpGroupDotOp] = []
