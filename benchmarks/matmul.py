@@ -66,15 +66,19 @@ def measure(product: Product, without: str, instead: Sequence[str]) -> dict[str,
     return found
 
 
-def main() -> int:
+def arguments_of(line: Sequence[str] | None = None) -> argparse.Namespace:
+    """What is asked for on a command line, or on that of the process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--without", default="", help="passes to leave out in a fourth contender")
-    parser.add_argument(
-        "--instead", default="", help="a pass and its options, for the one of its name in a fourth contender"
-    )
+    help = "a pass and its options, for the one of its name in a fourth contender; may be given again"
+    parser.add_argument("--instead", action="append", default=[], help=help)
     parser.add_argument("--json", help="also write the figures to this file")
-    arguments = parser.parse_args()
+    return parser.parse_args(line)
+
+
+def main() -> int:
+    arguments = arguments_of()
     need_gpu()
     import torch
 

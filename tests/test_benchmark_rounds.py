@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from contest import balanced_orders, time_in_turns
-from matmul import changed_options
+from matmul import arguments_of, changed_options
 from matmul_cases import LARGE, Tile
 
 from minitriton.pass_manager import Pipeline
@@ -44,7 +44,9 @@ def test_a_contender_that_slows_what_follows_slows_all_others_alike() -> None:
 
 def test_a_contender_may_have_a_pass_with_other_options() -> None:
     instead = ["tritongpu-accelerate-matmul{swap-tf32=true}", "tritongpu-pipeline{num-stages=2 slices=true}"]
-    given = changed_options(Tile(128, 256, 32, 4, 2), "", instead)
+    asked = arguments_of(["float32", "--instead", instead[0], "--instead", instead[1]])
+    assert asked.names == ["float32"] and arguments_of([]).instead == []
+    given = changed_options(Tile(128, 256, 32, 4, 2), asked.without, asked.instead)
     steps = Pipeline.parse(given["pipeline"]).steps
     assert [step.swap_tf32 for step in steps if isinstance(step, AccelerateMatmul)] == [True]
     assert [(step.num_stages, step.slices) for step in steps if isinstance(step, PipelineLoops)] == [(2, True)]
