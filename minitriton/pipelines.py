@@ -65,7 +65,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
         "minitriton-outer-reduction-layout",
-        "tritongpu-accelerate-matmul",
+        f"tritongpu-accelerate-matmul{{swap-tf32={_text(target.features.has_tma)}}}",
         *_on_hopper(target, "minitriton-transpose-by-copies"),
         "tritongpu-remove-layout-conversions",
         dot_operands,
