@@ -247,6 +247,7 @@ def products() -> list[Product]:
         _plain("float16", 64, 8192, 8192, Tile(64, 64, 128, 4, 4)),
         _plain("float32", 4096, 4096, 4096, Tile(128, 256, 32), column_b=True),
         _plain("float32", 4096, 4096, 4096, Tile(128, 256, 32)),
+        _plain("float32", 4096, 4096, 4096, Tile(256, 128, 32)),
         _plain("float32", 4096, 4096, 4096, Tile(128, 128, 32)),
         _plain("float8_e4m3fn", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
         _plain("float8_e4m3fn", 4096, 4096, 4096, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),

@@ -23,9 +23,10 @@ import functools
 import importlib
 import importlib.metadata
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from xdsl.passes import ModulePass
 
@@ -96,6 +97,13 @@ class Pass(Contract, ModulePass):
 
     looks_at_all: ClassVar[bool] = False
     """Whether this works on every op, so that it is cheaper to find out that the IR is as the pass once left it, unchanged, than to run it."""
+
+    beyond_triton: ClassVar[Mapping[str, object]] = {}
+    """For options of a pass of Triton's that Triton does not have: by field, the value with which the pass does what Triton's does."""
+
+    def as_in_triton(self) -> Self:
+        """This pass with Triton's choice of everything."""
+        return replace(self, **self.beyond_triton) if self.beyond_triton else self
 
 
 @dataclass(frozen=True)

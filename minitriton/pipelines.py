@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
 from minitriton.errors import PipelineError
 from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import load_own_passes
+from minitriton.pass_registry import Pass, load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 OWN_PASSES = "minitriton-"
 """How the names of passes begin that change code and that Triton does not have."""
+
+_ONE_CTA_AN_SM = 32768
+"""Elements of a sum that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such a sum waits, no other one computes."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,12 @@ def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
     if not target.features.has_cp_async:
         return ()
     stages = f"{{num-stages={options.num_stages}}}"
+    slices = f"slice-from={_ONE_CTA_AN_SM if target.features.has_tma else 0}"
     return (
         f"tritongpu-assign-latencies{stages}",
         "tritongpu-schedule-loops",
         *_on_hopper(target, "minitriton-overlap-products"),
-        f"tritongpu-pipeline{stages}",
+        f"tritongpu-pipeline{{num-stages={options.num_stages} {slices}}}",
     )
 
 
@@ -182,11 +186,15 @@ def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = S
 
 
 def _left(pipeline: Pipeline, without: str) -> Pipeline:
-    """`pipeline` less the passes that `without` names; `minitriton` stands for all that Triton does not have."""
+    """`pipeline` less the passes that `without` names; `minitriton` stands for all that Triton does not have, options too."""
     named = dict.fromkeys(name for each in without.split(",") if (name := each.strip()))
     for name in named:
         if name != "minitriton":
             pipeline = pipeline.skip(name)
-    if "minitriton" not in named:
-        return pipeline
-    return Pipeline(tuple(step for step in pipeline.steps if not step.name.startswith(OWN_PASSES)))
+    return as_in_triton(pipeline) if "minitriton" in named else pipeline
+
+
+def as_in_triton(pipeline: Pipeline) -> Pipeline:
+    """`pipeline` less the passes that Triton does not have, the others with Triton's choice of their options."""
+    kept = (step for step in pipeline.steps if not step.name.startswith(OWN_PASSES))
+    return Pipeline(tuple(step.as_in_triton() if isinstance(step, Pass) else step for step in kept))

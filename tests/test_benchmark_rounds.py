@@ -43,13 +43,13 @@ def test_a_contender_that_slows_what_follows_slows_all_others_alike() -> None:
 
 
 def test_a_contender_may_have_a_pass_with_other_options() -> None:
-    instead = ["tritongpu-accelerate-matmul{swap-tf32=true}", "tritongpu-pipeline{num-stages=2 slices=true}"]
+    instead = ["tritongpu-accelerate-matmul{swap-tf32=true}", "tritongpu-pipeline{num-stages=2 slice-from=1}"]
     asked = arguments_of(["float32", "--instead", instead[0], "--instead", instead[1]])
     assert asked.names == ["float32"] and arguments_of([]).instead == []
     given = changed_options(Tile(128, 256, 32, 4, 2), asked.without, asked.instead)
     steps = Pipeline.parse(given["pipeline"]).steps
     assert [step.swap_tf32 for step in steps if isinstance(step, AccelerateMatmul)] == [True]
-    assert [(step.num_stages, step.slices) for step in steps if isinstance(step, PipelineLoops)] == [(2, True)]
+    assert [(step.num_stages, step.slice_from) for step in steps if isinstance(step, PipelineLoops)] == [(2, 1)]
     own = pipeline_for(GPUTarget("cuda", 90, 32), CUDAOptions(num_warps=4, num_stages=2))
     assert len(steps) == len(own.steps)
     assert changed_options(LARGE, "minitriton-share-pointer-steps", []) == {"without": "minitriton-share-pointer-steps"}

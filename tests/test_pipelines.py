@@ -21,7 +21,7 @@ from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError, PipelineError
 from minitriton.opt import main as opt
 from minitriton.pass_manager import Hook, PassManager, Pipeline, VerifyEach, representation_text
-from minitriton.pass_registry import Property, known_passes, registered_passes
+from minitriton.pass_registry import Pass, Property, known_passes, registered_passes
 from minitriton.pipelines import Switches, pipeline_for
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
@@ -122,6 +122,10 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
     assert one in every
     assert own_passes(without=one) == [name for name in every if name != one]
     assert own_passes(without=f"{one}, minitriton") == []
+    left = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, without="minitriton"))
+    options = {key: value for step in left.steps if isinstance(step, Pass) for key, value in step.beyond_triton.items()}
+    assert options == {"swap_tf32": False, "slice_from": 0}
+    assert all(getattr(step, key) == options[key] for step in left.steps for key in options if hasattr(step, key))
 
 
 def test_any_pass_can_be_left_out_that_is_there() -> None:

@@ -255,7 +255,7 @@ def _constant_text(op: Operation) -> str:
 def stage_texts(case: Any, record: dict[str, Any]) -> list[tuple[str, str, str | Exception]]:
     """Name of the stage, Triton's text, and ours (or what ours raised)."""
     from minitriton.compilation.ast_source import ASTSource
-    from minitriton.pipelines import OWN_PASSES, ttgir_passes, ttir_passes
+    from minitriton.pipelines import as_in_triton, ttgir_passes, ttir_passes
     from minitriton.target import CUDAOptions, GPUTarget
 
     target = GPUTarget("cuda", case.ARCH, 32)
@@ -272,8 +272,7 @@ def stage_texts(case: Any, record: dict[str, Any]) -> list[tuple[str, str, str |
                 module = source.make_ir(target, options, context)
             else:
                 passes = ttir_passes(target) if name == "ttir" else ttgir_passes(target, options)
-                passes = [p for p in passes if not p.startswith(OWN_PASSES)]
-                PassManager(Pipeline.parse(",".join(passes))).run(context, module)
+                PassManager(as_in_triton(Pipeline.parse(",".join(passes)))).run(context, module)
             found.append((name, theirs, settled_text(module.clone(), name)))
         except Exception as error:
             found.append((name, theirs, error))

@@ -1,4 +1,4 @@
-"""`tritongpu-pipeline{slices=true}`: operands of `wgmma` in registers are made part by part, between the products, and come out right."""
+"""`tritongpu-pipeline{slice-from=N}`: operands of `wgmma` in registers are made part by part, between the products, and come out right."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def product(a_ptr, s_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK:
 def sliced(warps: int, stages: int) -> dict[str, Any]:
     options: dict[str, Any] = {"num_warps": warps, "num_stages": stages}
     pipeline = pipeline_for(GPUTarget("cuda", 90, 32), CUDAOptions(**options))
-    given = f"tritongpu-pipeline{{num-stages={stages} slices=true}}"
+    given = f"tritongpu-pipeline{{num-stages={stages} slice-from=1}}"
     return {**options, "pipeline": str(pipeline.replace("tritongpu-pipeline", given))}
 
 

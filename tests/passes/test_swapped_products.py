@@ -62,7 +62,7 @@ def swapping(warps: int, stages: int, slices: bool = False) -> dict[str, Any]:
     options: dict[str, Any] = {"num_warps": warps, "num_stages": stages}
     pipeline = pipeline_for(GPUTarget("cuda", 90, 32), CUDAOptions(**options)).replace(PASS, PASS + "{swap-tf32=true}")
     if slices:
-        pipeline = pipeline.replace("tritongpu-pipeline", f"tritongpu-pipeline{{num-stages={stages} slices=true}}")
+        pipeline = pipeline.replace("tritongpu-pipeline", f"tritongpu-pipeline{{num-stages={stages} slice-from=1}}")
     return {**options, "pipeline": str(pipeline)}
 
 

@@ -16,14 +16,15 @@ from minitriton.dialects import ttg
 from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.target import GPUTarget
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
 
 KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/matmul.py", "minitriton")
 M, N, K = 64, 64, 96
 
 
-def compiled(columns: bool, without: str = "") -> Any:
-    """The kernel for b row by row, or `columns`: column by column."""
+def compiled(columns: bool, without: str = "", swap: bool = False) -> Any:
+    """The kernel for b row by row, or `columns`: column by column; products keep their sides unless `swap` is given."""
     kernel = KERNELS.matmul
     signature: dict[str, str] = dict.fromkeys(kernel.arg_names, "constexpr")
     signature |= dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp32")
@@ -35,15 +36,19 @@ def compiled(columns: bool, without: str = "") -> Any:
     attrs = {
         (i,): [["tt.divisibility", 16]] for i, name in enumerate(kernel.arg_names) if signature[name] != "constexpr"
     }
-    options = {"num_warps": 4, "num_stages": 2, "without": without}
+    options: dict[str, Any] = {"num_warps": 4, "num_stages": 2, "without": without}
+    if not swap:
+        pipeline = pipeline_for(GPUTarget("cuda", 90, 32), CUDAOptions(**options))
+        pipeline = pipeline.replace("tritongpu-accelerate-matmul", "tritongpu-accelerate-matmul{swap-tf32=false}")
+        options["pipeline"] = str(pipeline)
     return minitriton.compile(
         ASTSource(kernel, signature, constants, attrs), GPUTarget("cuda", 90, 32), options, assemble=False
     )
 
 
-@pytest.mark.parametrize("columns", [False, True])
-def test_products_are_right_and_sectors_are_read_whole(columns: bool) -> None:
-    kernel = compiled(columns)
+@pytest.mark.parametrize("columns, swap", [(False, False), (True, False), (False, True)])
+def test_products_are_right_and_sectors_are_read_whole(columns: bool, swap: bool) -> None:
+    kernel = compiled(columns, swap=swap)
     assert "wgmma" in kernel.asm["ptx"]
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((M, K), (K, N)))

@@ -13,6 +13,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -38,6 +39,7 @@ class AccelerateMatmul(Pass):
 
     name: ClassVar[str] = "tritongpu-accelerate-matmul"
     requires = frozenset({Property.ENCODINGS})
+    beyond_triton: ClassVar[Mapping[str, object]] = {"swap_tf32": False}
     swap_tf32: bool = False
     """Whether tf32 operands with K not contiguous go through registers, on the left (not Triton's way)."""
 

@@ -8,7 +8,8 @@
 
 Where the whole operand is loaded at once, its registers are written while no product may run that still reads them: tensor cores wait for
 loads and conversions. Part by part a part's registers are free as soon as its own product of the iteration before has ended, while the
-products of the other parts still run. Triton 3.6.0 loads the whole operand.
+products of the other parts still run. That pays where an SM holds one CTA; beside another one, whose products run meanwhile, it costs 3 to
+9 % (docs/tensor-cores.md). Triton 3.6.0 loads the whole operand.
 """
 
 from __future__ import annotations

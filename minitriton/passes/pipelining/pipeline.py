@@ -9,6 +9,7 @@ which the stages overlap (`expander`), and no schedule any more; then in all loo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -52,10 +53,11 @@ class PipelineLoops(Pass):
     name: ClassVar[str] = "tritongpu-pipeline"
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.PIPELINED})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
+    beyond_triton: ClassVar[Mapping[str, object]] = {"slice_from": 0}
     num_stages: int = 3
     """The number of stages of loops that name none."""
-    slices: bool = False
-    """Whether operands of `wgmma` in registers are made part by part along K (not Triton's way)."""
+    slice_from: int = 0
+    """Elements of a product's sum from which an operand of `wgmma` in registers is made part by part along K; 0: none is (Triton's way)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pipeline all loops."""
@@ -65,7 +67,7 @@ class PipelineLoops(Pass):
         for loop in list(loops_in(op)):
             changed |= _is_in_partition(loop)
             if num_stages(loop, self.num_stages) >= 1:
-                changed |= run_dots_asynchronously(loop, self.slices)
+                changed |= run_dots_asynchronously(loop, self.slice_from)
         if changed:
             update_waits(op)
             apply_patterns_greedily(op)

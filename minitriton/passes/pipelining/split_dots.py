@@ -10,6 +10,8 @@ lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import SSAValue
 
@@ -18,16 +20,16 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.layouts.inference import reshape_dst
 from minitriton.passes.pipelining.operand_slices import OperandSlices, can_be_sliced
-from minitriton.passes.tensor_layouts import layout_of_value
+from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.insertion import Inserter
 
 _NEVER_PROMOTES = 1 << 30
 """For `maxNumImpreciseAcc`: a part adds no accumulator of its own."""
 
 
-def split_along_k(dot: ttng.WarpGroupDotOp, by_slices: bool = False) -> list[ttng.WarpGroupDotOp]:
-    """The dots in place of `dot`; itself if A is a buffer or one step is all there is. With `by_slices` each part of A is made where
-    its dot stands, if A comes from buffers element by element."""
+def split_along_k(dot: ttng.WarpGroupDotOp, slice_from: int = 0) -> list[ttng.WarpGroupDotOp]:
+    """The dots in place of `dot`; itself if A is a buffer or one step is all there is. Each part of A is made where its
+    dot stands, if the sum has `slice_from` elements or more (0: never) and A comes from buffers element by element."""
     a, layout = dot.a.type, layout_of_value(dot.result)
     if not instance_of(a, TensorType):
         return [dot]
@@ -38,7 +40,7 @@ def split_along_k(dot: ttng.WarpGroupDotOp, by_slices: bool = False) -> list[ttn
         return [dot]
     at = Inserter.before(dot)
     k = len(a.get_shape()) - 1
-    if by_slices and can_be_sliced(dot.a, k, at.block):
+    if 0 < slice_from <= prod(shape_of(dot.results[0])) and can_be_sliced(dot.a, k, at.block):
         slices = OperandSlices(dot.a, k, step)
         parts_of_a = (slices.part(at, number) for number in range(count))
     else:

@@ -40,9 +40,9 @@ _SEEN_THROUGH = (ttg.ConvertLayoutOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, 
 _ACCUMULATOR = 2
 
 
-def run_dots_asynchronously(loop: scf.ForOp, by_slices: bool = False) -> bool:
-    """Makes the dots directly in `loop` asynchronous, and waits for each as late as is safe. Whether there are any. `by_slices`: operands in
-    registers are made part by part."""
+def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0) -> bool:
+    """Makes the dots directly in `loop` asynchronous, and waits for each as late as is safe. Whether there are any. Operands in
+    registers of products with `slice_from` elements or more, if that is not 0, are made part by part."""
     carried: dict[ttng.WarpGroupDotOp, int] = {}
     dots = [op for op in loop.regions[0].block.ops if isinstance(op, ttng.WarpGroupDotOp)]
     for dot in dots:
@@ -54,7 +54,7 @@ def run_dots_asynchronously(loop: scf.ForOp, by_slices: bool = False) -> bool:
             carried[dot] = index
     if carried:
         if _first_full_wait(loop) is None:
-            carried = {part: index for dot, index in carried.items() for part in split_along_k(dot, by_slices)}
+            carried = {part: index for dot, index in carried.items() for part in split_along_k(dot, slice_from)}
             _wait_in_loop(loop, list(carried))
         _wait(Inserter.after(loop), [loop.results[index] for index in carried.values()], 0)
     return bool(dots)
