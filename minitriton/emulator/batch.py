@@ -108,6 +108,12 @@ class Batch:
         i = self.instruction(site)
         return EmulationError(f"the emulator does not do {what}", SourceLocation("<ptx>", i.line), source_line=i.text)
 
+    def outside_of_parameters(self, site: int, place: int, size: int) -> EmulationError:
+        """An error at an instruction that reads `size` bytes at byte `place` of the kernel's parameters, which end before."""
+        i = self.instruction(site)
+        message = f"this reads {size} bytes at byte {place} of the kernel's {self.parameters.size} bytes of parameters"
+        return EmulationError(message, SourceLocation("<ptx>", i.line), source_line=i.text)
+
     def failed(self, block: Block, error: Exception) -> EmulationError:
         """NumPy's refusal of a block: an operand of a kind or size that no rule has asked for."""
         i = block.instructions[0]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minitriton import emulator
+from minitriton.emulator import EmulationError
 
 Run = Callable[..., emulator.Report]
 
@@ -55,6 +56,33 @@ def test_numbers_are_passed_as_the_parameter_declares(emulate: Run) -> None:
     out = np.zeros(32, np.float32)
     emulate("ld.param.f32 %r1, [p2]; st.global.b32 [%rd91], %r1;", out, np.zeros(1, np.uint32), 1.5)
     assert (out == 1.5).all()
+
+
+CHOSEN = """and.b32 %r1, %r100, 1; setp.eq.u32 %p1, %r1, 1; mov.b64 %rd1, p2; mov.b64 %rd2, p3;
+    selp.b64 %rd3, %rd1, %rd2, %p1;"""
+
+
+def test_each_thread_loads_the_parameter_that_it_chose(emulate: Run) -> None:
+    """LLVM's `select` of two parameters of the same type: of their addresses, before one load."""
+    out, other = np.zeros(32, np.float32), np.zeros(1, np.uint32)
+    emulate(CHOSEN + "ld.param.b32 %r2, [%rd3]; st.global.b32 [%rd91], %r2;", out, other, 1.5, 2.5)
+    np.testing.assert_array_equal(out, np.where(np.arange(32) % 2 == 1, 1.5, 2.5))
+    emulate(CHOSEN + "ld.param.v2.b32 {%r2, %r3}, [%rd1]; st.global.b32 [%rd91], %r3;", out, other, 1.5, 2.5)
+    assert (out == 2.5).all()
+
+
+@pytest.mark.parametrize("guard", ["", "@%p1 "])
+def test_a_load_behind_the_last_parameter_is_an_error_at_its_line(emulate: Run, guard: str) -> None:
+    out, other = np.zeros(32, np.float32), np.zeros(1, np.uint32)
+    body = f"{guard}ld.param.b32 %r2, [%rd1+64]; st.global.b32 [%rd91], %r100;"
+    with pytest.raises(
+        EmulationError, match=r"reads 4 bytes at byte \d+ of the kernel's \d+ bytes of parameters"
+    ) as error:
+        emulate(CHOSEN + body, out, other, 1.5, 2.5)
+    assert error.value.source_line is not None and "ld.param" in error.value.source_line
+    nobody = "setp.gt.u32 %p1, %r100, 99; @%p1 "
+    emulate(CHOSEN + nobody + body.removeprefix(guard), out.view(np.uint32), other, 1.5, 2.5)
+    np.testing.assert_array_equal(out.view(np.uint32), np.arange(32))
 
 
 def test_atomics_on_one_place_act_in_turn(emulate: Run) -> None:

@@ -354,7 +354,17 @@ def note_reach(x: Machine, site: int, place: np.ndarray, size: int, who: np.ndar
         x.report.reach.note(place, size, x.cta_number[who], written=is_store)
 
 
-def load_parameter(x: Machine, offset: Lanes, dtype: np.dtype, count: int) -> list[Lanes]:
-    """Loads from the kernel's parameters, the same for all threads."""
-    start = int(offset)
-    return list(x.parameters[start : start + dtype.itemsize * count].view(dtype))
+def load_parameter(x: Machine, site: int, offset: Lanes, mask: Mask, dtype: np.dtype, count: int) -> list[Lanes]:
+    """Loads `count` elements of `dtype` from the kernel's parameters: the same for all threads, or for each from a place of its own, where
+    code has chosen between parameters by their addresses. Raises `EmulationError` for a place outside of them."""
+    size = dtype.itemsize * count
+    last = x.parameters.size - size
+    if not offset.ndim and offset <= last:
+        start = int(offset)
+        return list(x.parameters[start : start + size].view(dtype))
+    chosen, places = x.mask(mask), x.spread(offset)
+    asked = places if chosen is None else places[chosen]
+    if asked.size and asked.max() > last:
+        raise x.outside_of_parameters(site, int(asked.max()), size)
+    starts = np.where(places <= last, places, 0).astype(np.int64)
+    return list(x.parameters.take(starts[:, np.newaxis] + np.arange(size), mode="clip").view(dtype).T)

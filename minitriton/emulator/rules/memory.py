@@ -58,7 +58,8 @@ def _load(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         if isinstance(address.base, Symbol) and address.base.name in w.arguments:
             w.write(destination, kind, w.arguments[address.base.name])
             return
-        call = f"load_parameter(x, {address_text(w, address, space)}, D_{kind}, {len(elements)})"
+        text = address_text(w, address, space)
+        call = f"load_parameter(x, {w.site()}, {text}, {w.active()}, D_{kind}, {len(elements)})"
     else:
         text = address_text(w, address, space)
         call = f"load(x, {w.site()}, {space!r}, {text}, {w.active()}, D_{kind}, {len(elements)})"
