@@ -23,6 +23,7 @@ from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.folders import compiled_with
+from minitriton.host.whole_file import write_whole
 from minitriton.lab import corpus
 from minitriton.lab.command import example_signature, grid_of, launch_arguments, named
 from minitriton.lab.execution import Launch
@@ -142,13 +143,14 @@ def _kernel_source(asked: Asked, recorded: RecordedLaunch | None) -> Any:
 
 
 def _with_text(asked: Asked, path: str) -> str:
-    """The path of the file: of an edited one, of a copy with its text, in a folder of its own that goes with the process."""
+    """The path of the file: of an edited one, of a copy with its text, in a folder of its own that goes with the process. Several processes
+    may write the same copy, and Python reads it again for the source of each of its functions: so it is seen whole at any time."""
     if asked.kernel_text is None:
         return path
     folder = Path(_scratch()) / hashlib.sha256(asked.kernel_text.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
     copy = folder / Path(path).name
-    copy.write_text(asked.kernel_text)
+    write_whole(copy, asked.kernel_text.encode())
     return str(copy)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import threading
 from pathlib import Path
 
 import pytest
 
 from minitriton.cli import main
 from minitriton.errors import MinitritonError
+from minitriton.explorer import program
 from minitriton.explorer.asked import Asked, EditedState
 from minitriton.explorer.program import open_program
 
@@ -34,6 +36,23 @@ def test_edited_text_is_in_the_code_of_the_command_line(capsys: pytest.CaptureFi
     asked = Asked(SOFTMAX, "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256", kernel_text=text)
     assert main([*shlex.split(asked.command("diff"))[1:], "--pass", "inline"]) == 0
     assert "math.exp2" in capsys.readouterr().out
+
+
+def test_an_edited_file_is_whole_while_another_process_writes_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python reads it for the source of each function: found half written, it has none."""
+    text = Path("examples/kernels/softmax.py").read_text() + "# and more\n" * 200_000
+    asked = Asked(SOFTMAX, "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256", kernel_text=text)
+    monkeypatch.setattr(program, "_shared", [str(tmp_path)])
+    open_program(asked)
+    copy = next(tmp_path.glob("*/softmax.py"))
+    again = threading.Thread(target=lambda: [open_program(asked) for _ in range(50)])
+    again.start()
+    sizes = {len(copy.read_bytes())}
+    while again.is_alive():
+        sizes.add(len(copy.read_bytes()))
+    assert sizes == {len(text)}
 
 
 @pytest.mark.parametrize("code", ["", "abc", "eJwrLk0G", Asked("x").code()[:-4]])

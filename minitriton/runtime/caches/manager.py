@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
 
 from minitriton import knobs
 from minitriton.host.damaged_files import parse_json, read_regular
+from minitriton.host.whole_file import write_whole
 
 
 class CacheManager(ABC):
@@ -68,10 +68,7 @@ class FileCacheManager(CacheManager):
 
     def put(self, data: object, filename: str, binary: bool = True) -> str:
         """Writes `filename`, at once visible as a whole, and returns its path."""
-        content = data if isinstance(data, bytes) else str(data).encode()
-        with tempfile.NamedTemporaryFile(dir=self.cache_dir, delete=False) as file:
-            file.write(content)
-        os.replace(file.name, self._path(filename))
+        write_whole(self._path(filename), data if isinstance(data, bytes) else str(data).encode())
         return str(self._path(filename))
 
     def get_group(self, filename: str) -> dict[str, str] | None:
