@@ -57,7 +57,7 @@ def measure(product: Product, without: str, instead: Sequence[str]) -> dict[str,
         apart = largest_difference(tensors["c"], wanted)
         assert apart < product.tolerance, f"{name} is wrong: {apart:.3g} of the largest number"
         found[f"{name} difference"] = apart
-    times = time_in_turns(runs)
+    found["milliseconds by round"] = times = time_in_turns(runs)
     for name, milliseconds in times.items():
         found[name] = product.operations / statistics.median(milliseconds) / 1e9
     for key, other in (("ratio", "triton"), ("gain", "changed")):
