@@ -20,10 +20,10 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
-from minitriton.rewriting.snapshot import IRSnapshot
 
 _TEXT = frozenset({Property.LLVM_IR, Property.PTX})
 """What only translations take."""
@@ -217,44 +217,6 @@ class VerifyEach(Hook):
                 raise IRError(message, error.location, help=error.help, source_line=error.source_line) from error
 
 
-class _Repetition:
-    """Which passes of a pipeline would find nothing to do, because they have found nothing in the very same IR before."""
-
-    def __init__(self, steps: tuple[Step, ...]) -> None:
-        self._last = {step: index for index, step in enumerate(steps) if isinstance(step, Pass) and step.looks_at_all}
-        self._first: dict[Step, int] = {}
-        for index, step in enumerate(steps):
-            self._first.setdefault(step, index)
-        self._snapshot: IRSnapshot | None = None
-        self._idle: set[Step] = set()
-        """The passes that did nothing to the IR of the snapshot."""
-
-    def apply(self, step: Pass, index: int, ctx: Context, module: ModuleOp) -> None:
-        """Applies `step`, number `index`, unless that would change nothing."""
-        last = self._last.get(step)
-        if last is None or self._first[step] == last:
-            step.apply(ctx, module)
-            return
-        if index == last and step not in self._idle:
-            step.apply(ctx, module)
-            return
-        self._look(module)
-        if step in self._idle:
-            return
-        step.apply(ctx, module)
-        if index != last and not self._look(module):
-            self._idle.add(step)
-
-    def _look(self, module: ModuleOp) -> bool:
-        """Remembers `module` as it is. Whether that is not what was remembered."""
-        now = IRSnapshot(module)
-        if self._snapshot is not None and self._snapshot.is_same(now):
-            return False
-        self._snapshot = now
-        self._idle.clear()
-        return True
-
-
 @dataclass
 class PassManager:
     """Runs `pipeline`. `reproducer`: the file that a failing pass's input and the remaining pipeline are written to."""
@@ -266,17 +228,17 @@ class PassManager:
     def run(self, ctx: Context, value: Any) -> Any:
         """Applies every step to `value` in order and returns the last step's result.
 
-        A pass that runs several times is not run again on IR that it has left unchanged before (hooks are called all the same).
+        A pass that would change nothing, as is known from passes before it, is not run (hooks are called all the same).
         Raises what a pass raises; a failure that is no `MinitritonError` becomes one that names the pass.
         """
-        repetition = _Repetition(self.pipeline.steps)
+        idle_passes = IdlePasses(self.pipeline.steps)
         for index, step in enumerate(self.pipeline.steps):
             before = self._text_for_reproducer(value)
             try:
                 for hook in self.hooks:
                     hook.before(step, value)
                 if isinstance(step, Pass):
-                    repetition.apply(step, index, ctx, value)
+                    idle_passes.run(step, index, ctx, value)
                 else:
                     value = step.translate(value)
                 for hook in reversed(self.hooks):

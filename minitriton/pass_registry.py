@@ -28,6 +28,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeVar
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from minitriton.errors import PipelineError
@@ -96,7 +99,19 @@ class Pass(Contract, ModulePass):
     """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
 
     looks_at_all: ClassVar[bool] = False
-    """Whether this works on every op, so that it is cheaper to find out that the IR is as the pass once left it, unchanged, than to run it."""
+    """Whether this works on every op, so that it is cheaper to find out that the IR is as the pass once left it, unchanged, than to run it. Its
+    `apply` says whether anything has changed."""
+
+    acts_on: ClassVar[frozenset[type[Operation]] | None] = None
+    """Classes of op without all of which there is nothing for this pass to do, so that it need not be run; None: it may act on any op."""
+
+    simplifies: ClassVar[bool] = False
+    """Whether this also erases dead ops, folds, and shares constants everywhere (`rewriting.greedy`): where that has found nothing and
+    nothing has changed since, `acts_on` says whether there is more to do."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Transforms the module. False: nothing has changed; None: it is not known whether."""
+        raise NotImplementedError
 
     beyond_triton: ClassVar[Mapping[str, object]] = {}
     """For options of a pass of Triton's that Triton does not have: by field, the value with which the pass does what Triton's does."""

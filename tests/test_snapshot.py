@@ -97,17 +97,19 @@ def test_every_change_of_the_ir_shows(what: str) -> None:
 @register_pass
 @dataclass(frozen=True)
 class CountsDown(Pass):
-    """Takes one from the module's `left`, until there is none."""
+    """Takes one from the module's `left`, until there is none; says whether there was one."""
 
     name = "test-counts-down"
     looks_at_all = True
     runs: ClassVar[list[int]] = []
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         left = len(str(op.attributes["left"]))
         self.runs.append(left)
-        if left > len(str(StringAttr(""))):
-            op.attributes["left"] = StringAttr(str(op.attributes["left"])[2:-1])
+        if left == len(str(StringAttr(""))):
+            return False
+        op.attributes["left"] = StringAttr(str(op.attributes["left"])[2:-1])
+        return True
 
 
 @register_pass

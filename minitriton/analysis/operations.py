@@ -22,6 +22,11 @@ def ops_in(root: Operation) -> list[Operation]:
     return found
 
 
+def classes_in(root: Operation) -> frozenset[type[Operation]]:
+    """The classes of `root` and of all ops inside."""
+    return frozenset([op.__class__ for op in ops_in(root)])
+
+
 def ops_in_block(block: Block) -> list[Operation]:
     """All ops of `block` and inside them, in the order of the text."""
     found: list[Operation] = []

@@ -27,6 +27,7 @@ from minitriton.analysis.shared_memory.allocation import Allocation, FunctionAll
 from minitriton.analysis.shared_memory.liveness import intersects
 from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
 from minitriton.codegen.scratch import capability_of, scratch_bytes
+from minitriton.dialects import ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -42,6 +43,7 @@ class ConversionRounds(Pass):
     """Lets layout conversions use shared memory that is free anyway, for fewer barriers."""
 
     name = "minitriton-conversion-rounds"
+    acts_on = frozenset({ttg.ConvertLayoutOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
 

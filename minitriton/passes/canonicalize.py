@@ -57,13 +57,14 @@ class Canonicalize(Pass):
     name: ClassVar[str] = "canonicalize"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
     looks_at_all: ClassVar[bool] = True
+    simplifies: ClassVar[bool] = True
 
     region_simplify: str = "normal"
     top_down: bool = True
     max_iterations: int = 10
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns_greedily(
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
+        return apply_patterns_greedily(
             op,
             canonicalization_patterns(),
             top_down=self.top_down,

@@ -55,6 +55,7 @@ class CoalesceAsyncCopy(Pass):
     """Gives asynchronous copies layouts whose runs the buffer does not break."""
 
     name: ClassVar[str] = "tritongpu-coalesce-async-copy"
+    acts_on = frozenset({ttg.AsyncCopyGlobalToLocalOp})
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

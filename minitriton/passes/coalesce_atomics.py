@@ -39,6 +39,7 @@ class CoalesceAtomics(Pass):
     """Gives atomics layouts as wide as their instructions."""
 
     name = "minitriton-coalesce-atomics"
+    acts_on = frozenset({tt.AtomicRMWOp, tt.AtomicCASOp})
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

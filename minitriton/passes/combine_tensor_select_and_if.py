@@ -79,6 +79,7 @@ class CombineTensorSelectAndIf(Pass):
     """Selects of tensors become results of an `scf.if` on the same condition."""
 
     name: ClassVar[str] = "tritongpu-combine-tensor-select-and-if"
+    acts_on = frozenset({arith.SelectOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

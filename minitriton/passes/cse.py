@@ -212,5 +212,5 @@ class Cse(Pass):
     name: ClassVar[str] = "cse"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        eliminate_common_subexpressions(op)
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
+        return eliminate_common_subexpressions(op)

@@ -43,6 +43,7 @@ class DelayDotWaits(Pass):
     """Moves waits for products on tensor cores to where their results are needed."""
 
     name: ClassVar[str] = "minitriton-delay-dot-waits"
+    acts_on = frozenset({ttng.WarpGroupDotWaitOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

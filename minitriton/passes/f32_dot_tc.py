@@ -43,6 +43,7 @@ class F32DotTC(Pass):
     """Makes dots of f32 inputs several dots of tf32 or bf16 inputs, where the kernel asks for it."""
 
     name: ClassVar[str] = "tritongpu-F32DotTC"
+    acts_on = frozenset({tt.DotOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
     emu_tf32: bool = False
     """Whether the target has tf32, so that tf32x3 may be split."""

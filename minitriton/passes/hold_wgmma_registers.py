@@ -39,6 +39,7 @@ class HoldWgmmaRegisters(Pass):
     """Waits for products in flight before the registers of their operand A are written again."""
 
     name: ClassVar[str] = "hold-wgmma-registers"
+    acts_on = frozenset({ttng.WarpGroupDotOp})
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

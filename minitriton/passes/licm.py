@@ -51,6 +51,7 @@ class _Hoister:
         self.loop = loop
         self.with_loads = with_loads
         self.loop_only_reads: bool | None = None
+        self.has_moved = False
 
     def run(self) -> None:
         for region in self.loop.regions:
@@ -78,6 +79,7 @@ class _Hoister:
         return self.loop_only_reads
 
     def _move(self, op: Operation) -> None:
+        self.has_moved = True
         if isinstance(op, tt.LoadOp):
             if self.loop.__class__ is not scf.ForOp:
                 return
@@ -113,10 +115,14 @@ def hoist_out_of(loop: Operation) -> None:
     _Hoister(loop, with_loads=False).run()
 
 
-def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> None:
-    """Moves invariant ops out of all loops below `root`, innermost loops first."""
-    for loop in [op for op in ops_in_inner_first(root) if isinstance(RegionFlow.of(op), Loop)]:
-        _Hoister(loop, with_loads).run()
+def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> bool:
+    """Moves invariant ops out of all loops below `root`, innermost loops first. Whether there were any."""
+    hoisted = False
+    for loop in [op for op in ops_in_inner_first(root) if op.regions and isinstance(RegionFlow.of(op), Loop)]:
+        hoister = _Hoister(loop, with_loads)
+        hoister.run()
+        hoisted |= hoister.has_moved
+    return hoisted
 
 
 @register_pass
@@ -127,8 +133,8 @@ class LoopInvariantCodeMotion(Pass):
     name: ClassVar[str] = "loop-invariant-code-motion"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        hoist_loop_invariants(op, with_loads=False)
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
+        return hoist_loop_invariants(op, with_loads=False)
 
 
 @register_pass
@@ -139,5 +145,5 @@ class TritonLoopInvariantCodeMotion(Pass):
     name: ClassVar[str] = "triton-licm"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        hoist_loop_invariants(op, with_loads=True)
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
+        return hoist_loop_invariants(op, with_loads=True)

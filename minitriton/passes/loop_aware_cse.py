@@ -107,12 +107,13 @@ class LoopAwareCse(Pass):
     name: ClassVar[str] = "triton-loop-aware-cse"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
     looks_at_all: ClassVar[bool] = True
+    simplifies: ClassVar[bool] = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         changed = eliminate_common_subexpressions(op)
         for loop in ops_in_inner_first(op):
             if loop.__class__ is scf.ForOp and isinstance(loop, scf.ForOp):
                 changed |= merge_equal_arguments(loop)
         if changed:
             eliminate_common_subexpressions(op)
-        apply_patterns_greedily(op, _LOOP_PATTERNS)
+        return apply_patterns_greedily(op, _LOOP_PATTERNS) or changed

@@ -151,6 +151,7 @@ class LoopUnroll(Pass):
     """Unrolls loops that carry the attribute `tt.loop_unroll_factor`."""
 
     name: ClassVar[str] = "triton-loop-unroll"
+    acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

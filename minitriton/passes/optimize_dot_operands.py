@@ -47,6 +47,7 @@ class OptimizeDotOperands(Pass):
     """Makes views of shared memory of transposes and reshapes of dot operands."""
 
     name: ClassVar[str] = "tritongpu-optimize-dot-operands"
+    acts_on = frozenset({tt.DotOp, ttg.LocalAllocOp})
     requires = frozenset({Property.ENCODINGS})
     hoist_layout_conversion: bool = True
     """Accepted, as by Triton, where it does nothing either."""

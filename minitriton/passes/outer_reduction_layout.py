@@ -53,6 +53,7 @@ class OuterReductionLayout(Pass):
     """Keeps reductions that a loop accumulates inside threads while it runs; threads exchange behind it."""
 
     name = "minitriton-outer-reduction-layout"
+    acts_on = frozenset({tt.ReduceOp})
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
 
     enable: bool = True

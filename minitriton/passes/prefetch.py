@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
@@ -218,6 +218,9 @@ class Prefetch(Pass):
     """Reads the operands of dots from shared memory a step ahead."""
 
     name: ClassVar[str] = "tritongpu-prefetch"
+    simplifies = True
+    acts_on = ttg_convert.patterns.classes | {scf.ForOp, cf.BranchOp, cf.ConditionalBranchOp, cf.SwitchOp}
+    """Of functions of several blocks it merges the equal ones, too."""
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     keep_loop_attributes: bool = True
     """False: loops with one dot for `mma.sync` lose their attributes, as in Triton's pass, and with them what the kernel says of

@@ -36,6 +36,7 @@ class ReduceDataDuplication(Pass):
     """Turns conversions to dot operands into a store to and a load from a swizzled buffer."""
 
     name = "tritongpu-reduce-data-duplication"
+    acts_on = frozenset({ttg.ConvertLayoutOp})
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
-from minitriton.dialects import arith, tt
+from minitriton.dialects import arith, tt, ttg
 from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import layout_of_value
@@ -36,6 +36,7 @@ class ReorderInstructions(Pass):
     """Moves conversions to their uses, allocations and transposes to their sources."""
 
     name = "tritongpu-reorder-instructions"
+    acts_on = frozenset({ttg.ConvertLayoutOp, ttg.LocalLoadOp, ttg.LocalAllocOp, tt.TransOp, ttg.MemDescTransOp})
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -142,6 +142,7 @@ class RewriteTensorPointer(Pass):
     """Turns block pointers into tensors of pointers, and their boundary checks into masks."""
 
     name: ClassVar[str] = "triton-rewrite-tensor-pointer"
+    acts_on = frozenset({tt.MakeTensorPtrOp})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.BLOCK_POINTERS_REWRITTEN})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED, Property.TTIR, Property.INLINED})
 

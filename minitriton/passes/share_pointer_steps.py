@@ -51,6 +51,7 @@ class SharePointerSteps(Pass):
     """Gives loops of wgmma products counters in place of pointers that all move alike."""
 
     name: ClassVar[str] = "minitriton-share-pointer-steps"
+    acts_on = frozenset({ttng.WarpGroupDotOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     pointers: int = 16
     """Loops with more of them a thread stay as they are."""

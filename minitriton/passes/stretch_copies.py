@@ -50,6 +50,7 @@ class StretchCopies(Pass):
     """Starts tensor copies earlier, and waits for them later."""
 
     name: ClassVar[str] = "minitriton-stretch-copies"
+    acts_on = frozenset({ttng.WaitBarrierOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -24,7 +24,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import classes_in
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
@@ -174,9 +174,10 @@ class TMALowering(Pass):
     """Turns accesses through descriptors into asynchronous tensor copies."""
 
     name: ClassVar[str] = "triton-nvidia-tma-lowering"
+    acts_on = patterns.classes
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTORS_LOWERED})
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(patterns.for_class(type(found)) for found in ops_in(op)):
+        if not classes_in(op).isdisjoint(patterns.classes):
             apply_patterns_greedily(op, patterns)

@@ -43,6 +43,7 @@ class TransposeByCopies(Pass):
     """Lays out loads that are transposed on their way into shared memory."""
 
     name: ClassVar[str] = "minitriton-transpose-by-copies"
+    acts_on = frozenset({ttg.LocalAllocOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
     along_k: int = 2
     """Lanes of a warp along K."""

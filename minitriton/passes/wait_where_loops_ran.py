@@ -39,6 +39,7 @@ class WaitWhereLoopsRan(Pass):
     """Waits for the products of a loop only where the loop runs."""
 
     name: ClassVar[str] = "minitriton-wait-where-loops-ran"
+    acts_on = frozenset({ttng.WarpGroupDotWaitOp})
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

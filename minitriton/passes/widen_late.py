@@ -38,6 +38,7 @@ class WidenLate(Pass):
     """Moves casts to wider types to their first use."""
 
     name = "minitriton-widen-late"
+    acts_on = _CASTS
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

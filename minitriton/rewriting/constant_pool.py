@@ -62,6 +62,8 @@ class ConstantPool:
         self._scopes: dict[Block, dict[Hashable, Operation]] = {}
         self._owned: set[int] = set()
         self._homes: dict[Block, Block] = {}
+        self.has_moved = False
+        """Whether a constant stands elsewhere than before."""
 
     def insert(self, op: Operation) -> bool:
         """Makes `op` the constant of its value; False if there was one already, which has replaced it."""
@@ -81,6 +83,7 @@ class ConstantPool:
             return False
         before = op.prev_op
         if block is not home or (before is not None and id(before) not in self._owned):
+            self.has_moved = True
             block.detach_op(op)
             first = home.first_op
             assert first is not None

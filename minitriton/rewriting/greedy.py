@@ -157,7 +157,7 @@ def apply_patterns_greedily(
     simplify_cfg: bool = True,
     merge_equal_blocks: bool = True,
 ) -> bool:
-    """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed.
+    """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed, places of constants included.
 
     `top_down` says which op is visited first (canonicalisation: the first of the function; else the last).
     """
@@ -168,6 +168,7 @@ def apply_patterns_greedily(
             this.fill_top_down()
         else:
             this.fill_bottom_up()
+        changed |= this.changed or this.pool.has_moved
         this.changed = False
         this.empty()
         again = this.changed and not this.is_broken_off

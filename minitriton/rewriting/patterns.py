@@ -65,6 +65,11 @@ class PatternSet:
                 chosen._by_class[cls] = list(self._by_class[cls])
         return chosen
 
+    @property
+    def classes(self) -> frozenset[type[Operation]]:
+        """The classes of op that patterns are for, those aside that are for all ops of a kind (`pattern_where`)."""
+        return frozenset(self._by_class)
+
     def for_class(self, cls: type[Operation]) -> tuple[Pattern, ...]:
         """The patterns to try on an op of class `cls`, best first."""
         resolved = self._resolved.get(cls)

@@ -38,6 +38,7 @@ class AccelerateMatmul(Pass):
     """Chooses tensor-core instructions for dots."""
 
     name: ClassVar[str] = "tritongpu-accelerate-matmul"
+    acts_on = frozenset({tt.DotOp, tt.DotScaledOp})
     requires = frozenset({Property.ENCODINGS})
     beyond_triton: ClassVar[Mapping[str, object]] = {"swap_tf32": False}
     swap_tf32: bool = False

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import tt
@@ -37,6 +38,7 @@ class FuseNestedLoops(Pass):
     """Makes one loop of a loop marked `tt.flatten` and the loop in it."""
 
     name: ClassVar[str] = "tritongpu-fuse-nested-loops"
+    acts_on = frozenset({scf.ForOp})
     requires = frozenset({Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -146,6 +146,7 @@ class AssignLatencies(Pass):
     """Says how many stages before its use each load of a pipelined loop starts."""
 
     name: ClassVar[str] = "tritongpu-assign-latencies"
+    acts_on = frozenset({scf.ForOp})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.LATENCIES})
     requires: ClassVar[frozenset[Property]] = frozenset(
         {Property.ENCODINGS, Property.STRUCTURED, Property.BLOCK_POINTERS_REWRITTEN}

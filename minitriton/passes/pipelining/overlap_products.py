@@ -50,6 +50,7 @@ class OverlapProducts(Pass):
     """Delays products that depend on others to the next iteration, so that what is between them runs beside products."""
 
     name: ClassVar[str] = "minitriton-overlap-products"
+    acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
     keeps: ClassVar[frozenset[Property]] = frozenset({Property.SCHEDULED})
     registers: int = REGISTERS

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -51,6 +52,7 @@ class PipelineLoops(Pass):
     """Pipelines the loops that have a schedule."""
 
     name: ClassVar[str] = "tritongpu-pipeline"
+    acts_on = frozenset({scf.ForOp})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.PIPELINED})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
     beyond_triton: ClassVar[Mapping[str, object]] = {"slice_from": 0}

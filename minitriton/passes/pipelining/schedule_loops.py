@@ -206,6 +206,7 @@ class ScheduleLoops(Pass):
     """Gives every op of a loop with latencies its stage and cluster."""
 
     name: ClassVar[str] = "tritongpu-schedule-loops"
+    acts_on = frozenset({scf.ForOp})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.SCHEDULED})
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.LATENCIES})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED, Property.ENCODINGS, Property.LATENCIES})

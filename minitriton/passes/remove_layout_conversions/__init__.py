@@ -32,6 +32,7 @@ from minitriton.passes.remove_layout_conversions.hoist import hoist_conversions
 from minitriton.passes.remove_layout_conversions.loop_patterns import CLEANUP_PATTERNS
 from minitriton.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.snapshot import IRSnapshot
 
 
 @register_pass
@@ -43,19 +44,20 @@ class RemoveLayoutConversions(Pass):
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     looks_at_all = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Run all steps on every function of the module."""
         funcs = list(_functions(op))
-        for func in funcs:
-            propagate_layouts(func)
-        hoisted = False
+        changed = _on_all(funcs, propagate_layouts)
+        hoisted, before = False, None
         if ops_of(op, ttg.ConvertLayoutOp):
+            before = None if changed else IRSnapshot(op)
             apply_patterns_greedily(op, CONVERT_PATTERNS)
             _rematerialize(op, funcs)
             hoisted = _on_all(funcs, hoist_conversions)
         # Only for loops and branches has this clean-up rules that the others lack.
         if hoisted or ops_of(op, scf.ForOp, scf.IfOp):
-            apply_patterns_greedily(op, CLEANUP_PATTERNS)
+            changed |= apply_patterns_greedily(op, CLEANUP_PATTERNS)
+        return changed or (before is not None and not before.matches(op))
 
 
 MAX_ROUNDS = 8

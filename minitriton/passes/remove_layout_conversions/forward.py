@@ -38,11 +38,13 @@ from minitriton.remarks import remark
 Candidates = dict[DistributedEncoding, None]
 
 
-def propagate_layouts(func: Operation) -> None:
-    """Carry the layouts of the anchors of `func` forward and rewrite it accordingly."""
+def propagate_layouts(func: Operation) -> bool:
+    """Carry the layouts of the anchors of `func` forward and rewrite it accordingly. Whether anything changed."""
     candidates = _anchor_layouts(func)
     _spread(candidates)
-    _Rewriter({value: _choose(value, found) for value, found in candidates.items()}).rewrite(func.regions[0])
+    rewriter = _Rewriter({value: _choose(value, found) for value, found in candidates.items()})
+    rewriter.rewrite(func.regions[0])
+    return rewriter.has_changed
 
 
 def _anchor_layouts(func: Operation) -> dict[SSAValue, Candidates]:
@@ -147,6 +149,7 @@ class _Rewriter:
         self.chosen = chosen
         self.original: dict[SSAValue, DistributedEncoding] = {}
         """What a value's layout was before it was changed; ops that are left alone still want it."""
+        self.has_changed = False
 
     def rewrite(self, region: Region) -> None:
         """Rewrite all ops of `region`, those of outer regions before those of inner ones."""
@@ -209,6 +212,7 @@ class _Rewriter:
             new = self.chosen.get(value) if layout is None else layout
             if now is not None and new is not None and new != now:
                 self.original[value] = now
+                self.has_changed = True
                 set_layout(value, new)
 
     def fit(self, op: Operation, index: int, layout: DistributedEncoding | None) -> None:
@@ -216,6 +220,7 @@ class _Rewriter:
         value = op.operands[index]
         now = layout_of_value(value)
         if layout is not None and now is not None and now != layout:
+            self.has_changed = True
             op.operands[index] = convert_after(value, layout)
 
     def rewrite_for(self, op: Operation) -> None:

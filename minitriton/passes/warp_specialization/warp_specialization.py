@@ -46,6 +46,7 @@ class WarpSpecialization(Pass):
     """Splits marked loops between a warp group that loads and one or two that compute."""
 
     name: ClassVar[str] = "nvgpu-warp-specialization"
+    acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     num_stages: int = 0
     """The number of buffers for values of loops that name none (`num_stages=`)."""

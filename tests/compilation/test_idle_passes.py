@@ -1,0 +1,95 @@
+"""A pass that is taken to be idle would have changed nothing, and one that says it changed nothing has changed nothing: over the growing families,
+the examples and the corpus, where passes of every kind find something to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import source_parts
+from cases import Case, load_kernels
+from growth_families import FAMILIES
+from parity_cases import ALL_CASES
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+import minitriton
+import minitriton.pass_manager
+from minitriton.compilation.idle_passes import IdlePasses
+from minitriton.compiler import ASTSource
+from minitriton.pass_registry import Pass, known_passes
+from minitriton.rewriting.snapshot import IRSnapshot
+from minitriton.target import GPUTarget
+
+BUSY = ("pipelining", "products", "clusters", "reducing", "scanning", "control", "atomics", "shapes")
+"""Files of the corpus whose kernels have loops, products, descriptors, reductions, branches, calls."""
+
+CASES = [
+    (case, arch)
+    for case in ALL_CASES
+    if Path(case.file).name in BUSY
+    for arch in (80, 90)
+    if case.num_ctas == 1 or arch >= 90
+]
+
+SAYS = ("canonicalize", "cse", "triton-loop-aware-cse", "triton-licm", "tritongpu-remove-layout-conversions")
+
+
+class Watched(IdlePasses):
+    """Runs every pass, and compares the IR where that was needless."""
+
+    def run(self, step: Pass, index: int, ctx: Context, module: ModuleOp) -> None:
+        before = IRSnapshot(module)
+        if not self.is_idle(step, module):
+            super().run(step, index, ctx, module)
+            return
+        step.apply(ctx, module)
+        assert before.matches(module), f"{step.name} was taken to be idle"
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiles are watched, and find no result in the cache."""
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    monkeypatch.setattr(minitriton.pass_manager, "IdlePasses", Watched)
+    for name in SAYS:
+        cls: Any = known_passes()[name]
+        monkeypatch.setattr(cls, "apply", _right_about_itself(cls.apply))
+
+
+def _right_about_itself(apply: Callable[..., bool]) -> Callable[..., bool]:
+    def checked(step: Pass, ctx: Context, module: ModuleOp) -> bool:
+        before = IRSnapshot(module)
+        changed = apply(step, ctx, module)
+        assert changed or before.matches(module), f"{step.name} said that nothing changed"
+        return changed
+
+    return checked
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.usefixtures("watched")
+def test_nothing_is_left_out_of_a_growing_kernel(family: str, tmp_path: Path) -> None:
+    program = FAMILIES[family].program(32 if family.endswith(" n") else 3)
+    path = tmp_path / f"idle_{family.replace(' ', '_')}.py"
+    path.write_text(program.text)
+    kernel = load_kernels(str(path.with_suffix("")), "minitriton").kernel
+    source = ASTSource(kernel, program.signature, program.constexprs, program.attributes)
+    minitriton.compile(source, GPUTarget("cuda", 90), {"num_warps": program.num_warps}, assemble=False)
+
+
+@pytest.mark.parametrize(("case", "arch"), CASES, ids=lambda part: getattr(part, "name", f"sm_{part}"))
+@pytest.mark.usefixtures("watched")
+def test_nothing_is_left_out_of_a_kernel_of_the_corpus(case: Case, arch: int) -> None:
+    source = ASTSource(getattr(load_kernels(case.file, "minitriton"), case.kernel), *source_parts(case))
+    minitriton.compile(source, GPUTarget("cuda", arch), case.launch_options, assemble=False)
+
+
+def test_a_pass_without_its_ops_is_not_run() -> None:
+    idle = IdlePasses(())
+    loops, anything = known_passes()["tritongpu-pipeline"](), known_passes()["sccp"]()
+    assert isinstance(loops, Pass) and isinstance(anything, Pass)
+    assert idle.is_idle(loops, ModuleOp([]))
+    assert not idle.is_idle(anything, ModuleOp([]))
