@@ -113,7 +113,7 @@ def descriptor_of(kernels: Any) -> Callable[[Any, list[int]], Any]:
     return import_module(f"{kernels.triton.__name__}.tools.tensor_descriptor").TensorDescriptor.from_tensor
 
 
-def _descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Product:
+def product_by_descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Product:
     """By tensor copies, with as many programs as the GPU runs at once; b lies column by column."""
 
     def make() -> Tensors:
@@ -258,9 +258,9 @@ def products() -> list[Product]:
         _plain("float8_e4m3fn", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
         _plain("float8_e4m3fn", 4096, 4096, 4096, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
         _plain("int8", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="int32"),
-        _descriptors("float16", 4096, 4096, 4096, LARGE),
-        _descriptors("float16", 8192, 8192, 8192, LARGE),
-        _descriptors("bfloat16", 8192, 8192, 512, LARGE),
+        product_by_descriptors("float16", 4096, 4096, 4096, LARGE),
+        product_by_descriptors("float16", 8192, 8192, 8192, LARGE),
+        product_by_descriptors("bfloat16", 8192, 8192, 512, LARGE),
         _widened("int8", 8192, 8192, 8192, Tile(128, 128, 64, 8, 3)),
         _widened("int8", 8192, 8192, 8192, Tile(128, 128, 64, 8, 3), by_descriptors=True),
         _widened("int8", 64, 8192, 8192, Tile(64, 128, 64, 4, 4)),

@@ -11,7 +11,7 @@ import importlib
 import math
 import operator
 import pickle
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, overload
 
 from minitriton import knobs
@@ -43,7 +43,7 @@ from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hooks
 from minitriton.runtime.launching.loading import current_stream, passed_values
 from minitriton.runtime.launching.native_specialization import native_specialize_impl
-from minitriton.runtime.launching.repeated_launches import MOST_REPEATED, launch_key
+from minitriton.runtime.launching.repeated_launches import RepeatedLaunches
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -127,7 +127,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._last_launcher: tuple[Grid | None, Path] = (None, _nothing_launched)
         self.device_caches = DeviceCaches(self._forget_paths)
         self._interpreted: dict[str, ModuleOp] = {}
-        self._repeated: dict[Hashable, tuple[CompiledKernel, tuple[object, ...]]] = {}
+        self._repeated: RepeatedLaunches[tuple[CompiledKernel, tuple[object, ...]]] = RepeatedLaunches()
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """By its name, as functions are pickled: another process imports it. What has had its function taken away, as torch's
@@ -230,6 +230,7 @@ class JITFunction(JITCallable, KernelInterface):
             prepare=self._prepare,
             on_host=self._launch_on_host,
             slow=self._launch_slowly,
+            again=self._launch_again,
             always_on_host=self.is_interpreted(),
             kernel=self.__name__,
         )
@@ -415,25 +416,32 @@ class JITFunction(JITCallable, KernelInterface):
     def _launch_slowly(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
         self._refuse_without_memory(args)
         device, stream = current_stream()
-        key = launch_key(device, args, self._with_debug(options))
-        known = self._repeated.get(key)
-        if known is None or not any(known[0] is each for each in self.device_caches[device][0].values()):
-            specialization = self._specialize(args)
-            kernel = self._compile(specialization, args, dict(options), device)
-            if kernel is None:
-                return None
-            values = passed_values(self._runtime_arguments(kernel, specialization, args))
-            if key is not None:
-                if len(self._repeated) >= MOST_REPEATED:
-                    self._repeated.clear()
-                self._repeated[key] = (kernel, values)
-        else:
-            kernel, values = known
+        specialization = self._specialize(args)
+        kernel = self._compile(specialization, args, dict(options), device)
+        if kernel is None:
+            return None
+        values = passed_values(self._runtime_arguments(kernel, specialization, args))
         self._check_globals()
         size = resolve_grid(grid, self.arg_names, args)
         launcher = kernel.run
         metadata = self._launch_metadata(kernel, stream, size, args)
         launch_with_hooks(lambda: launcher.launch(*size, stream, values), metadata)
+        self._repeated.remember(device, args, self._with_debug(options), (kernel, values))
+        return kernel
+
+    def _launch_again(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
+        """The launch with tensor descriptors, if the same one was made before and its kernel is still the one to take."""
+        found = self._repeated.find(args, self._with_debug(options))
+        if found is None:
+            return None
+        (kernel, values), device, stream = found
+        if not any(kernel is each for each in self.device_caches[device][0].values()):
+            return None
+        self._check_globals()
+        size = resolve_grid(grid, self.arg_names, args)
+        launcher = kernel.run
+        metadata = self._launch_metadata(kernel, stream, size, args)
+        launch_with_hooks(lambda: launcher.enqueue(*size, stream, values), metadata)
         return kernel
 
     def _launch_on_host(

@@ -20,6 +20,9 @@ _ALIGNMENT = 16
 
 _MAX_RANK = 5
 
+_WITHOUT_ADDRESS = ("FakeTensor", "FunctionalTensor")
+"""Tensors that torch traces a program with."""
+
 
 class ItemSize(Protocol):
     """A dtype of an array library."""
@@ -62,25 +65,38 @@ class TensorDescriptor:
     padding: str = "zero"
 
     def __post_init__(self) -> None:
-        rank = len(self.shape)
-        width = self.base.dtype.itemsize
-        is_fake = type(self.base).__name__ in ("FakeTensor", "FunctionalTensor")
-        if not len(self.strides) == len(self.block_shape) == rank:
+        why = self._refusal()
+        if why is not None:
+            raise DescriptorError(why)
+
+    def _refusal(self) -> str | None:
+        """Why there is no such descriptor. Programs make descriptors for every launch: what is only said of wrong ones is worked out for them."""
+        base, shape, strides, padding = self.base, self.shape, self.strides, self.padding
+        rank = len(shape)
+        if not len(strides) == len(self.block_shape) == rank:
             # Not of `self`: the text of a tensor fetches its numbers from the device.
-            sizes = f"shape {list(self.shape)}, strides {list(self.strides)}, block_shape {list(self.block_shape)}"
-            raise DescriptorError(f"rank mismatch: {sizes}")
-        require(rank > 0, "rank must not be zero")
-        require(rank <= _MAX_RANK, f"rank cannot be more than {_MAX_RANK}")
-        require(is_fake or data_address(self.base) % _ALIGNMENT == 0, "base must be 16-byte aligned")
+            sizes = f"shape {list(shape)}, strides {list(strides)}, block_shape {list(self.block_shape)}"
+            return f"rank mismatch: {sizes}"
+        if rank == 0:
+            return "rank must not be zero"
+        if rank > _MAX_RANK:
+            return f"rank cannot be more than {_MAX_RANK}"
+        if type(base).__name__ not in _WITHOUT_ADDRESS and data_address(base) % _ALIGNMENT:
+            return "base must be 16-byte aligned"
         validate_block_shape(self.block_shape)
-        require(all(s * width % _ALIGNMENT == 0 for s in self.strides[:-1]), "strides must be 16-byte aligned")
-        require(all(size > 0 for size in self.shape), "shape must be positive")
-        require(self.strides[-1] == 1, "Last dimension must be contiguous")
-        require(self.padding in ("zero", "nan"), f"Illegal value for padding: {self.padding!r}")
-        require(
-            self.padding == "zero" or dtype_name(self.base.dtype)[:2] in ("fp", "bf"),
-            "Padding option `nan` is only supported for floating point tensors",
-        )
+        width = base.dtype.itemsize
+        for stride in strides[:-1]:
+            if stride * width % _ALIGNMENT:
+                return "strides must be 16-byte aligned"
+        if min(shape) <= 0:
+            return "shape must be positive"
+        if strides[-1] != 1:
+            return "Last dimension must be contiguous"
+        if padding not in ("zero", "nan"):
+            return f"Illegal value for padding: {padding!r}"
+        if padding == "nan" and dtype_name(base.dtype)[:2] not in ("fp", "bf"):
+            return "Padding option `nan` is only supported for floating point tensors"
+        return None
 
     @staticmethod
     def from_tensor(tensor: DescribedArray, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:

@@ -39,6 +39,7 @@ class Recorder:
         self.launched: list[tuple[Any, ...]] = []
         self.on_host: list[Any] = []
         self.slowly: list[Any] = []
+        self.known: list[Any] = []
         self.dispatcher = Dispatcher(
             names.split(),
             frozenset(constexprs.split()),
@@ -46,6 +47,7 @@ class Recorder:
             self.prepare,
             lambda grid, args, options: self.on_host.append(args),
             lambda grid, args, options: self.slowly.append(args),
+            lambda grid, args, options: "kernel of before" if args in self.known else None,
         )
 
     def prepare(self, args: tuple[Any, ...], options: dict[str, Any], device: int) -> Any:
@@ -180,6 +182,16 @@ def test_arguments_without_a_fast_form_are_launched_slowly() -> None:
     kernel = Recorder("x n")
     kernel((1,), Tensor(4096), (1, 2))
     assert len(kernel.slowly) == 1
+
+
+def test_a_launch_that_is_known_again_is_not_worked_out_again() -> None:
+    kernel = Recorder("x n")
+    x = Tensor(4096)
+    kernel.known.append((x, (1, 2)))
+    assert kernel((1,), x, (1, 2)) == "kernel of before"
+    assert not kernel.slowly
+    kernel((1,), x, (1, 3))
+    assert kernel.slowly == [(x, (1, 3))]
 
 
 def test_parameters_may_have_any_name() -> None:

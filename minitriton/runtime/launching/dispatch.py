@@ -68,7 +68,8 @@ class Dispatcher:
 
     `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and loads on a miss;
     `on_host(grid, args, options)` runs on host arrays; `slow(grid, args, options)` takes argument types that have no
-    generated path (tuples, descriptors). `always_on_host` takes no launch to a device;
+    generated path (tuples, descriptors); `again(grid, args, options)` makes such a launch that `slow` has made before, else it gives None.
+    `always_on_host` takes no launch to a device;
     `kernel` is the name in Python's errors about calls.
     """
 
@@ -78,6 +79,7 @@ class Dispatcher:
     prepare: Callable[[tuple[object, ...], dict[str, object], int], Entry]
     on_host: Launch
     slow: Launch
+    again: Launch
     always_on_host: bool = False
     kernel: str = "kernel"
     paths: dict[tuple[type, ...], Path] = field(default_factory=dict[tuple[type, ...], Path])
@@ -212,6 +214,8 @@ class Dispatcher:
     def _launch_by_place(
         self, grid: Grid, args: tuple[object, ...], options: dict[str, object]
     ) -> CompiledKernel | None:
+        if not self.always_on_host and (kernel := self.again(grid, args, options)) is not None:
+            return kernel
         args = self.plain(args)
         on_host = self.always_on_host or belongs_on_host(args)
         return (self.on_host if on_host else self.slow)(grid, args, options)

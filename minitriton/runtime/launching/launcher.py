@@ -128,8 +128,6 @@ class Launcher:
 
         Raises `MinitritonError` that names the kernel if a value does not fit its type or the driver refuses.
         """
-        if self._launch is None:
-            self._launch = self.positional(())
         try:
             struct.pack("@" + self._codes.replace("T", "Q"), *self._encoded(values))
         except struct.error as error:
@@ -137,6 +135,12 @@ class Launcher:
                 f"kernel {self.name!r}: an argument does not fit its type ({error})",
                 help=f"parameter types {self.types}",
             ) from error
+        self.enqueue(x, y, z, stream, values)
+
+    def enqueue(self, x: int, y: int, z: int, stream: int, values: tuple[object, ...]) -> None:
+        """`launch` of values that fit their types."""
+        if self._launch is None:
+            self._launch = self.positional(())
         code = self._launch(x, y, z, stream, *values)
         if code == NO_CONTEXT:
             self.driver.set_current_device(self.device)
