@@ -13,6 +13,9 @@ that this iteration can justify. A value that was never reached has no fact: `fa
 An op whose control flow is not known has its regions visited with nothing known of their arguments.
 """
 
+# This file is one of those that touch what xDSL keeps private (see `dialects.op_access`): reading a field costs a third of calling its property.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -22,7 +25,6 @@ from typing import Generic, TypeVar
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow
-from minitriton.dialects.op_access import next_op
 from minitriton.remarks import remark
 
 Fact = TypeVar("Fact")
@@ -67,16 +69,16 @@ class ForwardDataflow(ABC, Generic[Fact]):
 
     def run(self, region: Region) -> None:
         """Find the facts of everything in `region`; those of its arguments are in `facts` or not known."""
-        if region.first_block is region.last_block:
-            if region.first_block is not None:
-                self.run_block(region.first_block)
-        else:
+        first = region._first_block
+        if first is not region._last_block:
             self._graph(region)
+        elif first is not None:
+            self.run_block(first)
 
     def run_block(self, block: Block) -> None:
         """Find the facts of what `block` defines, from the facts of what flows into it."""
         transfer = self.transfer
-        op = block.first_op
+        op = block._first_op
         while op is not None:
             if not op.regions:
                 transfer(op)
@@ -86,7 +88,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
                 transfer(op)
                 for region in op.regions:
                     self.run(region)
-            op = next_op(op)
+            op = op._next_op
 
     def _flow(self, target: SSAValue, source: SSAValue) -> bool:
         """Let `source` flow into `target`; whether that weakened the fact of `target`."""
@@ -125,25 +127,27 @@ class ForwardDataflow(ABC, Generic[Fact]):
             variable, lower, step = counter
             self.facts[variable] = self.loop_variable(self.fact(lower), self.fact(step))
             self.sources[variable] = (lower, step)
-        reached: dict[Region | None, None] = {None: None}
+        reached: dict[Region | None, list[Branch]] = {None: []}
+        """Where control can come from, and where it goes then, as it was found when the region last ran: nothing changes what is in it since."""
         pending: list[Region | None] = [None]
         self._note_sources(flow.branches(op))
         while pending:
             origin = pending.pop(0)
             if origin is not None:
                 self.run(origin)
-            for branch in flow.goes(op, origin, self._number):
+            reached[origin] = flow.goes(op, origin, self._number)
+            for branch in reached[origin]:
                 target = branch.target
                 if target is None:
                     continue
                 changed = self._flow_all(branch.received, branch.passed)
                 if (changed or target not in reached) and target not in pending:
-                    reached[target] = None
+                    reached.setdefault(target, [])
                     pending.append(target)
         for result in op.results:
             self.facts.pop(result, None)
-        for origin in reached:
-            for branch in flow.goes(op, origin, self._number):
+        for branches in reached.values():
+            for branch in branches:
                 if branch.target is None:
                     self._flow_all(branch.received, branch.passed)
 

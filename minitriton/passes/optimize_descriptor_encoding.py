@@ -27,7 +27,7 @@ from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.facts.region_flow import flows
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type
+from minitriton.dialects.op_access import set_type, value_type
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
@@ -64,7 +64,7 @@ _DEFAULT = Wish(default=True)
 
 
 def _is_descriptor(value: SSAValue) -> bool:
-    return value.type.__class__ is TensorDescType
+    return value_type(value).__class__ is TensorDescType
 
 
 def _block_type(value: SSAValue) -> TensorType:
@@ -157,6 +157,13 @@ def _chosen_type(type_: TensorDescType, wish: Wish) -> TensorDescType:
     return TensorDescType(with_layout(block, encoding_of_rank(wish.encoding, block.get_num_dims())))
 
 
+def _has_descriptors(function: tt.FuncOp) -> bool:
+    """Whether there are any: each is an argument, or what some op makes, or comes from one that is."""
+    return any(map(_is_descriptor, function.args)) or any(
+        _is_descriptor(result) for op in ops_in(function) for result in op.results
+    )
+
+
 def _assign(function: tt.FuncOp) -> None:
     wishes = _Wishes(function)
     arguments = [value for value in function.args if _is_descriptor(value)]
@@ -191,5 +198,5 @@ class OptimizeDescriptorEncoding(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
-            if isinstance(function, tt.FuncOp) and not function.is_declaration:
+            if isinstance(function, tt.FuncOp) and not function.is_declaration and _has_descriptors(function):
                 _assign(function)

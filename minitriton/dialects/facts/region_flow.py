@@ -20,7 +20,7 @@ from xdsl.traits import IsTerminator
 
 from minitriton.dialects.facts import Fact, Function, MayNotReturn, give
 from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
-from minitriton.dialects.op_access import block_of, block_successors, operand_at, operand_values
+from minitriton.dialects.op_access import block_of, block_successors, end_of, entry_of, operand_at, operand_values
 
 ConstantOf = Callable[[SSAValue], int | None]
 
@@ -78,6 +78,12 @@ class CountedLoop(Loop):
             Branch(body, None, yielded, op.results),
             Branch(body, body, yielded, arguments),
         ]
+
+    def goes(self, op: Operation, origin: Region | None, constant_of: ConstantOf) -> list[Branch]:
+        body = op.regions[0]
+        passed = operand_values(op)[3:] if origin is None else passed_by(body)
+        again, over = Branch(origin, body, passed, block_of(op).args[1:]), Branch(origin, None, passed, op.results)
+        return [again, over] if origin is None else [over, again]
 
     def counter(self, op: Operation) -> tuple[SSAValue, SSAValue, SSAValue] | None:
         return op.regions[0].block.args[0], op.operands[0], op.operands[2]
@@ -153,8 +159,8 @@ def ends_of(region: Region) -> Iterator[Operation]:
 
 def passed_by(region: Region) -> Sequence[SSAValue]:
     """The operands of the last op of a region of one block."""
-    block = region.first_block
-    last = None if block is None else block.last_op
+    block = entry_of(region)
+    last = None if block is None else end_of(block)
     return () if last is None else operand_values(last)
 
 
