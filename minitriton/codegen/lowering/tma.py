@@ -2,11 +2,15 @@
 
 ttng.async_tma_copy_global_to_local %d[%m, %k] %buf, %bar, %p
     ->  one nvvm.cp.async.bulk.tensor.load for each column of the buffer that is as wide as its swizzle, by one thread
+ttng.async_tma_copy_local_to_global %d[%m, %n] %buf
+    ->  the same with .store, by one thread of each of as many warps
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
+from operator import xor
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
@@ -132,14 +136,18 @@ def async_copy_mbarrier_arrive(f: FunctionLowering, op: ttng.AsyncCopyMbarrierAr
 # Tensor copies --------------------------------------------------------------------------------------------------------
 
 
-def _boxes(type_: MemDescType) -> list[tuple[tuple[int, ...], int]]:
-    """The boxes that make up a CTA's part of a buffer: first coordinates, and bytes from the start of the buffer."""
+Box = tuple[tuple[int, ...], int]
+"""First coordinates, and bytes from the start of the buffer."""
+
+
+def _boxes(type_: MemDescType) -> list[Box]:
+    """The boxes that make up a CTA's part of a buffer."""
     encoding = shared_encoding(type_)
     own = shape_per_cta(encoding, type_.get_shape())
     box = tma_block_shape(encoding, own, packed=True) if isinstance(encoding, NVMMAShared) else own
     places = to_linear_layout(encoding, buffer_shape(type_)).pseudoinvert()
     padded = isinstance(encoding, NVMMAShared) and encoding.fp4_padded
-    result: list[tuple[tuple[int, ...], int]] = []
+    result: list[Box] = []
     for reversed_coordinates in product(
         *(range(0, size, step) for size, step in zip(own[::-1], box[::-1], strict=True))
     ):
@@ -174,10 +182,12 @@ def _coordinates(f: FunctionLowering, given: list[SSAValue], offsets: tuple[int,
     return moved[::-1]
 
 
-def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None) -> SSAValue:
-    """True in one thread of the first warp."""
+def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None, warps: int = 1) -> SSAValue:
+    """True in one thread of each of the first `warps`."""
     elected = f.b.value(nvvm.ElectSyncOp, (), I1)
-    one = f.b.and_(_first_warp(f), elected)
+    one = elected
+    if warps == 1 or warps < f.num_warps:
+        one = f.b.and_(f.b.icmp("ult", f.thread_id(), f.b.i32(warps << f.module.lane_bits)), elected)
     return one if pred is None else f.b.and_(one, pred)
 
 
@@ -196,19 +206,55 @@ def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> 
 
 
 def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, Attribute]) -> None:
-    """Of CTAs that hold the same part the first one stores it."""
+    """Of CTAs that hold the same part the first one stores it, each of its first warps a box: copies are started side by side."""
     descriptor, *given, source = op.operands
     type_ = memdesc(source)
     parts, _ = split_among_ctas(shared_encoding(type_).cga, type_.get_shape())
     copies = sum(1 << bit for bit, part in enumerate(parts) if not any(part))
-    thread = _issuing_thread(f, f.zero_in(0, copies))
+    boxes = _boxes(type_)
+    warps = _warps_with_boxes(boxes, f.num_warps)
+    thread = _issuing_thread(f, f.zero_in(0, copies), warps)
     base = _address(f, source)
     coordinates = _of_this_cta(f, [f.scalar(value) for value in given], type_)
-    for offsets, place in _boxes(type_):
+    if warps > 1:
+        base, coordinates = _of_this_warp(f, base, coordinates, boxes, warps)
+    for offsets, place in boxes[::warps]:
         where = _coordinates(f, coordinates, offsets)
         operands = (f.b.gep(base, place, I8), f.scalar(descriptor), *where, thread)
         f.b.operation(tma.TensorStoreOp, operands, (), properties)
     f.b.operation(tma.BulkCommitGroupOp, (), ())
+
+
+def _steps(boxes: list[Box], warps: int) -> list[tuple[int, ...]]:
+    """For each bit of a warp's number, how far its box lies behind the first warp's: along each dimension, and in bytes."""
+    first = (*boxes[0][0], boxes[0][1])
+    bits = range(warps.bit_length() - 1)
+    return [tuple(b - a for a, b in zip(first, (*boxes[1 << k][0], boxes[1 << k][1]), strict=True)) for k in bits]
+
+
+def _warps_with_boxes(boxes: list[Box], num_warps: int) -> int:
+    """How many warps take turns with `boxes`: 1 where the bits of a warp's number do not say where its box lies."""
+    warps = min(num_warps, len(boxes) & -len(boxes))
+    steps = _steps(boxes, warps)
+    for number, (offsets, place) in enumerate(boxes):
+        offset_of_first, place_of_first = boxes[number - number % warps]
+        taken = [step for k, step in enumerate(steps) if number >> k & 1]
+        for dim, (at, begin) in enumerate(zip((*offsets, place), (*offset_of_first, place_of_first), strict=True)):
+            if at != begin + reduce(xor, (step[dim] for step in taken), 0):
+                return 1
+    return warps
+
+
+def _of_this_warp(
+    f: FunctionLowering, base: SSAValue, given: list[SSAValue], boxes: list[Box], warps: int
+) -> tuple[SSAValue, list[SSAValue]]:
+    """The address and the coordinates `given` moved to where this warp's first box begins."""
+    moved, leading = list(given), len(given) - len(boxes[0][0])
+    *by_dim, bytes_by_bit = zip(*_steps(boxes, warps), strict=True)
+    for dim, steps in enumerate(by_dim):
+        if any(steps):
+            moved[leading + dim] = f.b.add(given[leading + dim], f.shared_index([0] * f.module.lane_bits + list(steps)))
+    return f.b.gep(base, f.shared_index([0] * f.module.lane_bits + list(bytes_by_bit)), I8), moved
 
 
 @lowers(ttng.AsyncTMACopyLocalToGlobalOp)
