@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import product
-from operator import xor
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
@@ -240,7 +239,7 @@ def _warps_with_boxes(boxes: list[Box], num_warps: int) -> int:
         offset_of_first, place_of_first = boxes[number - number % warps]
         taken = [step for k, step in enumerate(steps) if number >> k & 1]
         for dim, (at, begin) in enumerate(zip((*offsets, place), (*offset_of_first, place_of_first), strict=True)):
-            if at != begin + reduce(xor, (step[dim] for step in taken), 0):
+            if at != begin + reduce(int.__xor__, (step[dim] for step in taken), 0):
                 return 1
     return warps
 
