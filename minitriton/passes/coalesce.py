@@ -51,7 +51,7 @@ class Coalesce(Pass):
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        facts = AxisInfoAnalysis(op)
+        facts = AxisInfoAnalysis(op, as_asked=True)
         write_argument_hints(op, facts)
         accesses, descriptor_accesses = _memory_ops(op)
         layouts: list[tuple[Operation, Blocked]] = []

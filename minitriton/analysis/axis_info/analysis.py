@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
+from typing import cast
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
@@ -26,7 +27,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.axis_info.access import access_shape
 from minitriton.analysis.axis_info.assume import Promise, promises
@@ -40,6 +41,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function
 from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.op_access import operand_values
 
 __all__ = ["AxisInfo", "AxisInfoAnalysis"]
 
@@ -47,22 +49,59 @@ __all__ = ["AxisInfo", "AxisInfoAnalysis"]
 class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
     """The facts of a module, found when the first one is asked for.
 
-    Facts speak of the IR as it was then; a value made later has the fact that claims nothing.
+    Facts speak of the IR as it was then; a value made later has the fact that claims nothing. With `as_asked` the IR stays as it is
+    until the last fact was asked for: only what a value is computed from is looked at then, as long as no control flow is in the way.
     """
 
-    def __init__(self, module: ModuleOp) -> None:
+    def __init__(self, module: ModuleOp, *, as_asked: bool = False) -> None:
         super().__init__()
         self.module = module
+        self._straight = _entry_of_only_function(module) if as_asked else None
+        self._computed: set[Operation] = set()
         self.promises: dict[SSAValue, list[Promise]] = {}
         self._noted: set[Block] = set()
         self._done = False
 
     def get(self, value: SSAValue) -> AxisInfo:
         """What is known of `value`."""
-        if not self._done:
+        if not self._done and not self._is_found_straight(value):
             self._done = True
+            self.facts.clear()
             self._run_module()
         return self.fact(value)
+
+    def _is_found_straight(self, value: SSAValue) -> bool:
+        """Finds the fact of `value` if it is computed from arguments by ops of the function's first block alone."""
+        entry = self._straight
+        if entry is None:
+            return False
+        if entry not in self._noted:
+            self._note_promises(entry)
+            self._begin(cast(Operation, entry.parent_op()), entry, ())
+        waiting = [value]
+        while waiting:
+            last = waiting[-1]
+            if type(last) is not OpResult:
+                if last.owner is not entry:
+                    return False
+                waiting.pop()
+                continue
+            op = last.op
+            if op.parent is not entry or op.regions:
+                return False
+            before = () if op in self._computed or RULES.of(op) is None else operand_values(op)
+            missing = [
+                operand for operand in before if type(operand) is not OpResult or operand.op not in self._computed
+            ]
+            missing = [operand for operand in missing if operand.owner is not entry]
+            if missing:
+                waiting += missing
+                continue
+            if op not in self._computed:
+                self._computed.add(op)
+                self.transfer(op)
+            waiting.pop()
+        return True
 
     def explain(self, value: SSAValue) -> Explanation:
         """The facts that the fact of `value` was made from, as a tree that prints with source locations."""
@@ -131,10 +170,13 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
 
     def run_block(self, block: Block) -> None:
         if block not in self._noted:
-            self._noted.add(block)
-            for promise in promises(block):
-                self.promises.setdefault(promise.value, []).append(promise)
+            self._note_promises(block)
         super().run_block(block)
+
+    def _note_promises(self, block: Block) -> None:
+        self._noted.add(block)
+        for promise in promises(block):
+            self.promises.setdefault(promise.value, []).append(promise)
 
     def _promised(self, value: SSAValue, fact: AxisInfo) -> AxisInfo:
         for promise in self.promises.get(value, ()):
@@ -148,11 +190,15 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
             first = function.regions[0].first_block
             if first is None:
                 continue
-            self._arguments(function, first, calls.get(_name(function), ()))
-            for promise in promises(first):
-                if promise.value.owner is first:
-                    self.facts[promise.value] = promise.apply(self.fact(promise.value))
+            self._begin(function, first, calls.get(_name(function), ()))
             self.run(function.regions[0])
+
+    def _begin(self, function: Operation, entry: Block, call_sites: Sequence[Operation]) -> None:
+        """Find the facts of the arguments of `function`."""
+        self._arguments(function, entry, call_sites)
+        for promise in promises(entry):
+            if promise.value.owner is entry:
+                self.facts[promise.value] = promise.apply(self.fact(promise.value))
 
     def _arguments(self, function: Operation, entry: Block, call_sites: Sequence[Operation]) -> None:
         hints = function.properties.get("arg_attrs")
@@ -181,6 +227,12 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
                 constancy=_weaker("tt.constancy" in names, fact.constancy, hinted.constancy),
             )
         return fact._replace(constant_value=None)
+
+
+def _entry_of_only_function(module: ModuleOp) -> Block | None:
+    """The first block of the function of `module`, if there is just one, which nothing calls then."""
+    functions = [op for op in module.ops if Function.of(op) and op.regions]
+    return functions[0].regions[0].first_block if len(functions) == 1 else None
 
 
 def _weaker(also: bool, ours: tuple[int, ...], theirs: tuple[int, ...]) -> tuple[int, ...]:

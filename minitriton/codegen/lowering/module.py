@@ -27,7 +27,7 @@ class ModuleLowering:
     def __init__(self, module: ModuleOp, allocation: Allocation):
         self.module = module
         self.allocation = allocation
-        self.axis = AxisInfoAnalysis(module)
+        self.axis = AxisInfoAnalysis(module, as_asked=True)
         self.num_warps = integer_or(module.attributes.get("ttg.num-warps"), 4)
         self.num_ctas = integer_or(module.attributes.get("ttg.num-ctas"), 1)
         self.lane_bits = threads_per_warp(module).bit_length() - 1
