@@ -69,9 +69,7 @@ def _right_about_itself(apply: Callable[..., bool]) -> Callable[..., bool]:
     return checked
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.usefixtures("watched")
-def test_nothing_is_left_out_of_a_growing_kernel(family: str, tmp_path: Path) -> None:
+def _compile_family(family: str, tmp_path: Path) -> None:
     program = FAMILIES[family].program(32 if family.endswith(" n") else 3)
     path = tmp_path / f"idle_{family.replace(' ', '_')}.py"
     path.write_text(program.text)
@@ -80,11 +78,36 @@ def test_nothing_is_left_out_of_a_growing_kernel(family: str, tmp_path: Path) ->
     minitriton.compile(source, GPUTarget("cuda", 90), {"num_warps": program.num_warps}, assemble=False)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.usefixtures("watched")
+def test_nothing_is_left_out_of_a_growing_kernel(family: str, tmp_path: Path) -> None:
+    _compile_family(family, tmp_path)
+
+
 @pytest.mark.parametrize(("case", "arch"), CASES, ids=lambda part: getattr(part, "name", f"sm_{part}"))
 @pytest.mark.usefixtures("watched")
 def test_nothing_is_left_out_of_a_kernel_of_the_corpus(case: Case, arch: int) -> None:
     source = ASTSource(getattr(load_kernels(case.file, "minitriton"), case.kernel), *source_parts(case))
     minitriton.compile(source, GPUTarget("cuda", arch), case.launch_options, assemble=False)
+
+
+def test_a_kernel_without_counted_loops_and_products_runs_none_of_their_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def apply(self: IdlePasses, step: Pass, index: int, ctx: Context, module: ModuleOp) -> None:
+        if not self.is_idle(step, module):
+            ran.append(step.name)
+        run(self, step, index, ctx, module)
+
+    run = IdlePasses.run
+    monkeypatch.setattr(IdlePasses, "run", apply)
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    _compile_family("while loops", tmp_path)
+    assert not {name for name in ran if "dot" in name or "pipeline" in name or "loops" in name or "matmul" in name}
+    assert ran.count("canonicalize") <= 3
+    assert ran.count("triton-loop-aware-cse") == ran.count("tritongpu-prefetch") + 1 == 1
 
 
 def test_a_pass_without_its_ops_is_not_run() -> None:

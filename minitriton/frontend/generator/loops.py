@@ -335,7 +335,7 @@ class Loops:
         b.insert(scf.YieldOp.create(operands=[same.get(h, h) for h in flatten_all(after[n] for n in kept)]))
         b.block = test_block
         holding = same.get(holds.handle, holds.handle)
-        b.insert(scf.ConditionOp(holding, *test_block.args))
+        b.insert(scf.ConditionOp.create(operands=[holding, *test_block.args]))
         inits = flatten_all(before[n] for n in kept)
         op = scf.WhileOp.create(
             operands=inits,
