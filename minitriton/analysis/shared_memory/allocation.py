@@ -252,7 +252,8 @@ def read_allocation(module: ModuleOp, scratch_bytes: ScratchBytes) -> Allocation
                 kind = BufferKind.VIRTUAL if op in callees else BufferKind.SCRATCH
                 buffer = Buffer(kind, op, size.value.data, SCRATCH_ALIGNMENT)
             else:
-                buffer = _scratch_buffer(op, scratch_bytes, callees, allocation)
+                kind, bytes_, alignment = _scratch(op, scratch_bytes, callees, allocation)
+                buffer = Buffer(kind, op, bytes_, alignment)
             buffer.offset = allocation.offsets[op] = offset.value.data
             placed.total_bytes = max(placed.total_bytes, buffer.bytes[1])
             if is_explicit:
@@ -274,14 +275,15 @@ def function_buffers(
 ) -> list[Buffer]:
     """The buffers of a function in the order of the text, not placed yet. `allocation` has those of its callees."""
     found: list[Buffer] = []
+    callees, allocation = callees or {}, allocation or Allocation()
     for op in ops_in(function):
         if op.__class__ is LocalAllocOp:
             if is_shared_memdesc(op.results[0]):
                 found.append(_explicit_buffer(op))
             continue
-        buffer = _scratch_buffer(op, scratch_bytes, callees or {}, allocation or Allocation())
-        if buffer.size > 0:
-            found.append(buffer)
+        kind, size, alignment = _scratch(op, scratch_bytes, callees, allocation)
+        if size > 0:
+            found.append(Buffer(kind, op, size, alignment))
     return found
 
 
@@ -301,19 +303,18 @@ def _bits(element: object) -> int:
     return cast(int, getattr(element, "bitwidth", 64))
 
 
-def _scratch_buffer(
+def _scratch(
     op: Operation, scratch_bytes: ScratchBytes, callees: dict[Operation, Operation], allocation: Allocation
-) -> Buffer:
-    callee = callees.get(op)
-    if callee is not None:
-        size = allocation.functions[callee].total_bytes
-        return Buffer(BufferKind.VIRTUAL, op, size, SCRATCH_ALIGNMENT)
+) -> tuple[BufferKind, int, int]:
+    """Kind, bytes and alignment of what `op` needs while it runs; most ops need nothing."""
+    if op in callees:
+        return BufferKind.VIRTUAL, allocation.functions[callees[op]].total_bytes, SCRATCH_ALIGNMENT
     if op.__class__ is WarpSpecializeOp:
         specialized = cast(WarpSpecializeOp, op)
-        return Buffer(BufferKind.SCRATCH, op, *specialized.capture_size_and_alignment())
+        return BufferKind.SCRATCH, *specialized.capture_size_and_alignment()
     if op.name == "tt.func":
-        return Buffer(BufferKind.SCRATCH, op, _most_partition_warps(op), 4)
-    return Buffer(BufferKind.SCRATCH, op, scratch_bytes(op), SCRATCH_ALIGNMENT)
+        return BufferKind.SCRATCH, _most_partition_warps(op), 4
+    return BufferKind.SCRATCH, scratch_bytes(op), SCRATCH_ALIGNMENT
 
 
 def _most_partition_warps(function: Operation) -> int:
@@ -323,6 +324,8 @@ def _most_partition_warps(function: Operation) -> int:
 
 def _set_live_intervals(placed: FunctionAllocation) -> None:
     """A buffer lives as long as any view of it, scratch for its op alone, what belongs to the function always."""
+    if not placed.of_value and not placed.of_op:
+        return
     liveness = Liveness(placed.function)
     number = liveness.number
     if placed.of_value:
