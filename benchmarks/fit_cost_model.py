@@ -13,6 +13,7 @@ of all programs, and the share of pairs in the right order, of those whose times
     of the model of what is known without times (`KNOWN`), where fits begin
     with `--rounds`, of models fitted without the kernels that they rank, a fifth of them left out at once
 
+and, beside each, the correlation over the pairs that the rounds tell apart (differences of more than twice their standard deviation),
 and for how many kernels a search finds the fastest program that times the own one and those that the model expects to be fastest.
 """
 
@@ -31,7 +32,7 @@ import numpy as np
 
 from minitriton.lab.corpus.benchmark import TEST, TRAIN
 from minitriton.lab.sweeping.cost_model import FITTED, KNOWN, MEGAHERTZ, Model, parts
-from minitriton.lab.sweeping.ranking import agreement, spearman
+from minitriton.lab.sweeping.ranking import agreement, spearman, spearman_beyond
 
 MEASURED = Path(__file__).parent / "data" / "programs_on_h200.csv"
 HELD_BACK = MEASURED.with_name("held_back_on_h200.csv")
@@ -69,16 +70,25 @@ class Ranked:
     correlation: float
     agreement_3: float
     agreement_1: float
+    beyond: float
+    """Spearman's correlation over the pairs that the rounds tell apart."""
 
     @classmethod
-    def of(cls, estimates: np.ndarray, times: np.ndarray) -> Ranked:
-        shares = [agreement(list(estimates), list(times), gap)[0] for gap in (0.03, 0.01)]
-        return cls(spearman(list(estimates), list(times)), *shares)
+    def of(cls, estimates: np.ndarray, programs: Counted) -> Ranked:
+        by, times = list(estimates), list(programs["microseconds"])
+        shares = [agreement(by, times, gap)[0] for gap in (0.03, 0.01)]
+        return cls(spearman(by, times), *shares, spearman_beyond(by, times, list(error_of_median(programs, ROUNDS))))
 
 
 def ranked(programs: Mapping[str, Counted], model: Model, kernels: Iterable[str]) -> dict[str, Ranked]:
     """How well `model` ranks each of `kernels`."""
-    return {k: Ranked.of(cycles(programs[k], model), programs[k]["microseconds"]) for k in kernels}
+    return {k: Ranked.of(cycles(programs[k], model), programs[k]) for k in kernels}
+
+
+def error_of_median(programs: Counted, rounds: int) -> np.ndarray:
+    """The standard deviation, in µs, of the median of `rounds` rounds: a round's error is normal with the program's spread (the middle
+    half, 1.349 deviations), and a median's 1.2533 of that over the root of the rounds."""
+    return programs["microseconds"] * 1.2533 * programs["spread"] / 1.349 / math.sqrt(rounds)
 
 
 def cycles(programs: Counted, model: Model) -> np.ndarray:
@@ -97,7 +107,8 @@ def line(found: Mapping[str, Ranked]) -> str:
     return (
         f"Spearman {mean(r.correlation for r in rows):.2f} ({sum(r.correlation >= 0.8 for r in rows)} of {len(rows)} at least 0.80), "
         f"pairs in order {100 * mean(r.agreement_3 for r in rows):.0f} % (3 % apart), "
-        f"{100 * mean(r.agreement_1 for r in rows):.0f} % (1 % apart)"
+        f"{100 * mean(r.agreement_1 for r in rows):.0f} % (1 % apart); Spearman of those that rounds tell apart "
+        f"{mean(r.beyond for r in rows):.2f} ({sum(r.beyond >= 0.8 for r in rows)} at least 0.80)"
     )
 
 
@@ -106,18 +117,14 @@ def with_error(programs: Mapping[str, Counted], error: float, rng: np.random.Gen
     found: dict[str, Ranked] = {}
     for kernel, own in programs.items():
         times = own["microseconds"]
-        found[kernel] = Ranked.of(times * np.exp(error * rng.standard_normal(len(times))), times)
+        found[kernel] = Ranked.of(times * np.exp(error * rng.standard_normal(len(times))), own)
     return found
 
 
 def half_with_half(programs: Counted, rng: np.random.Generator) -> float:
-    """Spearman's correlation of two medians of half of the rounds. A round's error is normal with the program's spread (the middle half,
-    1.349 deviations), and a median's 1.2533 of that over the root of the rounds."""
-    times, spread = programs["microseconds"], programs["spread"]
-    error = 1.2533 * spread / 1.349 / math.sqrt(ROUNDS // 2)
-    drawn = [
-        [list(times * (1 + error * rng.standard_normal(len(times)))) for _ in range(2)] for _ in range(HALVES_DRAWN)
-    ]
+    """Spearman's correlation of two medians of half of the rounds."""
+    times, error = programs["microseconds"], error_of_median(programs, ROUNDS // 2)
+    drawn = [[list(times + error * rng.standard_normal(len(times))) for _ in range(2)] for _ in range(HALVES_DRAWN)]
     return statistics.fmean(spearman(first, second) for first, second in drawn)
 
 
@@ -207,7 +214,7 @@ def searches(programs: Mapping[str, Counted], models: Mapping[str, Model]) -> st
 
 def row(kernel: str, count: int, found: Ranked) -> str:
     """Of one kernel."""
-    return f"{kernel:26} {count:3} {found.correlation:+.2f} {100 * found.agreement_3:4.0f} % {100 * found.agreement_1:4.0f} %"
+    return f"{kernel:26} {count:3} {found.correlation:+.2f} {100 * found.agreement_3:4.0f} % {100 * found.agreement_1:4.0f} % {found.beyond:+.2f}"
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from minitriton import lab
 from minitriton.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.ranking import spearman
+from minitriton.lab.sweeping.ranking import spearman, spearman_beyond
 
 KERNEL = "running_sums"
 ROOT = Path(__file__).parents[2]
@@ -46,6 +46,10 @@ def test_ranks() -> None:
     assert spearman([1, 2, 3], [10, 20, 30]) == 1
     assert spearman([1, 2, 3], [3, 2, 1]) == -1
     assert math.isnan(spearman([1, 1, 1], [1, 2, 3]))
+    assert spearman_beyond([1, 3, 2], [10, 20, 30], [0, 0, 0]) == pytest.approx(spearman([1, 3, 2], [10, 20, 30]))
+    assert spearman_beyond([2, 1, 3], [10, 11, 30], [1, 1, 1]) == pytest.approx(0.8)
+    assert spearman([2, 1, 3], [10, 11, 30]) == 0.5
+    assert math.isnan(spearman_beyond([1, 2], [10, 11], [1, 1]))
     records = [
         Record("k", str(i), Class.RIGHT, program=str(i), metrics={"cycles": c, "microseconds": t})
         for i, (c, t) in enumerate([(1, 1.0), (2, 1.001), (3, 2.0), (3, 3.0)])

@@ -3,7 +3,8 @@
     for row in ranking(table, "cycles", "microseconds"): print(row)
 
 `spearman` is the rank correlation over the kernel's different programs. Where all take the same time it ranks noise; `agreement` is the
-share of those pairs of programs in the same order whose `by` differs by more than `GAP`.
+share of those pairs of programs in the same order whose `by` differs by more than `GAP`; `spearman_beyond` leaves out the pairs that
+timing cannot tell apart.
 """
 
 from __future__ import annotations
@@ -55,6 +56,21 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> float:
     middle = (len(a) - 1) / 2
     across = sum((x - middle) * (y - middle) for x, y in zip(first, second, strict=True))
     spread = math.sqrt(sum((x - middle) ** 2 for x in first) * sum((y - middle) ** 2 for y in second))
+    return across / spread if spread else math.nan
+
+
+def spearman_beyond(a: Sequence[float], b: Sequence[float], error: Sequence[float]) -> float:
+    """The correlation of ranks over the pairs whose `b` differ by more than twice the standard deviation of their difference: pairs that
+    a measurement cannot tell apart say nothing for or against `a`.
+
+    `error` is the standard deviation of each `b`, in its unit. It is Daniels' general correlation (Biometrika 33, 1944) of differences of
+    ranks, with those of such pairs zero on both sides: `spearman` where there are none. Not a number where no pair is left.
+    """
+    first, second = _ranks(a), _ranks(b)
+    apart = [(i, j) for i in range(len(a)) for j in range(i) if abs(b[i] - b[j]) > 2 * math.hypot(error[i], error[j])]
+    steps = [(first[i] - first[j], second[i] - second[j]) for i, j in apart]
+    across = sum(x * y for x, y in steps)
+    spread = math.sqrt(sum(x * x for x, _ in steps) * sum(y * y for _, y in steps))
     return across / spread if spread else math.nan
 
 
