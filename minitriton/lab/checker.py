@@ -29,6 +29,7 @@ from minitriton.lab.execution import Launch, Level, Outcome, Representation
 from minitriton.lab.gpu import run_on_gpu
 from minitriton.lab.locate import locate, locate_store
 from minitriton.lab.parameters import Source
+from minitriton.lab.product_rounding import rounding_of_products
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
 from minitriton.lab.soundness import KERNEL_RACES
@@ -74,6 +75,8 @@ def check(
     if isinstance(value, ModuleOp):
         value = value.clone()
     launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
+    if isinstance(value, ModuleOp):
+        launch.tolerance = rounding_of_products(value)
     first = launch.run(value, facts)
     if first.fault is not None:
         raise first.fault
@@ -232,7 +235,7 @@ class _CheckingWatch(Hook):
             return Verdict.WRONG if other.fault is None else Verdict.BIT_EQUAL
         if other.fault is not None:
             return Verdict.WRONG
-        return compare(outcome.arrays, other.arrays, self.launch.arguments.array_elements())
+        return compare(outcome.arrays, other.arrays, self.launch.arguments.array_elements(), self.launch.tolerance)
 
     def _remember(self, step: Step, value: Representation, outcome: Outcome) -> None:
         self.last = outcome

@@ -90,6 +90,8 @@ class Launch:
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes descriptors apart."""
     reach: bool = False
     """Whether the emulator's report is to say what of global memory each CTA reaches."""
+    tolerance: float = 0.0
+    """How far numbers of two levels may be apart, relatively, where the element type's tolerance is less."""
     barriers_seen: bool = False
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
     _by_ptx: dict[str, Outcome] = field(default_factory=dict[str, Outcome], repr=False)

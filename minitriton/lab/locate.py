@@ -88,7 +88,7 @@ def _first_repair(launch: Launch, old: Trace, after: ModuleOp, suspects: list[Op
         counterparts = [e for e in at_place.get(suspect.key[0], ()) if [r.type for r in e.op.results] == types]
         for counterpart in sorted(counterparts, key=lambda e: e.key != suspect.key):
             outcome = _run_with(launch, after, suspect.op, counterpart.values)
-            if outcome.ran and compare(outcome.arrays, wanted, elements) is not Verdict.WRONG:
+            if outcome.ran and compare(outcome.arrays, wanted, elements, launch.tolerance) is not Verdict.WRONG:
                 return suspect
     return None
 
@@ -145,7 +145,7 @@ def locate_store(launch: Launch, module: ModuleOp, wrong: Outcome, right: Outcom
 def _first_differing_address(launch: Launch, wrong: Outcome, right: Outcome) -> int | None:
     arguments = launch.arguments
     for position, ours, theirs in zip(arguments.array_positions(), wrong.arrays, right.arrays, strict=False):
-        different = np.argwhere(differing(ours, theirs, arguments.elements[position]))
+        different = np.argwhere(differing(ours, theirs, arguments.elements[position], launch.tolerance))
         if len(different):
             array = array_of(arguments.values[position])
             assert array is not None

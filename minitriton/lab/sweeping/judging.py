@@ -22,6 +22,7 @@ from enum import StrEnum
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Outcome
+from minitriton.lab.product_rounding import rounding_of_products
 from minitriton.lab.sweeping.metrics import program_digest, run_metrics, static_metrics
 from minitriton.lab.sweeping.point import Point, Settings, settings_text
 from minitriton.lab.sweeping.program import KernelProgram
@@ -159,7 +160,7 @@ class Judge:
         if outcome.fault is not None:
             return Class.WRONG, str(outcome.fault), counted
         elements = launch.arguments.array_elements()
-        if compare(outcome.arrays, reference.arrays, elements, self.subject.tolerance) is Verdict.WRONG:
+        if compare(outcome.arrays, reference.arrays, elements, launch.tolerance) is Verdict.WRONG:
             return Class.WRONG, "other numbers than the kernel's own", counted
         if outcome.findings:
             return Class.UNSOUND, outcome.findings[0].text.splitlines()[0], counted
@@ -170,7 +171,9 @@ class Judge:
         if self._launch is None or self._reference is None:
             self._launch = self.subject.launch()
             self._launch.reach = True
-            self._reference = self._launch.run(self.subject.make_ir(), self.subject.facts)
+            module = self.subject.make_ir()
+            self._launch.tolerance = max(self.subject.tolerance, rounding_of_products(module))
+            self._reference = self._launch.run(module, self.subject.facts)
             if not self._reference.ran:
                 raise MinitritonError(
                     f"kernel {self.subject.name!r} cannot be judged: {self._reference.fault or self._reference.gap}",

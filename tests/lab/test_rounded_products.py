@@ -1,0 +1,63 @@
+"""Products that round their operands to tf32, which the interpreters do not, are judged by that and called neither broken nor wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.lab.comparison import Verdict
+from minitriton.lab.product_rounding import rounding_of_products
+from minitriton.lab.sweeping.judging import Class, Judge
+from minitriton.lab.sweeping.subject import Subject
+
+
+@triton.jit
+def product(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    total = tl.zeros((BM, BN), tl.float32)
+    for i in range(0, K, BK):
+        x = tl.load(a + m[:, None] * K + i + k[None, :])
+        y = tl.load(b + (i + k)[:, None] * BN + n[None, :])
+        total = tl.dot(x, y, total, input_precision=PRECISION)
+    tl.store(c + m[:, None] * BN + n[None, :], total)
+
+
+def arguments(k: int) -> list[Any]:
+    """Numbers of 23 bits behind the point."""
+    rng = np.random.default_rng(0)
+    return [
+        rng.standard_normal((64, k), np.float32),
+        rng.standard_normal((k, 64), np.float32),
+        np.zeros((64, 64), np.float32),
+        k,
+    ]
+
+
+@pytest.mark.parametrize("precision", ["tf32", "tf32x3", "bf16x3", "bf16x6", "ieee"])
+def test_no_pass_is_called_broken(minitriton_check: Any, precision: str) -> None:
+    report = minitriton_check(kernel=product, args=arguments(64), grid=(1,), BM=64, BN=64, BK=32, PRECISION=precision)
+    assert report.ok and not any(row.wrong for row in report.rows)
+    last = report.rows[-1].against_first
+    assert last is Verdict.CLOSE or precision != "tf32"
+
+
+@pytest.mark.parametrize("k", [32, 512])
+def test_orders_of_passes_are_judged_right(k: int) -> None:
+    subject = Subject.of_call(product, tuple(arguments(k)), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")
+    assert Judge(subject).record(subject.pipeline()).result is Class.RIGHT
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("tf32", 3e-2), ("bf16x3", 1e-3), ("tf32x3", 0.0), ("ieee", 0.0)])
+def test_only_products_that_round_widen_what_is_equal(precision: str, tolerance: float) -> None:
+    subject = Subject.of_call(product, tuple(arguments(32)), (1,), BM=64, BN=64, BK=32, PRECISION=precision)
+    assert rounding_of_products(subject.make_ir()) == tolerance
+
+
+def test_halves_are_not_rounded() -> None:
+    given = [each.astype(np.float16) if isinstance(each, np.ndarray) else each for each in arguments(32)]
+    subject = Subject.of_call(product, tuple(given), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")
+    assert rounding_of_products(subject.make_ir()) == 0.0
