@@ -70,10 +70,10 @@ def launch_key(device: int, args: tuple[object, ...], options: dict[str, object]
         if kind in _BY_VALUE:
             parts += (kind, arg)
         elif kind is float:
-            parts.append(arg.hex())  # type: ignore[union-attr]
+            parts.append(arg.hex())  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
         elif _is_tensor_class(kind):
             parts += _array_key(arg)
-        elif (_describes(kind) or is_descriptor(arg)) and _is_tensor_class(type(arg.base)):  # type: ignore[union-attr]
+        elif (_describes(kind) or is_descriptor(arg)) and _is_tensor_class(type(arg.base)):  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
             has_descriptor = True
             parts += _descriptor_key(arg)
         else:
