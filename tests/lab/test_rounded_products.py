@@ -57,6 +57,33 @@ def test_only_products_that_round_widen_what_is_equal(precision: str, tolerance:
     assert rounding_of_products(subject.make_ir()) == tolerance
 
 
+@triton.jit
+def product_of_kinds(a, b, c, K, KIND: tl.constexpr):
+    m, k = tl.arange(0, 64), tl.arange(0, 64)
+    kind = c.dtype.element_ty
+    total = tl.zeros((64, 64), kind)
+    for i in range(0, K, 64):
+        x = tl.load(a + m[:, None] * K + i + k[None, :]).to(KIND)
+        y = tl.load(b + (i + k)[:, None] * 64 + m[None, :]).to(KIND)
+        total = tl.dot(x, y, total, out_dtype=kind)
+    tl.store(c + m[:, None] * 64 + m[None, :], total)
+
+
+@pytest.mark.parametrize("arch", [80, 89, 90])
+@pytest.mark.parametrize(
+    ("kind", "sum"),
+    [("fp16", np.float16), ("fp16", np.float32), ("fp8e5", np.float16), ("fp8e5", np.float32), ("bf16", np.float32)],
+)
+@pytest.mark.parametrize("k", [64, 512])
+def test_sums_of_any_type_are_judged_right(kind: str, sum: type, k: int, arch: int) -> None:
+    a, b = arguments(k)[:2]
+    given = (a, b, np.zeros((64, 64), sum), k)
+    types = {"fp16": tl.float16, "fp8e5": tl.float8e5, "bf16": tl.bfloat16}
+    subject = Subject.of_call(product_of_kinds, given, (1,), KIND=types[kind], arch=arch)
+    record = Judge(subject).record(subject.pipeline())
+    assert record.result is Class.RIGHT, record.reason
+
+
 def test_halves_are_not_rounded() -> None:
     given = [each.astype(np.float16) if isinstance(each, np.ndarray) else each for each in arguments(32)]
     subject = Subject.of_call(product, tuple(given), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")

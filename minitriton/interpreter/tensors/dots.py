@@ -3,7 +3,8 @@
     tt.dot f16, f16 -> f32: the inputs as float32, their product by NumPy, added to the accumulator in float32
     tt.dot_scaled: fp4, fp8, bf16 or f16 inputs, each group along K multiplied by its scale, then as above
 
-NumPy does not say in which order it sums, so results agree with a GPU's to rounding only. TF32 inputs are not rounded.
+NumPy does not say in which order it sums, so results agree with a GPU's to rounding only. TF32 inputs are not rounded. A sum in float16 is
+rounded to it where tensor cores do that, after each 32 bytes of K (PTX ISA, "mma" and "wgmma.mma_async": K of an instruction).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from xdsl.dialects.builtin import Float64Type, IntegerType
+from xdsl.dialects.builtin import Float16Type, Float64Type, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import tt
@@ -20,6 +21,11 @@ from minitriton.dialects.tt.types import element_type
 from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder
+
+_STEP_BYTES = 32
+"""Of an instruction's K."""
+
+Decode = Callable[[Array], Array]
 
 _SCALED_FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 
@@ -36,10 +42,27 @@ def product(a_type: Attribute, b_type: Attribute, c_type: Attribute) -> Callable
         return lambda a, b, c: (_exact_product(a, b).astype(dtype) + c).astype(dtype)
     wide = np.float64 if isinstance(element_type(c_type), Float64Type) else np.float32
     decode_a, decode_b, decode_c, encode = decoder(a_type), decoder(b_type), decoder(c_type), encoder(c_type)
+    if isinstance(element_type(c_type), Float16Type):
+        return _product_in_halves(decode_a, decode_b, decode_c, encode, _STEP_BYTES // dtype_of(a_type).itemsize)
 
     def run(a: Array, b: Array, c: Array) -> Array:
         product = np.matmul(decode_a(a).astype(wide), decode_b(b).astype(wide))
         return encode(product + decode_c(c).astype(wide))
+
+    return run
+
+
+def _product_in_halves(
+    decode_a: Decode, decode_b: Decode, decode_c: Decode, encode: Decode, step: int
+) -> Callable[[Array, Array, Array], Array]:
+    """`a * b + c`, rounded to the type of `c` after every `step` elements of K."""
+
+    def run(a: Array, b: Array, c: Array) -> Array:
+        left, right = decode_a(a).astype(np.float32), decode_b(b).astype(np.float32)
+        for k in range(0, left.shape[-1], step):
+            part = np.matmul(left[..., k : k + step], right[..., k : k + step, :])
+            c = encode(part + decode_c(c).astype(np.float32))
+        return c
 
     return run
 
