@@ -29,7 +29,7 @@ from minitriton.lab.execution import Launch, Level, Outcome, Representation
 from minitriton.lab.gpu import run_on_gpu
 from minitriton.lab.locate import locate, locate_store
 from minitriton.lab.parameters import Source
-from minitriton.lab.product_rounding import rounding_of_products
+from minitriton.lab.rounding import rounding_tolerance
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
 from minitriton.lab.soundness import KERNEL_RACES
@@ -76,7 +76,7 @@ def check(
         value = value.clone()
     launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
     if isinstance(value, ModuleOp):
-        launch.tolerance = rounding_of_products(value)
+        launch.tolerance = rounding_tolerance(value)
     first = launch.run(value, facts)
     if first.fault is not None:
         raise first.fault

@@ -27,6 +27,11 @@ class Verdict(StrEnum):
     NOT_RUN = "not executable"
 
 
+def relative_tolerance(element: str) -> float:
+    """Of an element type by its name: `fp32`, `bf16`, `fp8e5`."""
+    return _RELATIVE.get(element, _RELATIVE_FP8)
+
+
 def compare(
     ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], elements: Sequence[str], tolerance: float = 0.0
 ) -> Verdict:
@@ -48,6 +53,6 @@ def differing(a: np.ndarray, b: np.ndarray, element: str, tolerance: float = 0.0
         return a != b
     a, b = a.astype(np.float64), b.astype(np.float64)
     finite = np.abs(b[np.isfinite(b)])
-    relative = max(_RELATIVE.get(element, _RELATIVE_FP8), tolerance)
+    relative = max(relative_tolerance(element), tolerance)
     absolute = relative * 0.1 * float(finite.mean()) if finite.size else 0.0
     return ~np.isclose(a, b, rtol=relative, atol=absolute, equal_nan=True)

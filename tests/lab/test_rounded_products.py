@@ -1,4 +1,5 @@
-"""Products that round their operands to tf32, which the interpreters do not, are judged by that and called neither broken nor wrong."""
+"""Products that round their operands to tf32, which the interpreters do not, and numbers that are rounded on their way to a product are judged
+by that and called neither broken nor wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.lab.comparison import Verdict
-from minitriton.lab.product_rounding import rounding_of_products
+from minitriton.lab.rounding import rounding_tolerance
 from minitriton.lab.sweeping.judging import Class, Judge
 from minitriton.lab.sweeping.subject import Subject
 
@@ -54,7 +55,7 @@ def test_orders_of_passes_are_judged_right(k: int) -> None:
 @pytest.mark.parametrize(("precision", "tolerance"), [("tf32", 3e-2), ("bf16x3", 1e-3), ("tf32x3", 0.0), ("ieee", 0.0)])
 def test_only_products_that_round_widen_what_is_equal(precision: str, tolerance: float) -> None:
     subject = Subject.of_call(product, tuple(arguments(32)), (1,), BM=64, BN=64, BK=32, PRECISION=precision)
-    assert rounding_of_products(subject.make_ir()) == tolerance
+    assert rounding_tolerance(subject.make_ir()) == tolerance
 
 
 @triton.jit
@@ -87,4 +88,48 @@ def test_sums_of_any_type_are_judged_right(kind: str, sum: type, k: int, arch: i
 def test_halves_are_not_rounded() -> None:
     given = [each.astype(np.float16) if isinstance(each, np.ndarray) else each for each in arguments(32)]
     subject = Subject.of_call(product, tuple(given), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")
-    assert rounding_of_products(subject.make_ir()) == 0.0
+    assert rounding_tolerance(subject.make_ir()) == 0.0
+
+
+@triton.jit
+def attention(q, k, v, o, N, KIND: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    m, n, d = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
+    queries = tl.load(q + m[:, None] * D + d[None, :]).to(KIND)
+    highest, total = tl.full((BM,), -float("inf"), tl.float32), tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for i in range(0, N, BN):
+        rows = (i + n)[:, None] * D + d[None, :]
+        scores = tl.dot(queries, tl.load(k + rows).to(KIND).T) * 0.125
+        now = tl.maximum(highest, tl.max(scores, 1))
+        p, decay = tl.exp(scores - now[:, None]), tl.exp(highest - now)
+        total, highest = total * decay + tl.sum(p, 1), now
+        acc = tl.dot(p.to(KIND), tl.load(v + rows).to(KIND), acc * decay[:, None])
+    tl.store(o + m[:, None] * D + d[None, :], acc / total[:, None])
+
+
+@pytest.mark.parametrize("arch", [80, 90])
+@pytest.mark.parametrize(("kind", "tolerance"), [(tl.float16, 4e-3), (tl.bfloat16, 3e-2)])
+def test_what_is_rounded_for_a_product_may_round_the_other_way(kind: Any, tolerance: float, arch: int) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((rows, 64), np.float32) for rows in (16, 128, 128))
+    given = (q, k, v, np.zeros((16, 64), np.float32), 128)
+    subject = Subject.of_call(attention, given, (1,), KIND=kind, BM=16, BN=32, D=64, arch=arch)
+    assert rounding_tolerance(subject.make_ir()) == tolerance
+    record = Judge(subject).record(subject.pipeline())
+    assert record.result is Class.RIGHT, record.reason
+
+
+@triton.jit
+def rounded(x, y, out, FOR_A_STORE: tl.constexpr, LOADED: tl.constexpr):
+    at = tl.arange(0, 128)
+    value = tl.load(x + at)
+    value = (value if LOADED else tl.exp(value)).to(tl.float16)
+    tl.store(out + at, value if FOR_A_STORE else value + tl.load(y + at))
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("for_a_store", [False, True])
+def test_what_is_rounded_last_or_first_is_held_to_its_type(for_a_store: bool, loaded: bool) -> None:
+    given = (np.zeros(128, np.float32), np.zeros(128, np.float16), np.zeros(128, np.float16))
+    subject = Subject.of_call(rounded, given, (1,), FOR_A_STORE=for_a_store, LOADED=loaded)
+    assert (rounding_tolerance(subject.make_ir()) == 0.0) == (for_a_store or loaded)

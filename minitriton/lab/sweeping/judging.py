@@ -22,7 +22,7 @@ from enum import StrEnum
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Outcome
-from minitriton.lab.product_rounding import rounding_of_products
+from minitriton.lab.rounding import rounding_tolerance
 from minitriton.lab.sweeping.metrics import program_digest, run_metrics, static_metrics
 from minitriton.lab.sweeping.point import Point, Settings, settings_text
 from minitriton.lab.sweeping.program import KernelProgram
@@ -172,7 +172,7 @@ class Judge:
             self._launch = self.subject.launch()
             self._launch.reach = True
             module = self.subject.make_ir()
-            self._launch.tolerance = max(self.subject.tolerance, rounding_of_products(module))
+            self._launch.tolerance = max(self.subject.tolerance, rounding_tolerance(module))
             self._reference = self._launch.run(module, self.subject.facts)
             if not self._reference.ran:
                 raise MinitritonError(

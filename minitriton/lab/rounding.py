@@ -1,0 +1,72 @@
+"""How far numbers of a program may be from those of an interpreter, because of what is rounded on the way.
+
+    tl.dot of float32, input_precision="tf32"       tensor cores look at 10 bits of a float32's 23, multiply-adds and the interpreters at all
+                       input_precision="bf16x3"     of two parts of 8 bits each, the product of the small ones is left out
+    tl.dot of float8, a sum in float32              wgmma keeps 14 bits of what it adds up
+    p.to(tl.float16), p of an exp or a sum          another last bit of p may round the other way: as far as float16's numbers are apart
+
+Which instruction a product or an exp becomes is the compiler's choice, so that neither number is wrong.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    IntegerType,
+    ModuleOp,
+)
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.operations import ops_of
+from minitriton.dialects import arith, tt, ttng
+from minitriton.dialects.tt import InputPrecision
+from minitriton.dialects.tt.types import element_type
+from minitriton.lab.comparison import relative_tolerance
+
+_RELATIVE = {InputPrecision.TF32: 3e-2, InputPrecision.BF16x3: 1e-3}
+"""Relative, and a tenth of it of the mean besides (`comparison.differing`). Either operand in tf32 is off by up to 2**-10 of itself: sums of
+products of random signs are then off by 1e-3 of themselves and, in one of a million, by 2.5e-3 of the mean. What bf16x3 leaves out is up to
+2**-16 of a product. The other precisions are as exact as float32's tolerance."""
+
+_FLOAT8, _FLOAT8_IN_HALVES = 1e-2, 5e-2
+"""Of products of float8: 2**-13 of the largest product, and of the sum, for each instruction. A sum in float16 is rounded after 16 or 32
+elements of K, as the target has instructions for float8 or not."""
+
+_NARROW = ((Float16Type, "fp16"), (BFloat16Type, "bf16"), ((Float8E5M2Type, Float8E4M3FNType), "fp8"))
+_STORES = (tt.StoreOp, tt.DescriptorStoreOp)
+_LOADS = (tt.LoadOp, tt.DescriptorLoadOp)
+_MOVES = (tt.ExpandDimsOp, tt.BroadcastOp, tt.SplatOp, tt.TransOp, tt.ReshapeOp, arith.ExtFOp)
+
+
+def rounding_tolerance(module: ModuleOp) -> float:
+    """The relative tolerance that the dots and casts of `module` ask for; 0.0 where none rounds."""
+    dots = max(map(_rounding, ops_of(module, tt.DotOp, ttng.WarpGroupDotOp)), default=0.0)
+    return max(dots, max(map(_narrowing, ops_of(module, arith.TruncFOp, tt.FpToFpOp)), default=0.0))
+
+
+def _narrowing(cast: Operation) -> float:
+    """Of what was computed; what is rounded for a store alone is compared as what it is."""
+    if _is_loaded(cast.operands[0]) or all(isinstance(use.operation, _STORES) for use in cast.results[0].uses):
+        return 0.0
+    element = element_type(cast.results[0].type)
+    return next((relative_tolerance(name) for kind, name in _NARROW if isinstance(element, kind)), 0.0)
+
+
+def _is_loaded(value: SSAValue) -> bool:
+    """The same bits in every run."""
+    while isinstance(value.owner, _MOVES):
+        value = value.owner.operands[0]
+    return isinstance(value.owner, _LOADS)
+
+
+def _rounding(dot: tt.DotOp | ttng.WarpGroupDotOp) -> float:
+    element = element_type(getattr(dot.b.type, "element_type", dot.b.type))
+    if isinstance(element, Float32Type):
+        return _RELATIVE.get(dot.input_precision.data, 0.0)
+    if getattr(element, "bitwidth", 0) != 8 or isinstance(element, IntegerType):
+        return 0.0
+    return _FLOAT8_IN_HALVES if isinstance(element_type(dot.c.type), Float16Type) else _FLOAT8
