@@ -29,9 +29,9 @@ from minitriton.lab.execution import Launch, Level, Outcome, Representation
 from minitriton.lab.gpu import run_on_gpu
 from minitriton.lab.locate import locate, locate_store
 from minitriton.lab.parameters import Source
-from minitriton.lab.rounding import rounding_tolerance
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
+from minitriton.lab.rounding import rounding_tolerance
 from minitriton.lab.soundness import KERNEL_RACES
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Pass, Property, Step
