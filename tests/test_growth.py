@@ -57,7 +57,7 @@ GROWING = {
     "stores": 8,
     "unrolled": 5,
     "loops": 4,
-    "nested loops": 4,
+    "nested loops": 8,
     "carried values": 4,
     "equal values in a loop": 5,
     "while loops": 4,
@@ -75,10 +75,6 @@ GROWING = {
     "dots": 3,
 }
 """Families and the size that is doubled: from it on a compile's fixed part does not hide growth."""
-
-
-STEEP = {"nested loops": 3.0}
-"""What is n levels deep has n squared calls in the places of its ops, which the text shows."""
 
 
 @pytest.fixture
@@ -100,7 +96,7 @@ def test_twice_the_kernel_takes_twice_the_work(family: str, tmp_path: Path) -> N
     sizes = (small, 2 * small, 4 * small)
     found = works(family, sizes, tmp_path)
     first, second = found[1] - found[0], found[2] - found[1]
-    assert second < STEEP.get(family, 2.5) * first, f"{family}: {found} calls at {sizes}"
+    assert second < 2.5 * first, f"{family}: {found} calls at {sizes}"
 
 
 @pytest.mark.parametrize("family", ["tile of n", "masked tile of n"])

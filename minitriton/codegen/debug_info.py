@@ -54,6 +54,7 @@ class DebugInfo(_Nodes):
     def __init__(self) -> None:
         super().__init__()
         self._suffixes: dict[int, tuple[Attribute, str]] = {}
+        self._calls: dict[tuple[int, int | None], tuple[Attribute, int | None]] = {}
         self._unit: int | None = None
         self._subroutine_type = 0
         self._file = ""
@@ -69,6 +70,7 @@ class DebugInfo(_Nodes):
     def enter(self, function: str, location: LocationAttr) -> str:
         """Starts a function; returns what its definition says of it."""
         self._suffixes = {}
+        self._calls = {}
         place = file_line_col(location)
         self.is_known = place is not None
         if place is None:
@@ -117,11 +119,19 @@ class DebugInfo(_Nodes):
                 nodes = (self.location_node(part, inlined_at) for part in parts)
                 return next((node for node in nodes if node is not None), None)
             case CallSiteLoc():
-                return self.location_node(location.callee, self.location_node(location.caller, inlined_at))
+                return self.location_node(location.callee, self._call_node(location.caller, inlined_at))
             case FileLineColLoc():
                 return self._line(location, inlined_at)
             case _:
                 return None
+
+    def _call_node(self, caller: Attribute, inlined_at: int | None) -> int | None:
+        """The node of the place of a call, which all places inside the call share: to go through it for each of them would take as long
+        as calls are deep."""
+        found = self._calls.get((id(caller), inlined_at))
+        if found is None:
+            found = self._calls[id(caller), inlined_at] = caller, self.location_node(caller, inlined_at)
+        return found[1]
 
     def _line(self, place: FileLineColLoc, inlined_at: int | None) -> int:
         scope = self.subprogram

@@ -16,36 +16,22 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import cf
-from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, IntegerAttr, LocationAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
-from minitriton.analysis.operations import ops_in_block
-from minitriton.dialects import places, tt
-from minitriton.dialects.op_access import last_op_of, operand_values
+from minitriton.dialects import tt
+from minitriton.dialects.op_access import hand_on_name, last_op_of, operand_values, set_arguments
 from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.call_places import CallPlaces
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.symbol_dce import is_private
 from minitriton.rewriting.effects import nested_ops
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.regions import clone_region
+from minitriton.rewriting.settled import Settled, is_used_less
 
 MAX_ROUNDS = 4
-
-
-def _calls_in(func: Operation) -> list[tt.CallOp]:
-    """All calls in `func`, in the order of the text."""
-    found: list[tt.CallOp] = []
-    _collect_calls(func, found)
-    return found
-
-
-def _collect_calls(op: Operation, found: list[tt.CallOp]) -> None:
-    for inner in nested_ops(op):
-        if inner.__class__ is tt.CallOp and isinstance(inner, tt.CallOp):
-            found.append(inner)
-        elif inner.regions:
-            _collect_calls(inner, found)
 
 
 def _callee_name(call: tt.CallOp) -> str:
@@ -63,10 +49,13 @@ class _Inliner:
     def __init__(self, module: ModuleOp) -> None:
         self.module = module
         self.functions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, tt.FuncOp)}
+        self.settled = Settled()
+        """In finished functions, what has no calls left; so that `n` calls in each other are not gone through `n` times."""
+        self.places = CallPlaces(self.settled)
         self.calls: dict[str, list[str]] = {}
         self.uses: dict[str, int] = {}
         for name, func in self.functions.items():
-            callees = self.calls[name] = [_callee_name(call) for call in _calls_in(func)]
+            callees = self.calls[name] = [_callee_name(call) for call in self._calls_in(func)]
             for callee in callees:
                 self.uses[callee] = self.uses.get(callee, 0) + 1
 
@@ -76,6 +65,8 @@ class _Inliner:
         finished: set[str] = set()
         for name in list(self.functions):
             self._visit(name, active, finished)
+        if self.places.is_used:
+            self.places.write(self.module)
 
     def _visit(self, name: str, active: set[str], finished: set[str]) -> None:
         if name in finished or name in active or name not in self.functions:
@@ -85,15 +76,45 @@ class _Inliner:
             self._visit(callee, active, finished)
         func = self.functions[name]
         for _ in range(MAX_ROUNDS):
-            apply_patterns_greedily(func, canonicalization_patterns(), top_down=True, merge_equal_blocks=False)
+            apply_patterns_greedily(
+                func, canonicalization_patterns(), top_down=True, merge_equal_blocks=False, settled=self.settled
+            )
             if not self.calls[name] or not self._inline_calls(func, active):
                 break
+        self._settle(func)
         active.discard(name)
         finished.add(name)
 
+    def _calls_in(self, func: Operation) -> list[tt.CallOp]:
+        """All calls in `func`, in the order of the text."""
+        found: list[tt.CallOp] = []
+        self._collect_calls(func, found)
+        return found
+
+    def _collect_calls(self, op: Operation, found: list[tt.CallOp]) -> None:
+        for inner in nested_ops(op):
+            if inner.__class__ is tt.CallOp and isinstance(inner, tt.CallOp):
+                found.append(inner)
+            elif inner.regions and inner not in self.settled:
+                self._collect_calls(inner, found)
+
+    def _settle(self, op: Operation) -> bool:
+        """Says of all that has no calls inside that it is settled; whether `op` is."""
+        has_calls = False
+        for inner in nested_ops(op):
+            if inner.__class__ is tt.CallOp:
+                has_calls = True
+            elif inner.regions and inner not in self.settled:
+                if self._settle(inner):
+                    self.settled.add(inner)
+                    self.places.forget(inner)
+                else:
+                    has_calls = True
+        return not has_calls
+
     def _inline_calls(self, func: tt.FuncOp, active: set[str]) -> bool:
         inlined = False
-        for call in _calls_in(func):
+        for call in self._calls_in(func):
             name = _callee_name(call)
             callee = self.functions.get(name)
             if callee is None or name in active or not _may_inline(callee):
@@ -104,7 +125,7 @@ class _Inliner:
             is_last = self.uses[name] == 0 and is_private(callee)
             if not is_last:
                 self._count_calls_of_copy(callee)
-            _inline(call, callee, move=is_last)
+            self._inline(call, func, callee, move=is_last)
             if is_last:
                 self.module.body.block.erase_op(callee)
                 del self.functions[name]
@@ -112,8 +133,45 @@ class _Inliner:
         return inlined
 
     def _count_calls_of_copy(self, callee: tt.FuncOp) -> None:
-        for call in _calls_in(callee):
+        for call in self._calls_in(callee):
             self.uses[_callee_name(call)] += 1
+
+    def _inline(self, call: tt.CallOp, func: tt.FuncOp, callee: tt.FuncOp, move: bool) -> None:
+        """Puts the body of `callee` (or a copy of it) in place of `call`, which stands in `func`."""
+        region = callee.body if move else clone_region(callee.body, {})
+        self.places.put_inside(region, call.location, callee, func, is_copy=not move)
+        entry = region.first_block
+        block = call.parent
+        assert entry is not None and block is not None
+        values = operand_values(call)
+        for argument, value in zip(tuple(entry.args), values, strict=True):
+            if not (_is_argument_of(value, func) and values.count(value) == 1):
+                self.settled.disturb_users(argument)
+                argument.replace_all_uses_with(value)
+            elif isinstance(value, BlockArgument):
+                _hand_on(argument, value)
+        if entry.next_block is None:
+            _splice(entry, block, call)
+        else:
+            _splice_blocks(region, block, call)
+
+
+def _is_argument_of(value: SSAValue, func: tt.FuncOp) -> bool:
+    """Of such a value no pattern knows more than of the argument of another function."""
+    return isinstance(value, BlockArgument) and value.block is func.body.first_block
+
+
+def _hand_on(argument: BlockArgument, value: BlockArgument) -> None:
+    """Makes the users of `argument` and `value` use the same, of which as few as can be change. One of the two is left without block."""
+    if not is_used_less(value, argument):
+        argument.replace_all_uses_with(value)
+        return
+    value.replace_all_uses_with(argument)
+    if value.name_hint is not None:
+        hand_on_name(value, argument)
+    block = value.block
+    argument.block, argument.index, argument.location = block, value.index, value.location
+    set_arguments(block, [argument if each is value else each for each in block.args])
 
 
 def _fits(call: tt.CallOp, callee: tt.FuncOp) -> bool:
@@ -124,50 +182,6 @@ def _fits(call: tt.CallOp, callee: tt.FuncOp) -> bool:
         return True
     parent = call.parent_op()
     return parent is None or not (parent.name.startswith("scf.") or parent.has_trait(SingleBlockImplicitTerminator))
-
-
-def _inline(call: tt.CallOp, callee: tt.FuncOp, move: bool) -> None:
-    """Puts the body of `callee` (or a copy of it) in place of `call`."""
-    region = callee.body if move else clone_region(callee.body, {})
-    if call.location != UNKNOWN_LOC:
-        _relocate(region, call.location)
-    entry = region.first_block
-    block = call.parent
-    assert entry is not None and block is not None
-    for argument, value in zip(entry.args, operand_values(call), strict=True):
-        argument.replace_all_uses_with(value)
-    if entry.next_block is None:
-        _splice(entry, block, call)
-    else:
-        _splice_blocks(region, block, call)
-
-
-def _relocate(region: Region, call_location: LocationAttr) -> None:
-    """What is inside `region` now stands at a call. A place that is itself inside a call keeps its callee, and its caller moves: all
-    places inside one call share that of the call, so that there are as many as ops, however deep calls lie in calls (MLIR's
-    `stackLocations`)."""
-    seen: dict[int, CallSiteLoc] = {}
-    """By identity, all being there before the first moves: hashing a place takes longer than making one."""
-
-    def at_call(location: Attribute) -> CallSiteLoc:
-        found = seen.get(id(location))
-        if found is None:
-            if location.__class__ is CallSiteLoc and isinstance(location, CallSiteLoc):
-                found = places.at_call(location.callee, at_call(location.caller))
-            else:
-                found = places.at_call(location, call_location)
-            seen[id(location)] = found
-        return found
-
-    for block in region.blocks:
-        for argument in block.args:
-            argument.location = at_call(argument.location)
-        for op in ops_in_block(block):
-            op.location = at_call(op.location)
-            for inner_region in op.regions:
-                for inner_block in inner_region.blocks:
-                    for argument in inner_block.args:
-                        argument.location = at_call(argument.location)
 
 
 def _splice(entry: Block, block: Block, call: tt.CallOp) -> None:

@@ -22,7 +22,9 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove
 
 from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.op_access import hand_on_name
 from minitriton.rewriting.constants import constant_key
+from minitriton.rewriting.settled import is_used_less
 
 CONSTANT_CLASSES: frozenset[type[Operation]] = frozenset({ConstantOp, ub.PoisonOp})
 """Classes of the ops that the pool keeps: each gives a value that depends on nothing."""
@@ -56,9 +58,11 @@ def home_block(block: Block) -> Block:
 class ConstantPool:
     """The constants of one round, by home block and value."""
 
-    def __init__(self, replace: Callable[[Operation, Operation], None]) -> None:
-        """`replace(old, new)` must put the results of `new` in place of those of `old` and delete `old`."""
+    def __init__(self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False) -> None:
+        """`replace(old, new)` must put the results of `new` in place of those of `old` and delete `old`. `keep_most_used`: of two equal
+        constants the one with more uses takes the other's place, so that as few operands as can be are changed."""
         self._replace = replace
+        self._keep_most_used = keep_most_used
         self._scopes: dict[Block, dict[Hashable, Operation]] = {}
         self._owned: set[int] = set()
         self._homes: dict[Block, Block] = {}
@@ -79,8 +83,12 @@ class ConstantPool:
         existing = scope.setdefault(key, op)
         if existing is not op:
             existing.location = UNKNOWN_LOC
-            self._replace(op, existing)
-            return False
+            if not (self._keep_most_used and is_used_less(existing.results[0], op.results[0])):
+                self._replace(op, existing)
+                return False
+            self._take_place(op, existing)
+            scope[key] = op
+            return True
         before = op.prev_op
         if block is not home or (before is not None and id(before) not in self._owned):
             self.has_moved = True
@@ -92,3 +100,14 @@ class ConstantPool:
                 op.location = UNKNOWN_LOC
         self._owned.add(id(op))
         return True
+
+    def _take_place(self, op: Operation, existing: Operation) -> None:
+        """Puts `op` where `existing` stands, which is deleted."""
+        assert op.parent is not None and existing.parent is not None
+        op.parent.detach_op(op)
+        existing.parent.insert_op_before(op, existing)
+        op.location = existing.location
+        hand_on_name(existing.results[0], op.results[0])
+        self._replace(existing, op)
+        self._owned.add(id(op))
+        self.has_moved = True

@@ -14,8 +14,11 @@ what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
+from minitriton.dialects.op_access import next_use
 from minitriton.remarks import remark
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.block_merging import merge_blocks
@@ -25,6 +28,7 @@ from minitriton.rewriting.folding import MODIFIED, Folded, Folder, folder_of
 from minitriton.rewriting.patterns import Pattern, PatternSet
 from minitriton.rewriting.regions import erase_dead_ops, simplify_regions
 from minitriton.rewriting.rewriter import Rewriter
+from minitriton.rewriting.settled import Settled
 
 NO_PATTERNS = PatternSet()
 
@@ -35,15 +39,36 @@ VISITS_OF_AN_OP = 64
 class _Round(Rewriter):
     """One filling and emptying of the worklist."""
 
-    def __init__(self, root: Operation, patterns: PatternSet) -> None:
-        super().__init__(root)
+    def __init__(self, root: Operation, patterns: PatternSet, settled: Settled | None = None) -> None:
+        super().__init__(root, settled)
         self.patterns = patterns
         self.multi_block: list[Region] = []
-        self.pool = ConstantPool(self._replace_constant)
+        self.pool = ConstantPool(self._replace_constant, keep_most_used=settled is not None)
         self.is_broken_off = False
 
     def _replace_constant(self, old: Operation, new: Operation) -> None:
-        self.replace_op(old, new.results[0])
+        if self.settled is None:
+            self.replace_op(old, new.results[0])
+            return
+        for user in self._users_replaced(old, new):
+            if not self._is_settled(user):
+                self.add(user)
+        self.erase_op(old)
+
+    def _users_replaced(self, old: Operation, new: Operation) -> Iterator[Operation]:
+        value = new.results[0]
+        use = old.results[0].first_use
+        while use is not None:
+            following = next_use(use)
+            user = use.operation
+            user.operands[use.index] = value
+            yield user
+            use = following
+
+    def _is_settled(self, op: Operation) -> bool:
+        """Whether `op` stands in a settled op, to which it makes no difference which of two equal constants it uses."""
+        around = op.parent_op()
+        return self.settled is not None and around is not None and around in self.settled
 
     def fill_top_down(self) -> None:
         """Stacks all ops so that the first op of the root comes off first."""
@@ -51,7 +76,7 @@ class _Round(Rewriter):
         self.worklist.reverse()
 
     def _fill_before(self, op: Operation) -> None:
-        worklist, queued = self.worklist, self.queued
+        worklist, queued, settled = self.worklist, self.queued, self.settled
         for region in op.regions:
             block = region._first_block
             if block is not None and block._next_block is not None:
@@ -65,7 +90,7 @@ class _Round(Rewriter):
                         if key not in queued:
                             queued.add(key)
                             worklist.append(inner)
-                        if inner.regions:
+                        if inner.regions and (settled is None or inner not in settled):
                             self._fill_before(inner)
                     inner = following
                 block = block._next_block
@@ -158,14 +183,16 @@ def apply_patterns_greedily(
     max_rounds: int = 10,
     simplify_cfg: bool = True,
     merge_equal_blocks: bool = True,
+    settled: Settled | None = None,
 ) -> bool:
     """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed, places of constants included.
 
-    `top_down` says which op is visited first (canonicalisation: the first of the function; else the last).
+    `top_down` says which op is visited first (canonicalisation: the first of the function; else the last). What is in an op of
+    `settled` is only looked at if it changes, after which the op is not settled any more (for `top_down`).
     """
     changed = False
     for _ in range(max_rounds):
-        this = _Round(root, patterns)
+        this = _Round(root, patterns, settled)
         if top_down:
             this.fill_top_down()
         else:
@@ -176,7 +203,7 @@ def apply_patterns_greedily(
         again = this.changed and not this.is_broken_off
         if simplify_cfg:
             if again:
-                erase_dead_ops(root)
+                erase_dead_ops(root, settled)
             if this.multi_block:
                 again |= simplify_regions(root)
                 if merge_equal_blocks:

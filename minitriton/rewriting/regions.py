@@ -24,6 +24,7 @@ from minitriton.dialects.op_access import (
     operand_values,
 )
 from minitriton.rewriting.effects import would_be_trivially_dead
+from minitriton.rewriting.settled import Settled
 
 
 def regions_inside(root: Operation) -> Iterator[Region]:
@@ -51,8 +52,8 @@ def simplify_regions(root: Operation) -> bool:
     return changed
 
 
-def erase_dead_ops(root: Operation) -> None:
-    """Erases all ops below `root` that nothing uses and that do nothing, and what only they used."""
+def erase_dead_ops(root: Operation, settled: Settled | None = None) -> None:
+    """Erases all ops below `root` that nothing uses and that do nothing, and what only they used; there are none in what is `settled`."""
     for region in root.regions:
         block = region.last_block
         while block is not None:
@@ -68,8 +69,8 @@ def erase_dead_ops(root: Operation) -> None:
                         op.drop_all_references()
                         op = previous
                         continue
-                if op.regions:
-                    erase_dead_ops(op)
+                if op.regions and (settled is None or op not in settled):
+                    erase_dead_ops(op, settled)
                 op = previous
             block = block.prev_block
 

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from minitriton.dialects.op_access import next_use, operand_values, set_type
 from minitriton.rewriting.constants import constant_op
 from minitriton.rewriting.locations import fused
+from minitriton.rewriting.settled import Settled
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -28,8 +29,10 @@ OpT = TypeVar("OpT", bound=Operation)
 class Rewriter:
     """Changes the IR under `root` and keeps the worklist: a stack on which an op stands at most once."""
 
-    def __init__(self, root: Operation) -> None:
+    def __init__(self, root: Operation, settled: Settled | None = None) -> None:
+        """`settled`: what is not looked at unless it changes."""
         self.root = root
+        self.settled = settled
         self.worklist: list[Operation] = []
         self.queued: set[int] = set()
         self.insertion_point: Operation | None = None
@@ -40,6 +43,8 @@ class Rewriter:
 
     def add(self, op: Operation) -> None:
         """Puts `op` and the ops around it (inside the root) on the worklist, if they are not there yet."""
+        if self.settled is not None:
+            self.settled.disturb(op)
         root = self.root
         queued = self.queued
         chain: list[Operation] = []

@@ -1,0 +1,214 @@
+"""Places of ops while calls are inlined: a place in the callee becomes `callsite(<that place> at <the call's place>)`.
+
+    level0 inlined into level1, that into level2:     callsite(<in level0> at callsite(<in level1> at <in level2>))
+
+All places inside one call share the call's own (MLIR's `stackLocations`). What that is inside of turns out later, when the function around
+the call is inlined in turn. So until the end an op stands at a place inside a `Site`, and the site is told what it came to be inside of: one
+step for all that a function has taken in, not one for each op at each level.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, CallSiteLoc, FusedLoc, LocationAttr
+from xdsl.ir import Attribute, Operation, Region
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import places
+from minitriton.dialects.narrowing import instance_of
+from minitriton.rewriting.locations import fused
+from minitriton.rewriting.settled import Settled
+
+
+class Site:
+    """A call that was inlined: its place in its function, and the site that this function's body came to be inside of, if any."""
+
+    __slots__ = ("around", "place")
+
+    def __init__(self, place: Attribute, around: Site | None) -> None:
+        self.place = place
+        self.around = around
+
+
+class PlaceInside(Attribute):
+    """The place `callee` inside `site`. As this may come to be inside another, it equals itself alone."""
+
+    name = "minitriton.place_inside"
+
+    callee: Attribute
+    site: Site
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _inside(place: Attribute, site: Site) -> LocationAttr:
+    found = object.__new__(PlaceInside)
+    vars(found).update(callee=place, site=site)
+    return cast(LocationAttr, found)
+
+
+class _Written:
+    """Places as sites are now."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Site, Attribute] = {}
+        self._known: dict[int, tuple[Attribute, LocationAttr]] = {}
+        """By identity: hashing a place takes longer than making one."""
+
+    def call(self, site: Site) -> Attribute:
+        """The place of the call at `site`, with all that it is inside of."""
+        inner: list[Site] = []
+        around: Site | None = site
+        while around is not None and around not in self._calls:
+            inner.append(around)
+            around = around.around
+        place = None if around is None else self._calls[around]
+        while inner:
+            each = inner.pop()
+            place = self._calls[each] = each.place if place is None else _stacked(each.place, place)
+        assert place is not None
+        return place
+
+    def place(self, location: LocationAttr) -> LocationAttr:
+        """`location` without sites."""
+        found = self._known.get(id(location))
+        if found is None:
+            found = self._known[id(location)] = location, self._place(location)
+        return found[1]
+
+    def _place(self, location: LocationAttr) -> LocationAttr:
+        if isinstance(location, PlaceInside):
+            return _stacked(location.callee, self.call(location.site))
+        if isinstance(location, FusedLoc) and instance_of(location.locations, ArrayAttr):
+            parts = cast(tuple[LocationAttr, ...], location.locations.data)
+            if any(isinstance(part, PlaceInside) for part in parts):
+                return fused(*map(self.place, parts))
+        return location
+
+
+def _stacked(place: Attribute, caller: Attribute) -> CallSiteLoc:
+    """`place` in a function called at `caller`: what is inside a call already keeps its callee, and its caller moves."""
+    if isinstance(place, CallSiteLoc):
+        return places.at_call(place.callee, _stacked(place.caller, caller))
+    return places.at_call(place, caller)
+
+
+class CallPlaces:
+    """The places of all ops of a module whose calls are being inlined."""
+
+    def __init__(self, settled: Settled) -> None:
+        """What is `settled` and has its places is not gone through again."""
+        self._settled = settled
+        self._placed: set[int] = set()
+        """By identity: ops with regions in which all ops are inside sites."""
+        self._outermost: dict[Operation, list[Site]] = {}
+        """The sites in a function that are inside no other."""
+        self.is_used = False
+        """Whether any op is inside a site."""
+
+    def forget(self, op: Operation) -> None:
+        """Says that there may be new ops in `op`."""
+        self._placed.discard(id(op))
+
+    def put_inside(
+        self, region: Region, location: LocationAttr, callee: Operation, func: Operation, is_copy: bool
+    ) -> None:
+        """What is in `region`, the body of `callee` or a copy of it, now stands at a call in `func`, at `location`."""
+        self.is_used = True
+        outermost = self._outermost.setdefault(func, [])
+        site = None
+        if isinstance(location, PlaceInside):
+            site = Site(location.callee, location.site)
+        elif location != UNKNOWN_LOC:
+            site = Site(_Written().place(location), None)
+            outermost.append(site)
+        move = _Copy(site, outermost) if is_copy else _Move(site)
+        if is_copy or site is not None:
+            self._go_through(region, move, skip=not is_copy)
+        if not is_copy:
+            within = self._outermost.pop(callee, [])
+            for each in within:
+                each.around = site
+            if site is None:
+                outermost += within
+
+    def _go_through(self, region: Region, move: _Move, skip: bool) -> None:
+        for block in region.blocks:
+            for argument in block.args:
+                argument.location = move.moved(argument.location)
+        for op in (op for block in region.blocks for op in block.ops):
+            op.location = move.moved(op.location)
+            if op.regions and not (skip and id(op) in self._placed and op in self._settled):
+                for inner in op.regions:
+                    self._go_through(inner, move, skip)
+                if move.site is not None:
+                    self._placed.add(id(op))
+
+    def write(self, module: Operation) -> None:
+        """Gives all ops of `module` the places that they have come to."""
+        written = _Written()
+        for op in ops_in(module):
+            op.location = written.place(op.location)
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.args:
+                        argument.location = written.place(argument.location)
+
+
+class _Move:
+    """Places in a function that is inlined at `site`."""
+
+    def __init__(self, site: Site | None) -> None:
+        self.site = site
+        self._written = _Written()
+        self._known: dict[int, tuple[LocationAttr, LocationAttr]] = {}
+
+    def moved(self, location: LocationAttr) -> LocationAttr:
+        """What `location` becomes."""
+        found = self._known.get(id(location))
+        if found is None:
+            found = self._known[id(location)] = location, self._moved(location)
+        return found[1]
+
+    def _moved(self, location: LocationAttr) -> LocationAttr:
+        if isinstance(location, PlaceInside):
+            return self._inside_site(location.callee, location.site) or location
+        place = self._written.place(location)
+        return place if self.site is None else _inside(place, self.site)
+
+    def _inside_site(self, place: Attribute, site: Site) -> LocationAttr | None:
+        """What `place` inside `site` becomes; None: it stays."""
+        return None
+
+
+class _Copy(_Move):
+    """Places in a copy, for which the sites of the original are copied."""
+
+    def __init__(self, site: Site | None, outermost: list[Site]) -> None:
+        super().__init__(site)
+        self._outermost = outermost
+        self._copies: dict[Site, Site] = {}
+
+    def _inside_site(self, place: Attribute, site: Site) -> LocationAttr | None:
+        return _inside(place, self._copy(site))
+
+    def _copy(self, site: Site) -> Site:
+        inner: list[Site] = []
+        around: Site | None = site
+        while around is not None and around not in self._copies:
+            inner.append(around)
+            around = around.around
+        copy = self.site if around is None else self._copies[around]
+        while inner:
+            each = inner.pop()
+            outer = copy
+            copy = self._copies[each] = Site(each.place, outer)
+            if outer is None:
+                self._outermost.append(copy)
+        assert copy is not None
+        return copy
