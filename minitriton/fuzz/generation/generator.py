@@ -20,7 +20,7 @@ from minitriton.fuzz.generation.control_steps import (
 from minitriton.fuzz.generation.elements import ELEMENTS, INT32, INT64
 from minitriton.fuzz.generation.steps import choose, step
 from minitriton.fuzz.generation.tile_steps import STEPS
-from minitriton.fuzz.judging.analysis import analyse
+from minitriton.fuzz.judging.analysis import Analysis, analyse
 from minitriton.fuzz.judging.facts import Unsound
 from minitriton.fuzz.tree import (
     Expr,
@@ -43,11 +43,15 @@ def kernel_seed(seed: int, number: int) -> int:
 
 def generate(seed: int) -> Kernel:
     """The kernel of `seed`."""
+    return generate_judged(seed)[0]
+
+
+def generate_judged(seed: int) -> tuple[Kernel, Analysis]:
+    """The kernel of `seed`, and what is known of it."""
     for attempt in range(ATTEMPTS):
         try:
             kernel = _generate(seed, random.Random(f"{seed}/{attempt}"))
-            analyse(kernel)
-            return kernel
+            return kernel, analyse(kernel)
         except Unsound:
             continue
     raise AssertionError(f"no kernel for seed {seed} in {ATTEMPTS} attempts")

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import re
 import shutil
+import signal
 import tempfile
 import time
 from collections import Counter
@@ -23,7 +24,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from minitriton.fuzz.generation.features import features_of
-from minitriton.fuzz.generation.generator import generate, kernel_seed
+from minitriton.fuzz.generation.generator import generate_judged, kernel_seed
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
@@ -35,10 +36,12 @@ MOST_SERVED = 400
 """Kernels run by one process before another takes over: compilers keep some of everything they have seen."""
 MOST_SECONDS = 60.0
 """For one kernel, before its process is given up."""
-TRITON_SECONDS = 10.0
-"""For Triton's compiler: its passes take a tenth of a second on these kernels, or never end."""
-_TOLD_EVERY = 0.4
+TRITON_SECONDS = 2.0
+"""Of processor time for the stages of Triton's compiler, all that a kernel has run of it: on 640 kernels the longest took 0.15 s, or they never end (2026-11-23)."""
+_TOLD_EVERY = 0.1
 """Of that time, between two notes of what a process is at."""
+_LOOK_EVERY = 0.25
+"""Seconds between two looks at processes that say nothing."""
 ENDLESS_IN_TRITON = "a pass of Triton's does not end"
 """The known difference of a kernel that Triton's compiler was given up on; the other oracles run again without it."""
 
@@ -97,8 +100,8 @@ class Summary:
 def fuzz_one(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
     """Makes and runs kernel `number` of the run `seed`."""
     start = time.process_time()
-    kernel = generate(kernel_seed(seed, number))
-    result = run_case(kernel, oracles)
+    kernel, analysis = generate_judged(kernel_seed(seed, number))
+    result = run_case(kernel, oracles, analysis)
     findings: list[FuzzFinding] = []
     known: list[str] = []
     for finding in result.verdict.findings:
@@ -169,8 +172,9 @@ def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str], work: Work)
 def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str], work: Work) -> None:
     """A process: announces each kernel before it runs it. What it writes to standard error goes to the file `said`."""
     # Modules and caches stay; what one kernel leaves behind need not be looked for at each of its allocations.
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(300_000, 20, 100)
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    faulthandler.register(signal.SIGPROF, file=2, all_threads=False)
     served = 0
     while served < MOST_SERVED:
         numbers = connection.recv()
@@ -180,17 +184,26 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
         for item in numbers:
             os.ftruncate(2, 0)
             connection.send(item)
-            faulthandler.dump_traceback_later(_TOLD_EVERY * TRITON_SECONDS, repeat=True, file=2)
+            _tell_where(_TOLD_EVERY * TRITON_SECONDS)
             if item >= 0:
                 report = work(seed, item, oracles)
             else:
                 report = work(seed, ~item, [each for each in oracles if each != "triton"])
                 report = dataclasses.replace(report, known=(*report.known, ENDLESS_IN_TRITON))
-            faulthandler.cancel_dump_traceback_later()
+            _tell_where(0.0)
             connection.send(report)
             if any(f.signature.startswith("minitriton: GPU:") for f in report.findings):
                 # After a fault nothing runs on the GPU in this process any more.
                 return
+
+
+def _tell_where(seconds: float) -> None:
+    """Has this process write to standard error where it is: after every `seconds` of its processor time, and once shortly before it is
+    given up, if it only waits. 0: no more."""
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
+    faulthandler.cancel_dump_traceback_later()
+    if seconds:
+        faulthandler.dump_traceback_later(0.9 * MOST_SECONDS, file=2)
 
 
 @dataclass
@@ -222,7 +235,8 @@ def _one_thread() -> Generator[None]:
 def _in_processes(
     seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int, work: Work
 ) -> Generator[KernelReport]:
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["minitriton.fuzz.running.preloaded"])
     pending = [list(numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)][::-1]
     workers: list[_CampaignWorker] = []
     started: list[Path] = []
@@ -243,7 +257,7 @@ def _in_processes(
         start(pending.pop())
     try:
         while workers:
-            ready = wait([w.connection for w in workers], timeout=1.0)
+            ready = wait([w.connection for w in workers], timeout=_LOOK_EVERY)
             for worker in list(workers):
                 if worker.connection in ready:
                     report = _receive(worker)
@@ -303,18 +317,18 @@ _IN_TRITON = re.compile(r'\(most recent call first\):\s+File "[^"]*/triton/backe
 
 def _is_too_long(worker: _CampaignWorker, seconds: float) -> bool:
     """Whether the kernel that a process has been at for `seconds` is given up."""
-    return seconds > MOST_SECONDS or (seconds > TRITON_SECONDS and _is_in_triton(worker))
+    return seconds > MOST_SECONDS or (seconds > TRITON_SECONDS and _is_long_in_triton(worker))
 
 
-def _is_in_triton(worker: _CampaignWorker) -> bool:
-    """Whether a process was in one of Triton's stages when it last said what it is at."""
+def _is_long_in_triton(worker: _CampaignWorker) -> bool:
+    """Whether a process has said often enough that it is in one of Triton's stages."""
     said = worker.said.read_text(errors="replace") if worker.said.exists() else ""
-    return _IN_TRITON.search(said[max(0, said.rfind("Timeout (")) :]) is not None
+    return _TOLD_EVERY * len(_IN_TRITON.findall(said)) >= 0.999
 
 
 def _timed_out(worker: _CampaignWorker) -> KernelReport | None:
     """Ends a process that takes too long. Where a pass of Triton's does not end, its kernel is left to run without Triton."""
-    at, said, in_triton = worker.at, _last_words(worker), _is_in_triton(worker)
+    at, said, in_triton = worker.at, _last_words(worker), _is_long_in_triton(worker)
     report = _given_up(
         worker, FuzzFinding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s\n{said}")
     )

@@ -23,9 +23,9 @@ class CaseResult:
     outcomes: dict[str, OracleOutcome]
 
 
-def run_case(kernel: Kernel, oracles: Sequence[str]) -> CaseResult:
-    """Runs `kernel` by `oracles` and compares. Raises `Unsound` if it is no well-formed kernel."""
-    analysis = analyse(kernel)
+def run_case(kernel: Kernel, oracles: Sequence[str], analysis: Analysis | None = None) -> CaseResult:
+    """Runs `kernel` by `oracles` and compares; its `analysis`, where that is known already. Raises `Unsound` if it is no well-formed kernel."""
+    analysis = analysis or analyse(kernel)
     case = _launch(kernel, analysis)
     outcomes = run_oracles(case, oracles)
     return CaseResult(case.source, judge(kernel.arrays, analysis, outcomes), outcomes)

@@ -12,13 +12,14 @@ Out: an `OracleOutcome` an oracle: the arrays after the run, or what stopped it,
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import tempfile
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,8 +83,14 @@ def load(path: Path, triton: ModuleType, language: ModuleType) -> Any:
     """The kernel in the file `path`, made by the `jit` of `triton`."""
     # Both front ends look up the module by its name: an existing one is found at once.
     namespace: dict[str, Any] = {"triton": triton, "tl": language, "__name__": __name__}
-    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    exec(_code(path), namespace)
     return namespace[KERNEL]
+
+
+@functools.lru_cache(maxsize=1)
+def _code(path: Path) -> CodeType:
+    """What is in the file `path`, which nobody writes again, for both front ends."""
+    return compile(path.read_text(), str(path), "exec")
 
 
 def _attempt(stage: str, action: Callable[[], _Made]) -> _Made | OracleOutcome:
@@ -179,9 +186,9 @@ def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> OracleOutcome:
     )
 
 
-def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Triton's own TTIR, TTGIR, LLVM IR and PTX of the kernel in `path`, each made when it is asked for, with the
-    metadata so far. No ptxas and no cache take part."""
+def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[object, dict[str, Any]]]:
+    """Triton's own TTIR, TTGIR, LLVM IR and PTX of the kernel in `path` (`str` makes texts of them), each made when it is asked for,
+    with the metadata so far. No ptxas and no cache take part."""
     import triton
     import triton.language
     from triton._C.libtriton import ir
@@ -202,20 +209,20 @@ def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[str, dict[st
     metadata: dict[str, Any] = {}
     for make in (backend.make_ttir, backend.make_ttgir, backend.make_llir, backend.make_ptx):
         module = make(module, metadata, options, ARCH)
-        yield str(module), metadata
+        yield module, metadata
 
 
 def triton_ttgir(case: FuzzedLaunch) -> str:
     """What Triton lowers to LLVM IR."""
     with written(case.source) as path:
         _, (ttgir, _) = itertools.islice(triton_stages(case, path), 2)
-    return ttgir
+        return str(ttgir)
 
 
 def _triton_ptx(case: FuzzedLaunch, path: Path) -> tuple[str, int]:
     """Triton's PTX, and its bytes of shared memory."""
     *_, (ptx, metadata) = triton_stages(case, path)
-    return ptx, metadata["shared"]
+    return str(ptx), metadata["shared"]
 
 
 def _run_triton(case: FuzzedLaunch, path: Path) -> OracleOutcome:
