@@ -21,23 +21,14 @@ from minitriton.rewriting.locations import fused
 from minitriton.rewriting.settled import Settled
 
 
-class Site:
-    """A call that was inlined: its place in its function, and the site that this function's body came to be inside of, if any."""
+class Site(Attribute):
+    """A call that was inlined: its place in its function, and the site that this function's body came to be inside of, if any. It
+    equals itself alone, and is the caller of the places inside it: these are call sites to all who meet them meanwhile."""
 
-    __slots__ = ("around", "place")
+    name = "minitriton.site"
 
-    def __init__(self, place: Attribute, around: Site | None) -> None:
-        self.place = place
-        self.around = around
-
-
-class PlaceInside(Attribute):
-    """The place `callee` inside `site`. As this may come to be inside another, it equals itself alone."""
-
-    name = "minitriton.place_inside"
-
-    callee: Attribute
-    site: Site
+    place: Attribute
+    around: Site | None
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -46,10 +37,15 @@ class PlaceInside(Attribute):
         return id(self)
 
 
-def _inside(place: Attribute, site: Site) -> LocationAttr:
-    found = object.__new__(PlaceInside)
-    vars(found).update(callee=place, site=site)
-    return cast(LocationAttr, found)
+def _site(place: Attribute, around: Site | None) -> Site:
+    found = object.__new__(Site)
+    vars(found).update(place=place, around=around)
+    return found
+
+
+def _site_of(location: Attribute) -> Site | None:
+    """What `location` is inside of, as long as that is not written."""
+    return location.caller if isinstance(location, CallSiteLoc) and isinstance(location.caller, Site) else None
 
 
 class _Written:
@@ -82,11 +78,12 @@ class _Written:
         return found[1]
 
     def _place(self, location: LocationAttr) -> LocationAttr:
-        if isinstance(location, PlaceInside):
-            return _stacked(location.callee, self.call(location.site))
+        site = _site_of(location)
+        if site is not None:
+            return _stacked(cast(CallSiteLoc, location).callee, self.call(site))
         if isinstance(location, FusedLoc) and instance_of(location.locations, ArrayAttr):
             parts = cast(tuple[LocationAttr, ...], location.locations.data)
-            if any(isinstance(part, PlaceInside) for part in parts):
+            if any(_site_of(part) is not None for part in parts):
                 return fused(*map(self.place, parts))
         return location
 
@@ -121,11 +118,11 @@ class CallPlaces:
         """What is in `region`, the body of `callee` or a copy of it, now stands at a call in `func`, at `location`."""
         self.is_used = True
         outermost = self._outermost.setdefault(func, [])
-        site = None
-        if isinstance(location, PlaceInside):
-            site = Site(location.callee, location.site)
+        site, around = None, _site_of(location)
+        if around is not None:
+            site = _site(cast(CallSiteLoc, location).callee, around)
         elif location != UNKNOWN_LOC:
-            site = Site(_Written().place(location), None)
+            site = _site(_Written().place(location), None)
             outermost.append(site)
         move = _Copy(site, outermost) if is_copy else _Move(site)
         if is_copy or site is not None:
@@ -133,7 +130,7 @@ class CallPlaces:
         if not is_copy:
             within = self._outermost.pop(callee, [])
             for each in within:
-                each.around = site
+                vars(each)["around"] = site
             if site is None:
                 outermost += within
 
@@ -176,10 +173,11 @@ class _Move:
         return found[1]
 
     def _moved(self, location: LocationAttr) -> LocationAttr:
-        if isinstance(location, PlaceInside):
-            return self._inside_site(location.callee, location.site) or location
+        around = _site_of(location)
+        if around is not None:
+            return self._inside_site(cast(CallSiteLoc, location).callee, around) or location
         place = self._written.place(location)
-        return place if self.site is None else _inside(place, self.site)
+        return place if self.site is None else places.at_call(place, self.site)
 
     def _inside_site(self, place: Attribute, site: Site) -> LocationAttr | None:
         """What `place` inside `site` becomes; None: it stays."""
@@ -195,7 +193,7 @@ class _Copy(_Move):
         self._copies: dict[Site, Site] = {}
 
     def _inside_site(self, place: Attribute, site: Site) -> LocationAttr | None:
-        return _inside(place, self._copy(site))
+        return places.at_call(place, self._copy(site))
 
     def _copy(self, site: Site) -> Site:
         inner: list[Site] = []
@@ -207,7 +205,7 @@ class _Copy(_Move):
         while inner:
             each = inner.pop()
             outer = copy
-            copy = self._copies[each] = Site(each.place, outer)
+            copy = self._copies[each] = _site(each.place, outer)
             if outer is None:
                 self._outermost.append(copy)
         assert copy is not None

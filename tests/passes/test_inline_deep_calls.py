@@ -128,3 +128,27 @@ def test_copies_of_a_function_stand_at_their_own_calls() -> None:
         f'loc(callsite("k.py":1:1 at callsite("k.py":10:1 at callsite("k.py":20:1 at "k.py":{line}:1))))'
         for line in (1000, 2000)
     }
+
+
+def test_an_op_made_of_several_inside_a_call_has_the_places_of_all() -> None:
+    text = inlined(
+        """module {
+          tt.func private @tile(%x: i32) -> tensor<8x4xi32> {
+            %row = tt.splat %x : i32 -> tensor<1x4xi32> loc("k.py":1:1)
+            %all = tt.broadcast %row : tensor<1x4xi32> -> tensor<8x4xi32> loc("k.py":2:1)
+            tt.return %all : tensor<8x4xi32>
+          }
+          tt.func private @twice(%x: i32) -> tensor<8x4xi32> {
+            %y = tt.call @tile(%x) : (i32) -> tensor<8x4xi32> loc("k.py":10:1)
+            tt.return %y : tensor<8x4xi32>
+          }
+          tt.func public @kernel(%p: tensor<8x4x!tt.ptr<i32>>, %x: i32) {
+            %y = tt.call @twice(%x) : (i32) -> tensor<8x4xi32> loc("k.py":20:1)
+            tt.store %p, %y : tensor<8x4x!tt.ptr<i32>>
+            tt.return
+          }
+        }""",
+        locations=True,
+    )
+    for line in 1, 2, 10, 20:
+        assert f'"k.py":{line}:1' in text
