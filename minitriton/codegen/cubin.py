@@ -21,6 +21,7 @@ from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import allotted, blocks_on_sm, register_limits, registers_for
+from minitriton.codegen.register_need import register_need, registers_loaded
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.target import GPUTarget
 
@@ -161,7 +162,8 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
             return None
 
     expected = _expected_limit(ptx, threads, shared_bytes)
-    if expected is not None and _needs_all_of(limited_to(expected), expected, name):
+    has_products = _has_products(ptx)
+    if expected is not None and _needs_all_of(limited_to(expected), expected, name, has_products=has_products):
         limited = limited_to(expected)
         assert limited is not None
         _show(limited.log)
@@ -199,29 +201,51 @@ _WGMMA = re.compile(r"wgmma\.mma_async[^{]*\{([^}]*)\}, *(\{)?")
 
 
 def _expected_limit(ptx: str, threads: int, shared_bytes: int) -> int | None:
-    """The limit under which an SM holds two blocks, if `ptx` looks as though it would be taken: then it is assembled first, and
-    without a limit only when something asks for that.
+    """The limit that would be chosen, if `ptx` looks as though it would be taken: then it is assembled first, and without a limit only when
+    something asks for that. Whether it is right shows in what comes out (`_needs_all_of`); a wrong guess costs an assembly.
 
-    So it looks where many sums meet operands in registers or many copies: left alone, 128x128 tiles at 8 warps take 142 registers for
-    int8 by bf16 and 158 for tf32, where fp16 from descriptors takes 90 (2026-11-23). Whether it is right shows in what comes out
-    (`_needs_all_of`); a wrong guess costs an assembly.
+    Of kernels without products it is those that could start more loads at once than they have registers for, and get by with half of these
+    when each load comes right before its use: sums of tiles, which an assembler that is left alone gives all registers. Left alone, under a
+    nearer limit and under this one: the sum of a tile of 256x256 was assembled three times (2026-11-23).
     """
+    if _has_products(ptx):
+        limit = registers_for(2, threads)
+        return limit if _has_many_sums(ptx) and _is_next_limit(limit, threads, shared_bytes) else None
+    limit = next(iter(register_limits(ALL_REGISTERS, threads, shared_bytes)), ALL_REGISTERS)
+    if registers_loaded(ptx) < limit or not _is_next_limit(limit, threads, shared_bytes):
+        return None
+    need = register_need(ptx)
+    fits = need is not None and need.filled >= limit and 2 * need.needed <= limit
+    return limit if fits else None
+
+
+def _has_products(ptx: str) -> bool:
+    return "mma" in ptx
+
+
+def _is_next_limit(limit: int, threads: int, shared_bytes: int) -> bool:
+    """Whether `limit` is the one limit to try for a kernel that takes a register more."""
+    return limit < ALL_REGISTERS and register_limits(limit + 1, threads, shared_bytes) == [limit]
+
+
+def _has_many_sums(ptx: str) -> bool:
+    """Whether many sums of products meet operands in registers or many copies: left alone, 128x128 tiles at 8 warps take 142 registers for
+    int8 by bf16 and 158 for tf32, where fp16 from descriptors takes 90 (2026-11-23)."""
     product = _WGMMA.search(ptx)
     if product is None or product[1].count(",") + 1 < MANY_SUMS:
-        return None
-    if not product[2] and ptx.count("cp.async.ca.", 0, product.start()) < MANY_COPIES:
-        return None
-    limit = registers_for(2, threads)
-    return limit if limit < ALL_REGISTERS and register_limits(limit + 1, threads, shared_bytes) == [limit] else None
+        return False
+    return bool(product[2]) or ptx.count("cp.async.ca.", 0, product.start()) >= MANY_COPIES
 
 
-def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str) -> bool:
-    """Whether a kernel keeps within `limit` without spilling or waiting, and takes as much of it as can be allotted: no other limit would
-    be chosen."""
+def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str, *, has_products: bool) -> bool:
+    """Whether a kernel keeps within `limit` without spilling or waiting, and would have taken more: no other limit would be chosen. Products
+    on tensor cores take registers by the tile, and are taken at what is allotted; loads take one after another."""
     if limited is None or _products_one_by_one(limited.log):
         return False
     taken = kernel_resources(limited.cubin, entry)
-    return not taken.local_bytes and allotted(taken.registers) == allotted(limit)
+    if taken.local_bytes:
+        return False
+    return taken.registers == limit or (has_products and allotted(taken.registers) == allotted(limit))
 
 
 def _is_worse(limited: nvjitlink.Assembled, free: nvjitlink.Assembled, entry: str) -> bool:
