@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from minitriton.fuzz.running import campaign
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.campaign import KernelReport
+from minitriton.fuzz.running.time_limit import limited
 
 ENDS, HANGS, DIFFERS, TRITON_HANGS = 3, 25, 30, 12
 
 campaign.MOST_SERVED = 10
 """Loaded by the processes of a run: they take turns soon."""
-
-
-_PASSES_OF_TRITON = compile(
-    "def make_ttgir():\n    while True: pass", "/somewhere/triton/backends/nvidia/compiler.py", "exec"
-)
 
 
 def run_or_die(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
@@ -25,7 +21,8 @@ def run_or_die(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
     if number == HANGS:
         time.sleep(60)
     if number == TRITON_HANGS and "triton" in oracles:
-        exec(_PASSES_OF_TRITON, names := {})
-        names["make_ttgir"]()
+        with limited():
+            while True:
+                pass
     finding = (FuzzFinding("difference", "triton | emulator", "one number"),) if number == DIFFERS else ()
     return KernelReport(number, 0.01, finding, (), (("a", "b"),), (("a", "b"),), ("feature",))

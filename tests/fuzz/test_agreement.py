@@ -161,6 +161,18 @@ def index_over_a_reshaped_layout() -> Kernel:
     return replace(made, arrays=(source, out("int32")), num_warps=2)
 
 
+def scan_beside_one_column() -> Kernel:
+    """The gather wants rows of two lanes 16 apart; between them are lanes of the one column."""
+    rows = apply("index", apply("arange", attrs=(0, 2)), attrs=(1, 1))
+    body = (
+        Assign("rows", rows),
+        Assign("sums", apply("cumsum", "rows", attrs=(0, True))),
+        Assign("column", apply("and", "rows", 0)),
+    )
+    made = kernel(body, "int32", apply("gather", "sums", "column", attrs=(1,)), "rows")
+    return replace(made, arrays=(out("int32"),), num_warps=1)
+
+
 def scan_of_one_element() -> Kernel:
     """In a layout of two elements a thread: Triton 3.6.0's lowering of the scan fails."""
     scan = apply("own_scan_max", apply("arange", attrs=(0, 1)), attrs=(0, False))
@@ -178,6 +190,7 @@ def scan_of_one_element() -> Kernel:
         (sum_of_products_over_lanes(), "lanes that fuse one product each"),
         (scan_of_one_element(), "a pass of Triton's fails"),
         (index_over_a_reshaped_layout(), "a reduction over the layout that a reshape leaves"),
+        (scan_beside_one_column(), "a scan whose lanes are not neighbours, those between hold its elements again"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )

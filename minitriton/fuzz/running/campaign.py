@@ -11,9 +11,7 @@ import faulthandler
 import gc
 import multiprocessing
 import os
-import re
 import shutil
-import signal
 import tempfile
 import time
 from collections import Counter
@@ -28,6 +26,7 @@ from minitriton.fuzz.generation.generator import generate_judged, kernel_seed
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
+from minitriton.fuzz.running.time_limit import ENDED, end_this_process_after
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 BATCH = 20
@@ -37,9 +36,7 @@ MOST_SERVED = 400
 MOST_SECONDS = 60.0
 """For one kernel, before its process is given up."""
 TRITON_SECONDS = 2.0
-"""Of processor time for the stages of Triton's compiler, all that a kernel has run of it: on 640 kernels the longest took 0.15 s, or they never end (2026-11-23)."""
-_TOLD_EVERY = 0.1
-"""Of that time, between two notes of what a process is at."""
+"""Of processor time for a stage of Triton's compiler: on 640 kernels the longest took 0.15 s, or they never end (2026-11-23)."""
 _LOOK_EVERY = 0.25
 """Seconds between two looks at processes that say nothing."""
 ENDLESS_IN_TRITON = "a pass of Triton's does not end"
@@ -174,7 +171,7 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
     # Modules and caches stay; what one kernel leaves behind need not be looked for at each of its allocations.
     gc.set_threshold(300_000, 20, 100)
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-    faulthandler.register(signal.SIGPROF, file=2, all_threads=False)
+    end_this_process_after(TRITON_SECONDS)
     served = 0
     while served < MOST_SERVED:
         numbers = connection.recv()
@@ -184,26 +181,17 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
         for item in numbers:
             os.ftruncate(2, 0)
             connection.send(item)
-            _tell_where(_TOLD_EVERY * TRITON_SECONDS)
+            faulthandler.dump_traceback_later(0.9 * MOST_SECONDS, file=2)
             if item >= 0:
                 report = work(seed, item, oracles)
             else:
                 report = work(seed, ~item, [each for each in oracles if each != "triton"])
                 report = dataclasses.replace(report, known=(*report.known, ENDLESS_IN_TRITON))
-            _tell_where(0.0)
+            faulthandler.cancel_dump_traceback_later()
             connection.send(report)
             if any(f.signature.startswith("minitriton: GPU:") for f in report.findings):
                 # After a fault nothing runs on the GPU in this process any more.
                 return
-
-
-def _tell_where(seconds: float) -> None:
-    """Has this process write to standard error where it is: after every `seconds` of its processor time, and once shortly before it is
-    given up, if it only waits. 0: no more."""
-    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
-    faulthandler.cancel_dump_traceback_later()
-    if seconds:
-        faulthandler.dump_traceback_later(0.9 * MOST_SECONDS, file=2)
 
 
 @dataclass
@@ -261,7 +249,7 @@ def _in_processes(
             for worker in list(workers):
                 if worker.connection in ready:
                     report = _receive(worker)
-                elif worker.at is not None and _is_too_long(worker, time.monotonic() - worker.since):
+                elif worker.at is not None and time.monotonic() - worker.since > MOST_SECONDS:
                     report = _timed_out(worker)
                 else:
                     continue
@@ -291,14 +279,18 @@ def _in_processes(
 
 
 def _receive(worker: _CampaignWorker) -> KernelReport | None:
-    """What a process says: the number of a kernel that it begins, or a report. Its silence is a finding."""
+    """What a process says: the number of a kernel that it begins, or a report. Its silence is a finding, unless it had enough of
+    Triton's compiler: then its kernel is left to run without that."""
     try:
         said = worker.connection.recv()
     except (EOFError, OSError):
         worker.process.join()
-        return _given_up(
-            worker, FuzzFinding("crash", f"a process ended with {worker.process.exitcode}", _last_words(worker))
-        )
+        code, at = worker.process.exitcode, worker.at
+        report = _given_up(worker, FuzzFinding("crash", f"a process ended with {code}", _last_words(worker)))
+        if code == ENDED and at is not None and at >= 0:
+            worker.left.insert(0, ~at)
+            return None
+        return report
     worker.since = time.monotonic()
     if isinstance(said, int):
         worker.at = said
@@ -312,30 +304,10 @@ def _last_words(worker: _CampaignWorker) -> str:
     return worker.said.read_text(errors="replace")[-2000:] if worker.said.exists() else ""
 
 
-_IN_TRITON = re.compile(r'\(most recent call first\):\s+File "[^"]*/triton/backends/[^"]*", line \d+ in make_')
-
-
-def _is_too_long(worker: _CampaignWorker, seconds: float) -> bool:
-    """Whether the kernel that a process has been at for `seconds` is given up."""
-    return seconds > MOST_SECONDS or (seconds > TRITON_SECONDS and _is_long_in_triton(worker))
-
-
-def _is_long_in_triton(worker: _CampaignWorker) -> bool:
-    """Whether a process has said often enough that it is in one of Triton's stages."""
-    said = worker.said.read_text(errors="replace") if worker.said.exists() else ""
-    return _TOLD_EVERY * len(_IN_TRITON.findall(said)) >= 0.999
-
-
 def _timed_out(worker: _CampaignWorker) -> KernelReport | None:
-    """Ends a process that takes too long. Where a pass of Triton's does not end, its kernel is left to run without Triton."""
-    at, said, in_triton = worker.at, _last_words(worker), _is_long_in_triton(worker)
-    report = _given_up(
-        worker, FuzzFinding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s\n{said}")
-    )
-    if at is not None and at >= 0 and in_triton:
-        worker.left.insert(0, ~at)
-        return None
-    return report
+    """Ends a process that takes too long."""
+    text = f"more than {MOST_SECONDS:.0f} s\n{_last_words(worker)}"
+    return _given_up(worker, FuzzFinding("timeout", "a kernel takes too long", text))
 
 
 def _given_up(worker: _CampaignWorker, finding: FuzzFinding) -> KernelReport | None:

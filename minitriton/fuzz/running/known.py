@@ -4,7 +4,7 @@ A finding about Triton alone is known if it is gone in a kernel that only lacks 
 
     tl.argmin(x, 0)  →  tl.argmin(x + zero, 0)        zero is a parameter: Triton cannot reorder the reshape that makes x
 
-One cause is a layout that no change of the source is sure to avoid: it is read off Triton's own TTGIR. Where one of Triton's passes
+Two causes are layouts that no change of the source is sure to avoid: they are read off Triton's own TTGIR. Where one of Triton's passes
 fails on what its front end took, there is nothing to compare.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.text import parse_module
+from minitriton.dialects.tt.verify.base import shape_of
 from minitriton.fuzz.generation.elements import INT32
 from minitriton.fuzz.judging.facts import Unsound
 from minitriton.fuzz.running.agreement import FuzzFinding
@@ -36,6 +37,7 @@ from minitriton.fuzz.tree import (
     statements,
 )
 from minitriton.layouts.encodings import Linear
+from minitriton.layouts.to_linear import to_linear_layout
 
 ZERO = "known_zero"
 
@@ -139,6 +141,7 @@ KNOWN = (
 )
 
 RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
+SCAN_OVER_REPEATS = "a scan whose lanes are not neighbours, those between hold its elements again"
 FAILED_PASS = "a pass of Triton's fails"
 _PASS_FAILED = "triton: Triton's compiler: RuntimeError: PassManager::run failed"
 
@@ -156,20 +159,40 @@ def known_difference(kernel: Kernel, finding: FuzzFinding, oracles: Sequence[str
         return "several of these at once"
     if finding.signature.startswith(_PASS_FAILED):
         return FAILED_PASS
-    return RESHAPED_LAYOUT if possible and "triton" in oracles and _reduces_reshaped_layout(kernel) else None
+    return _known_layout(kernel) if possible and "triton" in oracles else None
 
 
-def _reduces_reshaped_layout(kernel: Kernel) -> bool:
-    """Whether a reduction in Triton's TTGIR has an operand in an order that no blocked layout has.
-
-    Its lowering shuffles over as many lanes as hold the axis, from the first of them on, whatever lies between.
-    """
+def _known_layout(kernel: Kernel) -> str | None:
+    """The known difference by a layout in Triton's TTGIR."""
     try:
         ttgir = triton_ttgir(case_of(kernel))
     except RuntimeError:  # Triton's compiler failed: no layout is to blame
+        return None
+    ops = list(parse_module(ttgir).walk())
+    if any(_reduces_reshaped_layout(op) for op in ops if isinstance(op, tt.ReduceOp)):
+        return RESHAPED_LAYOUT
+    return SCAN_OVER_REPEATS if any(_scans_over_repeats(op) for op in ops if isinstance(op, tt.ScanOp)) else None
+
+
+def _reduces_reshaped_layout(op: tt.ReduceOp) -> bool:
+    """Whether the operand is in an order that no blocked layout has.
+
+    The lowering shuffles over as many lanes as hold the axis, from the first of them on, whatever lies between.
+    """
+    return isinstance(ttg.layout_of(op.srcs[0].type), Linear)
+
+
+def _scans_over_repeats(op: tt.ScanOp) -> bool:
+    """Whether bits of the lane that tell no elements apart stand below one that tells elements of the axis apart.
+
+    The lowering counts only lanes with elements of their own between neighbours on the axis, and so shuffles from a lane too near.
+    """
+    layout = ttg.layout_of(op.srcs[0].type)
+    if layout is None:
         return False
-    reductions = (op for op in parse_module(ttgir).walk() if isinstance(op, tt.ReduceOp))
-    return any(isinstance(ttg.layout_of(op.srcs[0].type), Linear) for op in reductions)
+    lanes = to_linear_layout(layout, shape_of(op.srcs[0].type)).bases["lane"]
+    along = [bit for bit, basis in enumerate(lanes) if basis[op.axis.value.data]]
+    return any(not any(basis) for basis in lanes[: max(along, default=0)])
 
 
 def _agrees(variant: Kernel, kernel: Kernel, oracles: Sequence[str]) -> bool:

@@ -35,6 +35,7 @@ from minitriton.errors import MinitritonError
 from minitriton.fuzz.printing import KERNEL
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.on_gpu import launch_on_gpu
+from minitriton.fuzz.running.time_limit import limited
 from minitriton.interpreter import interpret
 from minitriton.pass_registry import Pass, Property, Step
 from minitriton.pipelines import pipeline_for
@@ -208,7 +209,8 @@ def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[object, dict
     module = source.make_ir(target, options, functions, backend.get_module_map(), context)
     metadata: dict[str, Any] = {}
     for make in (backend.make_ttir, backend.make_ttgir, backend.make_llir, backend.make_ptx):
-        module = make(module, metadata, options, ARCH)
+        with limited():
+            module = make(module, metadata, options, ARCH)
         yield module, metadata
 
 
