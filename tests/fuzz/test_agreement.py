@@ -173,6 +173,27 @@ def scan_beside_one_column() -> Kernel:
     return replace(made, arrays=(out("int32"),), num_warps=1)
 
 
+def bound_read_in_a_loop() -> Kernel:
+    """Only the inner loop's bound needs the pointer that the outer one moves."""
+    one = apply("arange", attrs=(0, 1))
+    inner = For("i", Literal(0), Name("bound"), 1, (Assign("last", Name("zero")),))
+    turn = (
+        Assign("length", load(Name("p"))),
+        Assign("zero", apply("full_float", attrs=((1,), 0.0, "float32"))),
+        Assign("bound", apply("reduce_max", apply("and", "length", 1), attrs=(None, False))),
+        inner,
+        Assign("p", apply("addptr", "p", 1)),
+    )
+    body = (
+        Assign("last", apply("full_float", attrs=((1,), 5.0, "float32"))),
+        Assign("p", apply("addptr", "source", one)),
+        For("k", Literal(0), Literal(4), 1, turn),
+    )
+    made = kernel(body, "float32", Name("last"), one)
+    source = Array("source", ELEMENTS["int32"], "random", low=-9, high=9)
+    return replace(made, arrays=(source, out("float32")), seed=2)
+
+
 def scan_of_one_element() -> Kernel:
     """In a layout of two elements a thread: Triton 3.6.0's lowering of the scan fails."""
     scan = apply("own_scan_max", apply("arange", attrs=(0, 1)), attrs=(0, False))
@@ -190,6 +211,7 @@ def scan_of_one_element() -> Kernel:
         (sum_of_products_over_lanes(), "lanes that fuse one product each"),
         (scan_of_one_element(), "a pass of Triton's fails"),
         (index_over_a_reshaped_layout(), "a reduction over the layout that a reshape leaves"),
+        (bound_read_in_a_loop(), "what a loop carries only for the bounds of a loop in it"),
         (scan_beside_one_column(), "a scan whose lanes are not neighbours, those between hold its elements again"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",

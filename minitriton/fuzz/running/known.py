@@ -132,11 +132,32 @@ def _counted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return tuple(found)
 
 
+def _without_bounds_in_loops(kernel: Kernel) -> Kernel:
+    """A loop within a loop runs twice, whatever it asked for."""
+    return replace(kernel, body=_counted_to_two(kernel.body, within=False))
+
+
+def _counted_to_two(body: tuple[Stmt, ...], *, within: bool) -> tuple[Stmt, ...]:
+    found: list[Stmt] = []
+    for statement in body:
+        if isinstance(statement, For | While):
+            inner = _counted_to_two(statement.body, within=True)
+            if within and not (isinstance(statement.start, Literal) and isinstance(statement.stop, Literal)):
+                statement = replace(statement, start=Literal(0), stop=Literal(2 * statement.step))
+            statement = replace(statement, body=inner)
+        elif isinstance(statement, If):
+            then = _counted_to_two(statement.then, within=within)
+            statement = replace(statement, then=then, otherwise=_counted_to_two(statement.otherwise, within=within))
+        found.append(statement)
+    return tuple(found)
+
+
 KNOWN = (
     KnownDifference("a reshape to one dimension before argmax or argmin", _without_indexed_reshapes),
     KnownDifference("pointers carried by a while loop that never runs", _without_while),
     KnownDifference("a reduction accumulated in a loop", _without_accumulated_reductions),
     KnownDifference("a negative constant `other` of 8 or 16 bits", _without_constant_others, ("triton |",)),
+    KnownDifference("what a loop carries only for the bounds of a loop in it", _without_bounds_in_loops, ("triton |",)),
     KnownDifference("lanes that fuse one product each", _without_fusion, ("triton: shared-race",)),
 )
 

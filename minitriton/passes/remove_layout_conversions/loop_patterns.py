@@ -73,9 +73,11 @@ def _live_values(loop: Operation, terminator: Operation) -> set[SSAValue] | None
     if len(live) == len(loop.results):
         return None
     for op in loop.regions[0].walk():
-        if not isinstance(op, scf.YieldOp | scf.ForOp) and not would_be_trivially_dead(op):
-            for operand in op.operands:
-                mark(operand)
+        if isinstance(op, scf.ForOp) or _gives_results_only(op) or would_be_trivially_dead(op):
+            continue
+        for operand in op.operands:
+            mark(operand)
+        _mark_bounds_around(op, loop, mark)
     while queue:
         value = queue.pop()
         if isinstance(value, BlockArgument):
@@ -85,10 +87,32 @@ def _live_values(loop: Operation, terminator: Operation) -> set[SSAValue] | None
     return live
 
 
+def _gives_results_only(op: Operation) -> bool:
+    """Whether `op` hands values to the results of a `for` or an `if`: each is needed where that result is. A `while` may turn on any of its."""
+    return isinstance(op, scf.YieldOp) and not isinstance(op.parent_op(), scf.WhileOp)
+
+
+def _mark_bounds_around(op: Operation, loop: Operation, mark: Callable[[SSAValue], None]) -> None:
+    """How often an effect happens is for the bounds of the loops around it to say. Triton's pass forgets them."""
+    around = op.parent_op()
+    while around is not None and around is not loop:
+        if isinstance(around, scf.ForOp):
+            _mark_bounds(around, mark)
+        around = around.parent_op()
+
+
+def _mark_bounds(loop: Operation, mark: Callable[[SSAValue], None]) -> None:
+    for bound in loop.operands[:3]:
+        mark(bound)
+
+
 def _mark_argument(value: BlockArgument, mark: Callable[[SSAValue], None]) -> None:
-    """An argument of a loop needs its initial value and what the body yields for it."""
+    """An argument of a loop needs its initial value, what the body yields for it and how often."""
     loop = value.block.parent_op()
-    if loop is not None and loop.name == "scf.for" and value.index > 0:
+    if loop is None or loop.name != "scf.for":
+        return
+    _mark_bounds(loop, mark)
+    if value.index > 0:
         mark(yield_of(loop, 0).operands[value.index - 1])
         mark(loop.operands[value.index + 2])
 
@@ -97,6 +121,7 @@ def _mark_definition(value: OpResult, mark: Callable[[SSAValue], None]) -> bool:
     """What the result of an op needs. False for ops whose needs are not known."""
     op = value.op
     if op.name == "scf.for":
+        _mark_bounds(op, mark)
         mark(op.operands[value.index + 3])
         mark(yield_of(op, 0).operands[value.index])
     elif op.name == "scf.if":
