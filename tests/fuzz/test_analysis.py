@@ -198,6 +198,15 @@ def test_matrix_products_must_be_exact() -> None:
         fact_of(product("normal"), array("f", "float16", "normal"))
 
 
+def test_what_is_added_to_a_matrix_product_may_be_its_accumulator() -> None:
+    offsets = apply("add", apply("index", apply("mul", ROW, 16), attrs=(1, 1)), apply("index", ROW, attrs=(1, 0)))
+    product = apply("dot", load("f", offsets), load("f", offsets), attrs=("",))
+    arrays = array("f", "float16", "small"), array("g", "float32", "normal")
+    assert fact_of(apply("fadd", product, apply("full_float", attrs=((16, 16), 2.0, "float32"))), *arrays).error == 0
+    assert fact_of(apply("fadd", product, load("g", offsets)), *arrays).error > 0
+    assert fact_of(apply("fsub", product, load("g", offsets)), *arrays).error == 0
+
+
 def test_types_print_as_triton_names_them() -> None:
     value = Analysis(Kernel(0, (array("x", "uint8"),), (), (), ())).value(
         apply("reduce_add", load("x"), attrs=(0, True))

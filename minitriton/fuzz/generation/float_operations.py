@@ -66,9 +66,19 @@ def _add(sign: int) -> Infer:
             low, high, _sum_grid(a, b), error, special=special, negative_zero=negative_zero,
             either_zero=(a.either_zero or b.either_zero) and a.has_zero and b.has_zero,
         )  # fmt: skip
-        return Value(Type(element, broadcast_shapes(*(v.shape for v in values))), rounded(fact, element))
+        terms = max(a.terms, b.terms) if sign > 0 else 0
+        return Value(Type(element, broadcast_shapes(*(v.shape for v in values))), _accumulated(fact, terms, element))
 
     return infer
+
+
+def _accumulated(fact: Floats, terms: int, element: Element) -> Floats:
+    """A sum with a matrix product of so many `terms`, which may have the other number for its accumulator: rounded as often, or cut off."""
+    result = rounded(fact, element)
+    if not terms or result.grid is not None:
+        return result
+    need(not fact.special, "NaN or infinity among approximate numbers")
+    return replace(result, error=result.error + 2 * terms * _unit(element) * result.size)
 
 
 def product(a: Floats, b: Floats, element: Element) -> Floats:

@@ -193,7 +193,7 @@ def _products(a: Value, b: Value, count: int, precision: str) -> Ints | Floats:
         need(a.element != FLOAT32 or precision == "ieee" or _exact_in(10, v.fact), "exact as tf32")
     size, grid = count * a.fact.size * b.fact.size, a.fact.grid + b.fact.grid
     need(is_exact(size, grid, FLOAT32), "an exact product")
-    return rounded(Floats(-size, size, grid, either_zero=True), FLOAT32)
+    return replace(rounded(Floats(-size, size, grid, either_zero=True), FLOAT32), terms=count)
 
 
 def _dot_text(operands: list[str], precision: str, *accumulator: str) -> str:

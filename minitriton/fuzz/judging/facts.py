@@ -49,6 +49,7 @@ class Ints:
 class Floats:
     """Finite values lie in [low, high]. `grid`: all are multiples of 2 to the power of minus it. `error`: how far two
     oracles may be apart. `fused`: by how much an addition may differ because it is fused with the multiplication before it.
+    `terms`: of a matrix product, how many each element sums; what is added to it may be the first, and rounded with every other.
     `special`: NaN and infinities may occur. `negative_zero`: so may -0; `either_zero`: the sign of a zero is anyone's."""
 
     low: float
@@ -59,6 +60,7 @@ class Floats:
     special: bool = False
     negative_zero: bool = False
     either_zero: bool = False
+    terms: int = 0
 
     @property
     def size(self) -> float:
@@ -147,6 +149,7 @@ def joined(a: Fact, b: Fact) -> Fact:
         return Floats(
             min(a.low, b.low), max(a.high, b.high), grid, max(a.error, b.error), max(a.fused, b.fused),
             a.special or b.special, a.negative_zero or b.negative_zero, a.either_zero or b.either_zero,
+            max(a.terms, b.terms),
         )  # fmt: skip
     if isinstance(a, Pointers) and isinstance(b, Pointers):
         need(a.array == b.array, "a pointer to one array or another")
