@@ -13,7 +13,7 @@ from minitriton.fuzz.running.campaign import fuzz_one
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
 from minitriton.fuzz.running.oracles import OracleOutcome, available
-from minitriton.fuzz.tree import Apply, Array, Assign, Expr, For, Kernel, Literal, Name, Stmt, Store, While
+from minitriton.fuzz.tree import Apply, Array, Assign, Expr, For, Kernel, Literal, Name, Scalar, Stmt, Store, While
 
 ALL = ("interpreter", "ttgir", "emulator", "triton")
 
@@ -194,6 +194,26 @@ def bound_read_in_a_loop() -> Kernel:
     return replace(made, arrays=(source, out("float32")), seed=2)
 
 
+def addresses_in_a_vector() -> Kernel:
+    """LLVM's vectoriser makes subtractions of additions, and keeps flags that held for those: an address loses a term."""
+    row = apply("sub", "rows", apply("arange", attrs=(0, 16)))
+    turned = apply("sub", 15, apply("mod", ROW, 16))
+    column = apply("add", apply("mul", apply("div", ROW, 16), 16), turned)
+    rows = apply("mul", apply("index", apply("index", row, attrs=(1, 1)), attrs=(2, 2)), 160)
+    at = apply("add", apply("add", rows, apply("mul", apply("arange", attrs=(0, 2)), 32)),
+               apply("index", apply("index", column, attrs=(1, 0)), attrs=(2, 2)))  # fmt: skip
+    tile = apply("add", apply("add", ROW, 1), apply("index", ROW, attrs=(1, 1)))
+    body = (
+        Assign("x", load(apply("addptr", "source", tile))),
+        Assign("y", apply("reshape", "x", attrs=((16, 32, 2),))),
+        Assign("at", at),
+        Store(apply("addptr", "out", "at"), Name("y"), apply("lt", "at", 1)),
+    )
+    arrays = (Array("source", ELEMENTS["float32"], "small", low=0, high=0), out("float32"))
+    scalars = (Scalar("rows", ELEMENTS["int32"], 15),)
+    return Kernel(110394399401911, arrays, scalars, (), body, (1,), 1, fp_fusion=False)
+
+
 def scan_of_one_element() -> Kernel:
     """In a layout of two elements a thread: Triton 3.6.0's lowering of the scan fails."""
     scan = apply("own_scan_max", apply("arange", attrs=(0, 1)), attrs=(0, False))
@@ -211,6 +231,7 @@ def scan_of_one_element() -> Kernel:
         (sum_of_products_over_lanes(), "lanes that fuse one product each"),
         (scan_of_one_element(), "a pass of Triton's fails"),
         (index_over_a_reshaped_layout(), "a reduction over the layout that a reshape leaves"),
+        (addresses_in_a_vector(), "an optimisation of Triton's LLVM"),
         (bound_read_in_a_loop(), "what a loop carries only for the bounds of a loop in it"),
         (scan_beside_one_column(), "a scan whose lanes are not neighbours, those between hold its elements again"),
     ],

@@ -4,13 +4,16 @@ A finding about Triton alone is known if it is gone in a kernel that only lacks 
 
     tl.argmin(x, 0)  →  tl.argmin(x + zero, 0)        zero is a parameter: Triton cannot reorder the reshape that makes x
 
-Two causes are layouts that no change of the source is sure to avoid: they are read off Triton's own TTGIR. Where one of Triton's passes
-fails on what its front end took, there is nothing to compare.
+Two causes are layouts that no change of the source is sure to avoid: they are read off Triton's own TTGIR. What is
+gone without Triton's LLVM optimiser is its fault. Where one of Triton's passes fails on what its front end took, there is nothing to
+compare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from minitriton.dialects import tt, ttg
@@ -163,6 +166,8 @@ KNOWN = (
 
 RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
 SCAN_OVER_REPEATS = "a scan whose lanes are not neighbours, those between hold its elements again"
+WRONGLY_OPTIMISED = "an optimisation of Triton's LLVM"
+_WITHOUT_OPTIMISER = "DISABLE_LLVM_OPT"
 FAILED_PASS = "a pass of Triton's fails"
 _PASS_FAILED = "triton: Triton's compiler: RuntimeError: PassManager::run failed"
 
@@ -180,7 +185,26 @@ def known_difference(kernel: Kernel, finding: FuzzFinding, oracles: Sequence[str
         return "several of these at once"
     if finding.signature.startswith(_PASS_FAILED):
         return FAILED_PASS
-    return _known_layout(kernel) if possible and "triton" in oracles else None
+    if not possible or "triton" not in oracles:
+        return None
+    with _unoptimised():
+        if not run_case(kernel, oracles).verdict.findings:
+            return WRONGLY_OPTIMISED
+    return _known_layout(kernel)
+
+
+@contextlib.contextmanager
+def _unoptimised() -> Generator[None]:
+    """Triton's compiler leaves LLVM's optimiser out meanwhile."""
+    before = os.environ.get(_WITHOUT_OPTIMISER)
+    os.environ[_WITHOUT_OPTIMISER] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_WITHOUT_OPTIMISER]
+        else:
+            os.environ[_WITHOUT_OPTIMISER] = before
 
 
 def _known_layout(kernel: Kernel) -> str | None:
