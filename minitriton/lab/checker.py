@@ -198,12 +198,15 @@ class _CheckingWatch(Hook):
         self.report.rows.append(row)
 
     def failed(self, error: Exception) -> None:
-        """A pass raised: its row says so. What the check itself raises goes on."""
+        """A pass raised: its row says so, and whether on purpose. What the check itself raises goes on."""
         if self.step is None:
             raise error
+        refused = isinstance(error, MinitritonError)
+        verdict = Verdict.NOT_RUN if refused else Verdict.WRONG
         row = PassRow(
-            self.step.name, time.perf_counter() - self.start, _count(self.snapshot), None, "-", Verdict.WRONG,
-            Verdict.WRONG, True, error=f"it failed: {type(error).__name__}: {error}",
+            self.step.name, time.perf_counter() - self.start, _count(self.snapshot), None, "-", verdict, verdict, True,
+            error=None if refused else f"it failed: {type(error).__name__}: {error}",
+            refusal=str(error) if refused else None,
         )  # fmt: skip
         if self.reproducers is not None:
             row.reproducer = self._reproducer_path(self.step)

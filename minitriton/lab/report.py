@@ -49,6 +49,8 @@ class PassRow:
     """What is wrong with barriers, waits and races; None where nothing looked."""
     error: str | None = None
     """The fault that stopped the run, the pass's own failure, or why it could not be run."""
+    refusal: str | None = None
+    """Why the pass does not take the kernel: what the target or the lowering lacks, at the kernel's line."""
     new_findings: tuple[str, ...] = ()
     of_a_race: bool = False
     """Whether the kernel itself races, so that numbers of this level mean nothing."""
@@ -57,8 +59,8 @@ class PassRow:
 
     @property
     def ok(self) -> bool:
-        """Whether this pass kept the numbers, left valid IR, and added no fault."""
-        return not self.wrong and self.invalid is None and not self.new_findings
+        """Whether this pass took the kernel, kept the numbers, left valid IR, and added no fault."""
+        return not self.wrong and self.invalid is None and self.refusal is None and not self.new_findings
 
     @property
     def wrong(self) -> bool:
@@ -91,7 +93,7 @@ class CheckReport:
 
     @property
     def broken(self) -> list[PassRow]:
-        """The passes that changed the numbers, left invalid IR or added a fault."""
+        """The passes that refused the kernel, changed the numbers, left invalid IR or added a fault."""
         return [row for row in self.rows if not row.ok]
 
     def _repr_html_(self) -> str:
@@ -147,12 +149,14 @@ class CheckReport:
         return [finding for line, finding in found.items() if line not in told]
 
     def _summary(self) -> str:
-        not_run = sum(row.against_before is Verdict.NOT_RUN for row in self.rows)
+        not_run = sum(row.against_before is Verdict.NOT_RUN and row.refusal is None for row in self.rows)
         left_out = f"; {not_run} could not be run" if not_run else ""
         if self.ok:
             return f"{len(self.rows)} steps, none wrong{left_out}"
         if not self.broken:
             return f"{len(self.rows)} steps, no pass wrong; the kernel races{left_out}"
+        if all(row.refusal for row in self.broken):
+            return f"refused by {', '.join(row.name for row in self.broken)}{left_out}"
         return f"broken: {', '.join(row.name for row in self.broken)}{left_out}"
 
 
@@ -171,7 +175,9 @@ def _cells(row: PassRow) -> tuple[str, ...]:
 
 
 def _details(row: PassRow) -> list[str]:
-    lines = [f"pass {row.name!r} is broken"]
+    lines = [f"pass {row.name!r} {'refuses the kernel' if row.refusal else 'is broken'}"]
+    if row.refusal:
+        lines += [f"  {line}" for line in row.refusal.splitlines()]
     if row.error:
         lines.append(f"  {row.error}")
     if row.invalid:
