@@ -177,6 +177,8 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     limits = register_limits(taken.registers, threads, shared_bytes)
     if taken.local_bytes and taken.registers >= ALL_REGISTERS:
         limits = [limit for limit in limits if limit > FAR_BELOW * taken.registers]
+    elif not taken.local_bytes:
+        limits = [limit for limit in limits if not _holds_more_than(limit, ptx)]
     chosen: bytes | None = None
     far = bool(limits) and 2 * limits[0] < taken.registers
     for limit in reversed(limits) if far else limits:
@@ -235,6 +237,19 @@ def _has_many_sums(ptx: str) -> bool:
     if product is None or product[1].count(",") + 1 < MANY_SUMS:
         return False
     return bool(product[2]) or ptx.count("cp.async.ca.", 0, product.start()) >= MANY_COPIES
+
+
+def _holds_more_than(limit: int, ptx: str) -> bool:
+    """Whether what `ptx` loads at once fills `limit`, and what becomes of it does so too, beside an address: it would spill (prefix sums keep
+    each sum until the last is there: a scan of 128x128 was assembled twice for that; 2026-11-23)."""
+    if registers_loaded(ptx) < limit:
+        return False
+    need = register_need(ptx)
+    return need is not None and need.filled >= limit and need.held + ADDRESS > limit
+
+
+ADDRESS = 2
+"""Registers of an address."""
 
 
 def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str, *, has_products: bool) -> bool:

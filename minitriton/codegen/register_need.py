@@ -30,7 +30,11 @@ class RegisterNeed:
     """The most that loads from global memory fill between two instructions over which they cannot move."""
 
     needed: int
-    """The most that are alive at once if each load and each value comes right before what needs it first."""
+    """The most that are alive at once if each load and each value comes right before what needs it first. An assembler may need fewer: it
+    computes again what it can."""
+
+    held: int
+    """Of these, the most that were loaded or computed from what was: these cannot be had again at will."""
 
 
 @dataclass(slots=True)
@@ -53,7 +57,11 @@ def registers_loaded(ptx: str) -> int:
 def register_need(ptx: str) -> RegisterNeed | None:
     """What the one kernel in `ptx` needs; None if it has loops, or calls functions."""
     instructions = _instructions(ptx)
-    return None if instructions is None else RegisterNeed(_filled(instructions), _alive(_when_needed(instructions)))
+    if instructions is None:
+        return None
+    filled = _filled(instructions)
+    order = _when_needed(instructions)
+    return RegisterNeed(filled, _alive(order), _alive(order, _from_loads(instructions)))
 
 
 def _instructions(ptx: str) -> list[_Instruction] | None:
@@ -107,13 +115,22 @@ def _filled(instructions: list[_Instruction]) -> int:
     return most
 
 
-def _alive(order: list[_Instruction]) -> int:
+def _from_loads(instructions: list[_Instruction]) -> set[str]:
+    found: set[str] = set()
+    for each in instructions:
+        if each.is_load or not found.isdisjoint(each.used):
+            found.update(each.defined)
+    return found
+
+
+def _alive(order: list[_Instruction], of: set[str] | None = None) -> int:
+    """The most registers that are alive at once in this order, of all or of those in `of`."""
     last = {register: number for number, each in enumerate(order) for register in each.used}
     living: set[str] = set()
     now = most = 0
     for number, each in enumerate(order):
         for register in each.defined:
-            if register in last and register not in living:
+            if register in last and register not in living and (of is None or register in of):
                 living.add(register)
                 now += _width(register)
         most = max(most, now)

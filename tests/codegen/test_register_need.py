@@ -35,18 +35,18 @@ START = ["ld.param.b64 \t%rd1, [p];"]
 def test_a_sum_needs_an_address_the_sum_and_one_load() -> None:
     ptx = kernel(*START, *loads(100), *sums(100), "st.global.b32 \t[%rd1], %r1100;")
     assert registers_loaded(ptx) == 100
-    assert register_need(ptx) == RegisterNeed(filled=100, needed=5)
+    assert register_need(ptx) == RegisterNeed(filled=100, needed=5, held=3)
 
 
 def test_places_and_labels_of_debuggers_do_not_keep_loads_apart() -> None:
     places = ["$L__tmp1:", ".loc\t1 8 35"]
     ptx = kernel(*START, *loads(50), *places, *loads(100)[50:], *sums(100), "st.global.b32 \t[%rd1], %r1100;")
-    assert register_need(ptx) == RegisterNeed(filled=100, needed=5)
+    assert register_need(ptx) == RegisterNeed(filled=100, needed=5, held=3)
 
 
 def test_what_is_stored_after_the_last_load_is_alive_at_once() -> None:
     ptx = kernel(*START, *loads(40), "bar.sync \t0;", *(f"st.global.b32 \t[%rd1], %r{n};" for n in range(1, 41)))
-    assert register_need(ptx) == RegisterNeed(filled=40, needed=42)
+    assert register_need(ptx) == RegisterNeed(filled=40, needed=42, held=40)
 
 
 def test_loads_do_not_move_over_stores() -> None:
@@ -110,3 +110,23 @@ def test_a_sum_of_many_loads_is_assembled_under_its_limit_first(
     ptx = kernel(*START, *loads(200), *sums(200), "st.global.b32 \t[%rd1], %r1200;")
     assert cubin.assembled(ptx, H100, CUDAOptions()) == taken
     assert limits == tried
+
+
+def test_a_limit_under_which_what_was_loaded_does_not_fit_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefix sums of many numbers keep them all until the last is there."""
+    limits: list[int] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        limits.append(next((n for n in (64, 128) if f".maxnreg {n}\n" in ptx), 255))
+        return nvjitlink.Assembled(b"168")
+
+    def resources(code: bytes, name: str) -> KernelResources:
+        return KernelResources(168, 0)
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", resources)
+    stores = [f"st.global.b32 \t[%rd1+{4 * n}], %r{n};" for n in range(1, 129)]
+    ptx = kernel(*START, *loads(128), "bar.sync \t0;", *stores)
+    assert cubin.assembled(ptx, H100, CUDAOptions()) == cubin.Cubins(b"168")
+    assert limits == [255]
