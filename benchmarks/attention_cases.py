@@ -6,7 +6,7 @@ on FlashAttention there are as many sequences as make 32k rows, and heads of 2,0
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from matmul_cases import Tensors, descriptor_of
@@ -44,6 +44,10 @@ class Attention:
     length: int
     causal: bool
     backward: bool
+    rows: int = ROWS
+    """Of all sequences."""
+    features: int = FEATURES
+    """Of all heads."""
 
     @property
     def name(self) -> str:
@@ -60,7 +64,7 @@ class Attention:
     @property
     def heads(self) -> int:
         """Heads of all sequences."""
-        return ROWS // self.length * (FEATURES // self.width)
+        return self.rows // self.length * (self.features // self.width)
 
     @property
     def scale(self) -> float:
@@ -72,7 +76,7 @@ class Attention:
         import torch
 
         dtype = getattr(torch, self.kind)
-        shape = (ROWS // self.length, FEATURES // self.width, self.length, self.width)
+        shape = (self.rows // self.length, self.features // self.width, self.length, self.width)
         t = {name: torch.randn(shape, device="cuda").to(dtype) for name in ("q", "k", "v", "do")}
         t |= {name: torch.empty(shape, device="cuda", dtype=dtype) for name in ("o", "dq", "dk", "dv")}
         t |= {name: torch.empty(shape[:3], device="cuda", dtype=torch.float32) for name in ("log_sums", "delta")}
@@ -129,3 +133,9 @@ def cases() -> list[Attention]:
         for length in LENGTHS
         if kind == "float16" or length in (4096, 16384)
     ]
+
+
+def small_cases(length: int) -> list[Attention]:
+    """One sequence and one head of each kind of case."""
+    kinds = {(each.kind, each.width, each.causal, each.backward): each for each in cases()}
+    return [replace(each, length=length, rows=length, features=each.width) for each in kinds.values()]

@@ -240,31 +240,37 @@ LARGE = Tile(128, 256, 64)
 EXPERTS = [(512 * (1 + i % 4), 2048 if i % 2 else 4096, 2048) for i in range(16)]
 
 
-def products() -> list[Product]:
-    """Every case, in the order of the table."""
+def products(most: int = 1 << 20) -> list[Product]:
+    """Every case, in the order of the table; no side of a matrix longer than `most`."""
+
+    def plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False, out: str = "") -> Product:
+        return _plain(kind, min(m, most), min(n, most), min(k, most), tile, column_b, out)
+
+    big, half = min(8192, most), min(4096, most)
+    experts = [(min(m, most), min(n, most), min(k, most)) for m, n, k in EXPERTS]
     return [
         *(
-            _plain(kind, m, n, k, LARGE)
+            plain(kind, m, n, k, LARGE)
             for kind in ("float16", "bfloat16")
             for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 8192, 512), (1024, 1024, 16384))
         ),
-        _plain("float16", 4096, 4096, 4096, LARGE, column_b=True),
-        _plain("float16", 16, 8192, 8192, Tile(16, 64, 128, 4, 4)),
-        _plain("float16", 64, 8192, 8192, Tile(64, 64, 128, 4, 4)),
-        _plain("float32", 4096, 4096, 4096, Tile(128, 256, 32), column_b=True),
-        _plain("float32", 4096, 4096, 4096, Tile(128, 256, 32)),
-        _plain("float32", 4096, 4096, 4096, Tile(256, 128, 32)),
-        _plain("float32", 4096, 4096, 4096, Tile(128, 128, 32)),
-        _plain("float8_e4m3fn", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
-        _plain("float8_e4m3fn", 4096, 4096, 4096, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
-        _plain("int8", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="int32"),
-        product_by_descriptors("float16", 4096, 4096, 4096, LARGE),
-        product_by_descriptors("float16", 8192, 8192, 8192, LARGE),
-        product_by_descriptors("bfloat16", 8192, 8192, 512, LARGE),
-        _widened("int8", 8192, 8192, 8192, Tile(128, 128, 64, 8, 3)),
-        _widened("int8", 8192, 8192, 8192, Tile(128, 128, 64, 8, 3), by_descriptors=True),
-        _widened("int8", 64, 8192, 8192, Tile(64, 128, 64, 4, 4)),
-        _int4(4096, 4096, 4096, Tile(128, 128, 64, 8, 3)),
-        _grouped("float16", EXPERTS, Tile(128, 128, 64, 8, 3)),
-        _batched("float16", 16, 1024, 1024, 1024, Tile(128, 128, 64, 8, 3)),
+        plain("float16", 4096, 4096, 4096, LARGE, column_b=True),
+        plain("float16", 16, 8192, 8192, Tile(16, 64, 128, 4, 4)),
+        plain("float16", 64, 8192, 8192, Tile(64, 64, 128, 4, 4)),
+        plain("float32", 4096, 4096, 4096, Tile(128, 256, 32), column_b=True),
+        plain("float32", 4096, 4096, 4096, Tile(128, 256, 32)),
+        plain("float32", 4096, 4096, 4096, Tile(256, 128, 32)),
+        plain("float32", 4096, 4096, 4096, Tile(128, 128, 32)),
+        plain("float8_e4m3fn", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
+        plain("float8_e4m3fn", 4096, 4096, 4096, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
+        plain("int8", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="int32"),
+        product_by_descriptors("float16", half, half, half, LARGE),
+        product_by_descriptors("float16", big, big, big, LARGE),
+        product_by_descriptors("bfloat16", big, big, min(512, most), LARGE),
+        _widened("int8", big, big, big, Tile(128, 128, 64, 8, 3)),
+        _widened("int8", big, big, big, Tile(128, 128, 64, 8, 3), by_descriptors=True),
+        _widened("int8", 64, big, big, Tile(64, 128, 64, 4, 4)),
+        _int4(half, half, half, Tile(128, 128, 64, 8, 3)),
+        _grouped("float16", experts, Tile(128, 128, 64, 8, 3)),
+        _batched("float16", 16, min(1024, most), min(1024, most), min(1024, most), Tile(128, 128, 64, 8, 3)),
     ]
