@@ -1,67 +1,74 @@
 """NVIDIA's compute-sanitizer on every kernel of `matmul.py` and `attention.py`, forward and backward.
 
-    python benchmarks/sanitized.py [SUBSTRING ...] [--tools memcheck racecheck synccheck] [--seconds N] [--log FOLDER]
+    python benchmarks/sanitized.py [SUBSTRING ...] [--tools memcheck racecheck synccheck] [--jobs N] [--within SECONDS] [--log FOLDER]
 
 The tiles, warps and stages are those of the benchmarks, attention's forward kernels with each of their tiles; matrices and sequences are short
-(`LONGEST`), since a tool takes a thousand times as long as a launch. What the kernels leave is compared with torch's result in the same
-process. A line for each tool: kernels launched, what it reported. Exit code 1 where it reported anything, a result was wrong, or not all
-kernels were launched within `--seconds`. Needs `compute-sanitizer` (of the CUDA toolkit) on the path or in /usr/local/cuda/bin.
+(`LONGEST`), since a tool takes a thousand times as long as a launch. A process for each kernel and tool, which also compares what the kernel
+leaves with torch's result; torch's own kernels are not watched. A line for each that has something to report, and one for each tool. Exit
+code 1 where anything was reported, a result was wrong or a process ended otherwise. Needs `compute-sanitizer` (of the CUDA toolkit) on the
+path or in /usr/local/cuda/bin.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from attention import TOLERANCE
-from attention_cases import TILES, Attention, small_cases
+from attention_cases import TILES, Attention, Tile, small_cases
 from cases import load_kernels
 from contest import largest_difference
-from matmul_cases import products
+from matmul_cases import Product, products
 from requirements_here import need_gpu
 
 LONGEST = 512
+PRODUCT_TOLERANCE = 1e-2
 TOOLS = {
     "memcheck": (),
     "racecheck": ("--racecheck-report", "all", "--racecheck-detect-level", "warn"),
     "synccheck": (),
 }
-KERNELS = ("matmul", "attention", "row_products")
-"""What the names of the kernels that are watched begin with or contain: torch's are not."""
+WATCHED = ("matmul", "attention", "row_products")
+"""What is in the names of the kernels that are watched."""
 
-_NO_REPORT = ("COMPUTE-SANITIZER", "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed")
+EQUAL = "equal to torch's result"
+_SILENT = ("COMPUTE-SANITIZER", "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed")
 
 
-def launches() -> Iterator[tuple[str, Callable[[], float]]]:
-    """Name and launch of each kernel: how far off its result is, to what it may be."""
-    for product in {each.name: each for each in products(LONGEST)}.values():
-        yield product.name, lambda product=product: _product(product)
+def launches() -> dict[str, Callable[[], float]]:
+    """By name, what launches a kernel and says how far off its result is, to how far it may be."""
+    found: dict[str, Callable[[], float]] = {}
+    for product in products(LONGEST):
+        found[product.name] = lambda product=product: _product(product)
     for case in small_cases(LONGEST):
         if case.backward:
-            yield case.name, lambda case=case: _backward(case)
+            found[case.name] = lambda case=case: _backward(case)
         else:
             for tile in TILES[case.width]:
-                yield f"{case.name} {tile}", lambda case=case, tile=tile: _forward(case, case.make(), tile)
+                found[f"{case.name} {tile}"] = lambda case=case, tile=tile: _forward(case, case.make(), tile)
+    return found
 
 
-def _product(product: Any) -> float:
+def _product(product: Product) -> float:
     tensors = product.make()
     tensors["c"].fill_(-7)
     product.launch(load_kernels("matmul", "minitriton"), tensors)
-    return largest_difference(tensors["c"], product.library(tensors)) / product.tolerance
+    return largest_difference(tensors["c"], product.library(tensors)) / PRODUCT_TOLERANCE
 
 
-def _forward(case: Attention, tensors: dict[str, Any], tile: Any) -> float:
+def _forward(case: Attention, tensors: dict[str, Any], tile: Tile) -> float:
     case.forward(load_kernels("attention", "minitriton"), tensors, tile)
     result, _ = case.library(tensors)
     return largest_difference(tensors["o"], result()) / TOLERANCE
@@ -69,80 +76,91 @@ def _forward(case: Attention, tensors: dict[str, Any], tile: Any) -> float:
 
 def _backward(case: Attention) -> float:
     tensors = case.make()
-    apart = _forward(case, tensors, TILES[case.width][0])
+    apart = [_forward(case, tensors, TILES[case.width][0])]
     case.gradients(load_kernels("attention", "minitriton"), tensors)
     wanted = case.library(tensors)[1]()
-    return max(
-        apart,
-        *(largest_difference(tensors[n], w) / TOLERANCE for n, w in zip(("dq", "dk", "dv"), wanted, strict=True)),
-    )
+    for name, gradient in zip(("dq", "dk", "dv"), wanted, strict=True):
+        apart.append(largest_difference(tensors[name], gradient) / TOLERANCE)
+    return max(apart)
 
 
-def launch_all(substrings: list[str]) -> None:
+def launch(name: str) -> None:
     """What runs under a tool."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = True
-    for name, launch in launches():
-        if not substrings or any(text in name for text in substrings):
-            print(f"launched {name}: {'equal' if launch() < 1 else 'WRONG'}", flush=True)
+    print(EQUAL if launches()[name]() < 1 else "WRONG", flush=True)
 
 
-def sanitizer() -> str:
-    """The path of compute-sanitizer; ends the program where there is none."""
-    found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
-    return found or sys.exit("compute-sanitizer is not there: install the CUDA toolkit, or put it on the path")
+@dataclass(frozen=True)
+class Watched:
+    """What became of a kernel under a tool: what it printed, and what of that is a report or another failure."""
+
+    tool: str
+    name: str
+    output: str
+    reports: list[str]
 
 
-def watched(tool: str, substrings: list[str], seconds: float, log: Path | None) -> bool:
-    """Runs all kernels under `tool`; whether it had nothing to say. Prints a line."""
-    filters = [part for name in KERNELS for part in ("--kernel-name", f"kns={name}")]
-    command = [sanitizer(), "--tool", tool, *TOOLS[tool], *filters, sys.executable, __file__, "--launch", *substrings]
+def watched(tool: str, name: str, deadline: float) -> Watched:
+    """Runs a kernel under a tool."""
+    filters = [part for text in WATCHED for part in ("--kernel-name", f"kns={text}")]
+    command = [_sanitizer(), "--tool", tool, *TOOLS[tool], *filters, sys.executable, __file__, "--launch", name]
+    # torch keeps no memory to itself: what lies beside a tensor is nobody's
+    environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    code = -1
     with tempfile.TemporaryFile("w+") as output:
-        try:
-            code = subprocess.run(command, stdout=output, stderr=output, timeout=seconds, env=_environment()).returncode
-        except subprocess.TimeoutExpired:
-            code = -1
+        if (left := deadline - time.monotonic()) > 0:
+            try:
+                code = subprocess.run(command, stdout=output, stderr=output, timeout=left, env=environment).returncode
+            except subprocess.TimeoutExpired:
+                print("it ran out of time", file=output, flush=True)
+        else:
+            print("not begun: it ran out of time", file=output, flush=True)
         output.seek(0)
         text = output.read()
-    if log is not None:
-        log.mkdir(parents=True, exist_ok=True)
-        (log / f"{tool}.log").write_text(text)
-    launched = re.findall(r"^launched (.*): (equal|WRONG)$", text, re.M)
-    wanted = sum(not substrings or any(part in name for part in substrings) for name, _ in launches())
-    wrong = [name for name, result in launched if result == "WRONG"]
-    reports = [
-        line for line in text.splitlines() if line.startswith("=========") and not any(s in line for s in _NO_REPORT)
-    ]
-    print(
-        f"{tool}: {len(launched)} of {wanted} kernels launched, {len(wrong)} wrong, {len(reports)} lines of reports",
-        end="",
-    )
-    print(f" (exit code {code})" if code else "", flush=True)
-    for line in [*wrong, *reports[:20], *([] if launched else text.splitlines()[-10:])]:
-        print("   ", line)
-    return len(launched) == wanted and not wrong and not reports and not code
+    lines = text.splitlines()
+    reports = [line for line in lines if line.startswith("=========") and not any(quiet in line for quiet in _SILENT)]
+    if EQUAL not in lines:
+        reports = [*reports, *lines[-3:]]
+    return Watched(tool, name, text, reports or ([f"exit code {code}"] if code else []))
 
 
-def _environment() -> dict[str, str]:
-    """torch keeps no memory to itself, so that what lies beside a tensor is nobody's."""
-    return os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+def _sanitizer() -> str:
+    found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+    return found or sys.exit("compute-sanitizer is not there: install the CUDA toolkit, or put it on the path")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="SUBSTRING", help="only kernels whose name contains one of these")
     parser.add_argument("--tools", nargs="+", choices=TOOLS, default=list(TOOLS))
-    parser.add_argument("--seconds", type=float, default=400.0, help="for each tool (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=4, help="processes at once (default: %(default)s)")
+    parser.add_argument(
+        "--within", type=float, default=1800.0, metavar="SECONDS", help="for all (default: %(default)s)"
+    )
     parser.add_argument("--log", type=Path, metavar="FOLDER", help="what the tools print, whole")
-    parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--launch", metavar="NAME", help=argparse.SUPPRESS)
     given = parser.parse_args()
     need_gpu()
     if given.launch:
-        launch_all(given.names)
+        launch(given.launch)
         return 0
-    clean = [watched(tool, given.names, given.seconds, given.log) for tool in given.tools]
-    return 0 if all(clean) else 1
+    chosen = [n for n in launches() if not given.names or any(part in n for part in given.names)]
+    deadline = time.monotonic() + given.within
+    with ThreadPoolExecutor(given.jobs) as pool:
+        tasks = [(tool, name) for tool in given.tools for name in chosen]
+        found = list(pool.map(lambda task: watched(*task, deadline), tasks))
+    for one in found:
+        if given.log is not None:
+            given.log.mkdir(parents=True, exist_ok=True)
+            (given.log / f"{one.tool} {one.name}.log").write_text(one.output)
+        if one.reports:
+            print(f"{one.tool} {one.name}:", *one.reports[:6], sep="\n    ")
+    for tool in given.tools:
+        clean = [not one.reports for one in found if one.tool == tool]
+        print(f"{tool}: {sum(clean)} of {len(clean)} kernels clean and equal to torch's result")
+    return 1 if any(one.reports for one in found) else 0
 
 
 if __name__ == "__main__":

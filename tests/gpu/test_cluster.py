@@ -20,7 +20,7 @@ ORDERS = 6
 HIDDEN = {"CUDA_VISIBLE_DEVICES": ""}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """Of three workers, of which `gpu` has the resource; the others cannot see a GPU."""
 

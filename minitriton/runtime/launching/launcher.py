@@ -39,6 +39,10 @@ _ATTRIBUTE_BYTES = 72
 """sizeof(CUlaunchAttribute): id, padding, 64 bytes of value."""
 
 
+HIDDEN_PARAMETERS = 2
+"""What every kernel takes behind its own parameters: pointers to scratch memory, its own and a profiler's."""
+
+
 @dataclass(frozen=True)
 class LaunchShape:
     """What every launch of one kernel has in common."""

@@ -30,7 +30,7 @@ from minitriton.runtime.launching.descriptor_arguments import (
     expanded_types,
 )
 from minitriton.runtime.launching.generic_call import generic_call
-from minitriton.runtime.launching.launcher import FewPrograms, Launcher, LaunchShape
+from minitriton.runtime.launching.launcher import HIDDEN_PARAMETERS, FewPrograms, Launcher, LaunchShape
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target.tensor_map import TensorMap
 
@@ -68,7 +68,7 @@ def load(kernel: StoredKernel) -> None:
         getattr(metadata, "global_scratch_size", 0),
         getattr(metadata, "global_scratch_align", 1),
         metadata.num_ctas,
-        driver.parameter_places(loaded.function),
+        driver.parameter_places(loaded.function, len(types) + HIDDEN_PARAMETERS),
     )
     launcher = kernel.launcher = Launcher(
         driver, loaded.function, kernel.name, types, shape, device, _few_programs(kernel, driver, device)
