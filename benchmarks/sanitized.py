@@ -1,17 +1,19 @@
 """NVIDIA's compute-sanitizer on every kernel of `matmul.py` and `attention.py`, forward and backward.
 
-    python benchmarks/sanitized.py [SUBSTRING ...] [--tools memcheck racecheck synccheck] [--jobs N] [--within SECONDS] [--log FOLDER]
+    python benchmarks/sanitized.py [SUBSTRING ...] [--tools memcheck racecheck synccheck] [--compiler triton] [--without PASS[,PASS]]
+        [--jobs N] [--within SECONDS] [--log FOLDER]
 
 The tiles, warps and stages are those of the benchmarks, attention's forward kernels with each of their tiles; matrices and sequences are short
 (`LONGEST`), since a tool takes a thousand times as long as a launch. A process for each kernel and tool, which also compares what the kernel
-leaves with torch's result; torch's own kernels are not watched. A line for each that has something to report, and one for each tool. Exit
-code 1 where anything was reported, a result was wrong or a process ended otherwise. Needs `compute-sanitizer` (of the CUDA toolkit) on the
-path or in /usr/local/cuda/bin.
+leaves with what torch makes of it on the CPU: racecheck stumbles over kernels of cuBLAS. Torch's kernels are not watched. A line for each that
+has something to report, and one for each tool. With `--compiler triton` it is Triton's kernels that are watched. Exit code 1 where anything was
+reported, a result was wrong or a process ended otherwise. Needs `compute-sanitizer` (of the CUDA toolkit) on the path or in /usr/local/cuda/bin.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shutil
 import subprocess
@@ -47,49 +49,71 @@ EQUAL = "equal to torch's result"
 _SILENT = ("COMPUTE-SANITIZER", "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed")
 
 
-def launches() -> dict[str, Callable[[], float]]:
-    """By name, what launches a kernel and says how far off its result is, to how far it may be."""
-    found: dict[str, Callable[[], float]] = {}
+Options = dict[str, Any]
+
+
+def launches() -> dict[str, Callable[[str, Options], float]]:
+    """By name, what launches a kernel of a compiler with options and says how far off its result is, to how far it may be."""
+    found: dict[str, Callable[[str, Options], float]] = {}
     for product in products(LONGEST):
-        found[product.name] = lambda product=product: _product(product)
+        found[product.name] = functools.partial(_product, product)
     for case in small_cases(LONGEST):
         if case.backward:
-            found[case.name] = lambda case=case: _backward(case)
+            found[case.name] = functools.partial(_backward, case)
         else:
             for tile in TILES[case.width]:
-                found[f"{case.name} {tile}"] = lambda case=case, tile=tile: _forward(case, case.make(), tile)
+                found[f"{case.name} {tile}"] = functools.partial(_forward, case, tile)
     return found
 
 
-def _product(product: Product) -> float:
-    tensors = product.make()
-    tensors["c"].fill_(-7)
-    product.launch(load_kernels("matmul", "minitriton"), tensors)
-    return largest_difference(tensors["c"], product.library(tensors)) / PRODUCT_TOLERANCE
-
-
-def _forward(case: Attention, tensors: dict[str, Any], tile: Tile) -> float:
-    case.forward(load_kernels("attention", "minitriton"), tensors, tile)
-    result, _ = case.library(tensors)
-    return largest_difference(tensors["o"], result()) / TOLERANCE
-
-
-def _backward(case: Attention) -> float:
-    tensors = case.make()
-    apart = [_forward(case, tensors, TILES[case.width][0])]
-    case.gradients(load_kernels("attention", "minitriton"), tensors)
-    wanted = case.library(tensors)[1]()
-    for name, gradient in zip(("dq", "dk", "dv"), wanted, strict=True):
-        apart.append(largest_difference(tensors[name], gradient) / TOLERANCE)
-    return max(apart)
-
-
-def launch(name: str) -> None:
-    """What runs under a tool."""
+def _product(product: Product, compiler: str, options: Options) -> float:
     import torch
 
-    torch.backends.cuda.matmul.allow_tf32 = True
-    print(EQUAL if launches()[name]() < 1 else "WRONG", flush=True)
+    tensors = product.make()
+    tensors["c"].fill_(-7)
+    product.launch(load_kernels("matmul", compiler), tensors, **options)
+    torch.cuda.synchronize()
+    pairs = tensors.get("pairs") or [(tensors["a"], tensors["b"])]
+    wanted = torch.cat([(a.cpu().double() @ b.cpu().double()).flatten() for a, b in pairs])
+    return largest_difference(tensors["c"].cpu().flatten(), wanted) / PRODUCT_TOLERANCE
+
+
+def _forward(case: Attention, tile: Tile, compiler: str, options: Options) -> float:
+    import torch
+
+    tensors = case.make()
+    case.forward(load_kernels("attention", compiler), tensors, tile, **options)
+    torch.cuda.synchronize()
+    return largest_difference(tensors["o"].cpu(), _attended(case, *_inputs(tensors))) / TOLERANCE
+
+
+def _backward(case: Attention, compiler: str, options: Options) -> float:
+    import torch
+
+    tensors, kernels = case.make(), load_kernels("attention", compiler)
+    case.forward(kernels, tensors, TILES[case.width][0], **options)
+    case.gradients(kernels, tensors, **options)
+    torch.cuda.synchronize()
+    inputs = [each.requires_grad_() for each in _inputs(tensors)]
+    wanted = torch.autograd.grad(_attended(case, *inputs), inputs, tensors["do"].cpu().double())
+    names = ("dq", "dk", "dv")
+    return max(largest_difference(tensors[n].cpu(), w) for n, w in zip(names, wanted, strict=True)) / TOLERANCE
+
+
+def _inputs(tensors: dict[str, Any]) -> list[Any]:
+    return [tensors[name].cpu().double() for name in ("q", "k", "v")]
+
+
+def _attended(case: Attention, q: Any, k: Any, v: Any) -> Any:
+    import torch
+
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=case.causal)
+
+
+def launch(name: str, compiler: str, without: str) -> None:
+    """What runs under a tool."""
+    options = {"without": without} if without else {}
+    print(EQUAL if launches()[name](compiler, options) < 1 else "WRONG", flush=True)
 
 
 @dataclass(frozen=True)
@@ -102,10 +126,21 @@ class Watched:
     reports: list[str]
 
 
-def watched(tool: str, name: str, deadline: float) -> Watched:
+def watched(tool: str, name: str, arguments: list[str], deadline: float) -> Watched:
     """Runs a kernel under a tool."""
     filters = [part for text in WATCHED for part in ("--kernel-name", f"kns={text}")]
-    command = [_sanitizer(), "--tool", tool, *TOOLS[tool], *filters, sys.executable, __file__, "--launch", name]
+    command = [
+        _sanitizer(),
+        "--tool",
+        tool,
+        *TOOLS[tool],
+        *filters,
+        sys.executable,
+        __file__,
+        "--launch",
+        name,
+        *arguments,
+    ]
     # torch keeps no memory to itself: what lies beside a tensor is nobody's
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
     code = -1
@@ -135,6 +170,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="SUBSTRING", help="only kernels whose name contains one of these")
     parser.add_argument("--tools", nargs="+", choices=TOOLS, default=list(TOOLS))
+    parser.add_argument("--compiler", choices=("minitriton", "triton"), default="minitriton")
+    parser.add_argument("--without", default="", metavar="PASS[,PASS]", help="passes to leave out")
     parser.add_argument("--jobs", type=int, default=4, help="processes at once (default: %(default)s)")
     parser.add_argument(
         "--within", type=float, default=1800.0, metavar="SECONDS", help="for all (default: %(default)s)"
@@ -144,13 +181,14 @@ def main() -> int:
     given = parser.parse_args()
     need_gpu()
     if given.launch:
-        launch(given.launch)
+        launch(given.launch, given.compiler, given.without)
         return 0
     chosen = [n for n in launches() if not given.names or any(part in n for part in given.names)]
+    arguments = ["--compiler", given.compiler, "--without", given.without]
     deadline = time.monotonic() + given.within
     with ThreadPoolExecutor(given.jobs) as pool:
         tasks = [(tool, name) for tool in given.tools for name in chosen]
-        found = list(pool.map(lambda task: watched(*task, deadline), tasks))
+        found = list(pool.map(lambda task: watched(*task, arguments, deadline), tasks))
     for one in found:
         if given.log is not None:
             given.log.mkdir(parents=True, exist_ok=True)
