@@ -225,6 +225,14 @@ SOUND = {
         "add.s32 %r6, %r1, %r5; add.s32 %r7, %r4, %r5; @%p1 st.shared.b32 [%r6], %r100; bar.sync 0; @%p1 st.shared.b32 [%r7], %r100;"
         "mov.b32 %r9, 0; @!%p1 ld.shared.b32 %r9, [%r6]; bar.sync 0; @!%p1 ld.shared.b32 %r9, [%r7];" + KEEP
     ),
+    "racecheck: behind a barrier at which one warp arrived only": (
+        WORD + OTHER_WARP + FIRST_WARP + "@%p1 bra WAIT; barrier.arrive 1, 64; bra BOTH; WAIT: barrier.sync 1, 64; BOTH:"
+        "st.shared.b32 [%r3], %r100; bar.sync 0; ld.shared.b32 %r9, [%r4];" + KEEP
+    ),
+    "racecheck: behind a loop in which one warp waits for the other": (
+        WORD + OTHER_WARP + FIRST_WARP + "mov.b32 %r7, 1; LOOP: @!%p1 bar.arrive %r7, 64; @%p1 bar.sync %r7, 64; add.s32 %r7, %r7, 1;"
+        "setp.lt.u32 %p2, %r7, 4; @%p2 bra LOOP; st.shared.b32 [%r3], %r100; bar.sync 0; ld.shared.b32 %r9, [%r4];" + KEEP
+    ),
     "synccheck: all threads": "bar.sync 0; bar.sync 0;",
     "synccheck: arrive and wait": (
         WORD + FIRST_WARP + "@%p1 bra WAIT; st.shared.b32 [%r3], 5; barrier.arrive 1, 64; bra END; WAIT: barrier.sync 1, 64; ld.shared.b32 %r9, [%r3+128];"
