@@ -1,9 +1,10 @@
 """How much faster than its own launch and pipeline each kernel of a half of the benchmark becomes by searching.
 
     python benchmarks/search_quality.py                                     on a GPU: the test half by time, in about 6 minutes
+    python benchmarks/search_quality.py --singles                           every option by itself, then the best together
     python benchmarks/search_quality.py --objective cycles --jobs 2         without one: by the cost model's estimate
 
-Every kernel is searched by each sampler, in processes of their own: `--budget` points of its launches, layouts and orders of passes.
+Every kernel is searched by each sampler, in processes of their own: `--budget` points of its launches, layouts, cache hints and orders of passes.
 Programs of which the cost model expects more than `--prune` times the best are compiled and judged, and not timed. Times are taken by one
 process after another; the winner is timed once more beside the own program, in three times as many rounds, and is the own one if it is
 not faster by more than the spread. After `--seconds` no further search begins. A line a search, then a table by kernel; `--out` has all of
@@ -21,6 +22,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
+
+from search_singles import Singles, singles
 
 from minitriton import lab
 from minitriton.errors import MinitritonError
@@ -77,7 +80,7 @@ def searched(task: Task, deadline: float) -> Result | str:
     if time.time() > deadline:
         return f"{task.kernel} {task.sampler}: not begun, the time is over"
     start = time.monotonic()
-    space = lab.Space(constants=True, layouts=True)
+    space = lab.Space(constants=True, layouts=True, memory=True)
     try:
         found = lab.search(
             task.kernel, space, task.objective, sampler=task.sampler, budget=task.budget, seed=task.seed, prune=task.prune
@@ -112,6 +115,34 @@ def table(results: Iterable[Result]) -> str:
     )
 
 
+def singles_table(results: Iterable[Singles]) -> str:
+    """The fastest of each kernel, and how many count."""
+    rows, faster = list[str](), 0
+    for one in results:
+        if not one.final or "speedup" not in one.final[0].numbers:
+            continue
+        best = one.final[0].numbers
+        faster += best["speedup"] > 1 + max(FASTER, best["spread"])
+        changes = "; ".join(change.strip() for change in one.final[0].changes)
+        rows.append(f"| {one.kernel} | {best['speedup']:.3f} | {best['spread']:.3f} | {best['cold']:.3f} | {changes} |")
+    head = ["| kernel | times as fast | spread | with empty caches | by |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *sorted(rows), "", f"{faster} of {len(rows)} faster by more than 3 % and the spread"])
+
+
+def all_singles(kernels: Iterable[str], jobs: int, by_cycles: bool, out: Path | None) -> None:
+    """Every option by itself, of all kernels."""
+    results: list[Singles] = []
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(singles, kernel, by_cycles) for kernel in kernels]):
+            found = future.result()
+            print(found, flush=True)
+            if isinstance(found, Singles):
+                results.append(found)
+                if out is not None:
+                    out.write_text(json.dumps([asdict(one) for one in results], indent=1))
+    print(singles_table(results))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=sorted(HALVES), default="test")
@@ -124,7 +155,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=330.0, help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--singles", action="store_true", help="each option by itself in place of searches, see search_singles.py"
+    )
     given = parser.parse_args()
+    if given.singles:
+        by_cycles = given.objective != "microseconds"
+        all_singles(given.kernels or HALVES[given.half], given.jobs, by_cycles, given.out)
+        return
     prune = given.prune if given.objective == "microseconds" and given.prune else None
     tasks = [
         Task(kernel, sampler, given.objective, given.budget, prune, given.seed)

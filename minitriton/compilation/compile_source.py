@@ -27,6 +27,7 @@ from minitriton.compilation.dumps import reproducer_path
 from minitriton.compilation.ir_source import IRSource, entry_of_text
 from minitriton.compilation.overrides import Overrides, overrides_for
 from minitriton.compilation.stages import STAGES, facts_of, split
+from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
@@ -82,6 +83,7 @@ def _module_metadata(module: ModuleOp) -> dict[str, int]:
     warps = number("ttg.total-num-warps")
     return {
         **({"num_warps": warps} if warps else {}),
+        **({"launch_pdl": True} if OVERLAPS_LAUNCHES in module.attributes else {}),
         "shared": number("ttg.shared"),
         "global_scratch_size": number("ttg.global_scratch_memory_size"),
         "global_scratch_align": number("ttg.global_scratch_memory_alignment") or 1,

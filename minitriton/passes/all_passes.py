@@ -11,6 +11,7 @@ from minitriton.passes import accelerate_matmul as accelerate_matmul
 from minitriton.passes import allocate_global_scratch as allocate_global_scratch
 from minitriton.passes import allocate_warp_groups as allocate_warp_groups
 from minitriton.passes import alternate_warp_groups as alternate_warp_groups
+from minitriton.passes import cache_hints as cache_hints
 from minitriton.passes import canonicalize as canonicalize
 from minitriton.passes import choose_layout as choose_layout
 from minitriton.passes import coalesce as coalesce
@@ -40,6 +41,7 @@ from minitriton.passes import optimize_descriptor_encoding as optimize_descripto
 from minitriton.passes import optimize_dot_operands as optimize_dot_operands
 from minitriton.passes import optimize_thread_locality as optimize_thread_locality
 from minitriton.passes import outer_reduction_layout as outer_reduction_layout
+from minitriton.passes import overlap_launches as overlap_launches
 from minitriton.passes import prefetch as prefetch
 from minitriton.passes import reduce_data_duplication as reduce_data_duplication
 from minitriton.passes import remove_layout_conversions as remove_layout_conversions

@@ -16,7 +16,10 @@ from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
 from minitriton.pass_manager import Pipeline
 
 WIDE = Space(
-    vary={"num_warps": (2, 4, 8), "arch": (80, 90), "optimize-llvm-ir{level}": (1, 2, 3)}, llvm=True, layouts=True
+    vary={"num_warps": (2, 4, 8), "arch": (80, 90), "optimize-llvm-ir{level}": (1, 2, 3)},
+    llvm=True,
+    layouts=True,
+    memory=True,
 )
 
 
@@ -41,6 +44,8 @@ def test_points_are_read_back_from_their_text_and_their_contracts_hold() -> None
     assert len({point.settings for point in drawn}) > 4
     assert any("minitriton-choose-layout" in str(point) for point in drawn)
     assert any("passes=" in str(point) for point in drawn)
+    assert any("minitriton-cache-hints" in str(point) for point in drawn)
+    assert any("minitriton-overlap-launches" in str(point) for point in drawn)
 
 
 @pytest.mark.parametrize("kernel", ["running_sums", "gathered_by_clusters"])
@@ -133,6 +138,21 @@ def test_a_chosen_layout_is_the_accesss() -> None:
     assert record.metrics["sectors"] > 2 * own.metrics["sectors"]
     with pytest.raises(PipelineError, match="order"):
         Pipeline.parse("minitriton-choose-layout{size-per-thread=1,2 order=1,1}")
+
+
+def test_hints_for_the_caches_are_judged_and_overlapping_launches_are_launched_so() -> None:
+    subject = corpus.subject("bench_add")
+    candidates, judge = (
+        Candidates(Space(order=False, omit=False, duplicate=False, memory=True), subject),
+        Judge(subject),
+    )
+    records = {str(point): judge.record(point) for point in candidates.neighbours()}
+    assert {record.result for record in records.values()} == {Class.RIGHT}
+    assert (
+        len(records) == len({record.program for record in records.values()}) == sum(map(len, candidates.memory_steps()))
+    )
+    overlapping = {text for text, record in records.items() if judge.programs[record.program].options.launch_pdl}
+    assert len(overlapping) == 1 and "minitriton-overlap-launches" in overlapping.pop()
 
 
 def test_a_kernel_of_ones_own_varies_by_a_function_of_its_grid() -> None:

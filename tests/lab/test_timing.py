@@ -147,6 +147,18 @@ def test_programs_with_tensor_maps_and_scratch_memory_are_timed(subject: Subject
     assert not driver.library.memory
 
 
+def test_a_cold_launch_is_alone_behind_what_empties_the_caches(
+    subject: Subject, driver: HostDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, emptied = own_program(subject), list[int]()
+    monkeypatch.setattr(timing, "_OTHER_BYTES", 4096)
+    driver.library.cuMemsetD8Async = lambda at, value, size, stream: emptied.append(size.value) or 0  # type: ignore[attr-defined]
+    found = timing.time_programs(subject, program, [program], rounds=5, cold=True)
+    assert found[program.digest]["microseconds"] == 125.0
+    assert set(emptied) == {4096} and len(emptied) >= 5
+    assert not driver.library.memory
+
+
 def test_scratch_memory_of_one_size_is_taken_once_and_given_back(subject: Subject, driver: HostDriver) -> None:
     before = current_allocator()
     with on_device(driver, subject.launch().arguments):  # type: ignore[arg-type]

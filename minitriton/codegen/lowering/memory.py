@@ -15,7 +15,7 @@ Answers to Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies
 from __future__ import annotations
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import TensorType, UnitAttr, i32
+from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.prefix_mask import SPLIT_MASK
@@ -27,6 +27,7 @@ from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_t
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import is_true, word
+from minitriton.dialects.facts.memory_hints import CACHE_HINT, PREFETCH_BYTES
 from minitriton.dialects.narrowing import instance_of
 from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
@@ -79,7 +80,11 @@ def cache_hint(op: Operation) -> tuple[str, str]:
     cache, evict = _enum(op, "cache"), _enum(op, "evict")
     if cache == "none" or (cache == "ca" and isinstance(op, tt.StoreOp)):
         cache = ""
-    return cache, "" if evict in ("evict_normal", "none") else evict
+    evict = "" if evict in ("evict_normal", "none") else evict
+    chosen = op.attributes.get(CACHE_HINT)
+    if isinstance(chosen, StringAttr) and not cache and not evict:
+        return (chosen.data, "") if len(chosen.data) == 2 else ("", chosen.data)
+    return cache, evict
 
 
 def _enum(op: Operation, name: str) -> str:
@@ -100,6 +105,8 @@ def _as_hinted(f: FunctionLowering, op: Operation, width: int) -> tuple[list[SSA
     properties: dict[str, Attribute] = {"vector_width": integer_attr(width, i32)}
     if cache:
         properties["cache"] = string_attr(cache)
+    if (prefetch := op.attributes.get(PREFETCH_BYTES)) is not None:
+        properties["prefetch"] = prefetch
     if not evict:
         return [], properties
     properties["evict"] = string_attr(evict)
@@ -123,7 +130,7 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
         _finish_load(f, op, whole, _split_load(f, op, whole, kept))
         return
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
-    if mask is None and not cache and not evict and not volatile:
+    if mask is None and not cache and not evict and not volatile and PREFETCH_BYTES not in op.attributes:
         vector = _plain_load(f, addresses, kept, accesses.width)
     else:
         masks = [] if mask is None else [registers.element(f.b, f.values[mask], start) for start in accesses.starts]

@@ -40,15 +40,16 @@ def _modifiers(op: LoadGlobalOp | StoreGlobalOp) -> tuple[str, str]:
     text = f".{op.cache.data}" if op.cache is not None and op.cache.data else ""
     if op.evict is not None and op.evict.data:
         text += f".L1::{op.evict.data}"
-    return (text, "") if op.policy is None else (f"{text}.L2::cache_hint", ", $policy")
+    prefetch = f".L2::{op.prefetch.value.data}B" if isinstance(op, LoadGlobalOp) and op.prefetch is not None else ""
+    return (text + prefetch, "") if op.policy is None else (f"{text}.L2::cache_hint{prefetch}", ", $policy")
 
 
 @op_definition
 class LoadGlobalOp(PtxOp):
     """Loads `vector_width` consecutive elements from each pointer; where a mask is false the registers hold `other`.
 
-    `other` is a vector, or a scalar for all. Without it a masked-off element is 0. `cache` is `ca`, `cg`, `cv` or empty, `evict` is `evict_first`,
-    `evict_last` or empty (PTX `ld.global`).
+    `other` is a vector, or a scalar for all. Without it a masked-off element is 0. `cache` is `ca`, `cg`, `cs`, `cv` or empty, `evict` is `evict_first`,
+    `evict_last`, `no_allocate` or empty, `prefetch` how many bytes L2 fetches at once: 64, 128, 256 or none (PTX `ld.global`).
     """
 
     name = "nvvm.ld.global"
@@ -60,6 +61,7 @@ class LoadGlobalOp(PtxOp):
     vector_width = prop_def(IntegerAttr)
     cache = opt_prop_def(StringAttr)
     evict = opt_prop_def(StringAttr)
+    prefetch = opt_prop_def(IntegerAttr)
     is_volatile = opt_prop_def(UnitAttr)
     policy = opt_operand_def(IntegerType(64))
 

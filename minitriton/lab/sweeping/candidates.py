@@ -12,12 +12,14 @@ Points that no compile could be made of (options that exclude each other, a cont
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.layout_choices import layout_steps
+from minitriton.lab.sweeping.memory_choices import memory_steps, with_memory_step
 from minitriton.lab.sweeping.point import Point, Settings, Value, sorted_settings
 from minitriton.lab.sweeping.space import Space, is_legal, segments
 from minitriton.lab.sweeping.subject import Subject
@@ -45,6 +47,7 @@ class Candidates:
         self.varied: Mapping[str, tuple[Value, ...]] = {name: tuple(values) for name, values in varied.items()}
         self._variant = functools.lru_cache(maxsize=256)(self._make_variant)
         self._layouts = functools.lru_cache(maxsize=1)(self._make_layouts)
+        self.memory_steps = functools.lru_cache(maxsize=1)(self._make_memory)
         for name, values in self.varied.items():
             self._check(name, values)
         self.first = Point(subject.pipeline())
@@ -68,7 +71,7 @@ class Candidates:
             if variant is None:
                 continue
             pipeline = self.space.sample(variant.base, self.facts, rng)
-            return Point(self._with_layouts(pipeline, rng), settings)
+            return Point(self._with_memory(self._with_layouts(pipeline, rng), rng), settings)
         return self.first
 
     def mutate(self, point: Point, rng: random.Random) -> Point:
@@ -79,6 +82,8 @@ class Candidates:
                 changed = self._other_setting(point, rng)
             elif self.space.layouts and draw < 0.5:
                 changed = point.with_pipeline(self._with_layouts(point.pipeline, rng, always=True))
+            elif self.space.memory and draw < 0.7:
+                changed = point.with_pipeline(self._with_memory(point.pipeline, rng, always=True))
             else:
                 changed = point.with_pipeline(self.space.mutate(point.pipeline, self.facts, rng))
             if changed is not None and changed != point and self._legal(changed.pipeline):
@@ -103,7 +108,7 @@ class Candidates:
         return segments(pipeline.steps)
 
     def neighbours(self) -> Iterator[Point]:
-        """Every point one change of a pass, of a pass's option, of a setting or of a layout away; contracts not asked."""
+        """Every point one change of a pass, of a pass's option, of a setting, a layout or a hint away; contracts not asked."""
         base = self.first.pipeline
         for pipeline in (*self.space.neighbours(base), *self.space.pass_option_neighbours(base)):
             yield Point(pipeline)
@@ -114,11 +119,11 @@ class Candidates:
         if self.space.layouts:
             for step in self._layouts():
                 yield Point(_with_layout_step(base, step))
+        for step in itertools.chain(*self.memory_steps()):
+            yield Point(with_memory_step(base, step))
 
     def grid(self) -> Iterator[Point]:
         """Every combination of settings, each with its target's own pipeline."""
-        import itertools
-
         for values in itertools.product(*self.varied.values()):
             given = {n: v for n, v in zip(self.varied, values, strict=True) if self.own_value(n) != v}
             settings = sorted_settings(given)
@@ -176,6 +181,18 @@ class Candidates:
 
     def _make_layouts(self) -> list[Step]:
         return layout_steps(self.subject)
+
+    def _make_memory(self) -> list[list[Step]]:
+        return memory_steps(self.subject) if self.space.memory else []
+
+    def _with_memory(self, pipeline: Pipeline, rng: random.Random, *, always: bool = False) -> Pipeline:
+        """`pipeline` with one more hint, or with two; a hint for the same accesses is replaced."""
+        if not self.memory_steps() or not (always or rng.random() < 0.6):
+            return pipeline
+        changed = pipeline
+        for _ in range(1 if always else rng.choice((1, 2))):
+            changed = with_memory_step(changed, rng.choice(rng.choice(self.memory_steps())))
+        return changed if self._legal(changed) else pipeline
 
     def _with_layouts(self, pipeline: Pipeline, rng: random.Random, *, always: bool = False) -> Pipeline:
         if not self.space.layouts or not self._layouts() or not (always or rng.random() < 0.4):

@@ -65,6 +65,7 @@ def add_space_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--constants", action="store_true", help="vary what the kernel names as worth trying")
     parser.add_argument("--llvm", action="store_true", help="choose LLVM's own passes one by one")
     parser.add_argument("--layouts", action="store_true", help="vary the layouts of loads and stores")
+    parser.add_argument("--memory", action="store_true", help="vary hints for the caches, and overlapping launches")
     parser.add_argument("--space", metavar="TEXT", help="the whole space as text, in place of these options")
 
 
@@ -75,7 +76,13 @@ def space_of(given: argparse.Namespace, *, legal: bool = True) -> Space:
     vary = dict(Space.parse(" ".join(given.vary)).vary)
     insert = foreign_passes() if given.insert == "all" else tuple(name for name in str(given.insert).split(",") if name)
     return Space(
-        insert=insert, legal=legal, vary=vary, constants=given.constants, llvm=given.llvm, layouts=given.layouts
+        insert=insert,
+        legal=legal,
+        vary=vary,
+        constants=given.constants,
+        llvm=given.llvm,
+        layouts=given.layouts,
+        memory=given.memory,
     )
 
 

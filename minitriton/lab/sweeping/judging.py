@@ -135,8 +135,9 @@ class Judge:
         if facts.shared > target.max_shared_memory:
             reason = f"needs {facts.shared} bytes of shared memory, and {target.sm} has {target.max_shared_memory}"
             return Record(self.subject.name, "", Class.REFUSED, "", reason, "", metrics)
+        options = self.subject.options
         self.programs[digest] = KernelProgram(
-            self.subject.name, digest, ptx, target.arch, self.subject.options, self._settings, facts.shared,
+            self.subject.name, digest, ptx, target.arch, replace(options, launch_pdl=True) if facts.overlaps else options, self._settings, facts.shared,
             facts.global_scratch, facts.maps,
         )  # fmt: skip
         if not self._run:

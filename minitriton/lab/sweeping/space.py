@@ -35,7 +35,7 @@ _TRIES = 50
 Vary = tuple[tuple[str, tuple[Value, ...]], ...]
 
 _PASS_OPTION = re.compile(r"([\w.-]+)\{([\w-]+)\}")
-_SWITCHES = ("order", "omit", "duplicate", "constants", "llvm", "layouts")
+_SWITCHES = ("order", "omit", "duplicate", "constants", "llvm", "layouts", "memory")
 
 LLVM_PASSES = (
     "sroa", "instcombine", "simplifycfg", "gvn", "sccp", "reassociate", "jump-threading", "loop-rotate",
@@ -53,7 +53,8 @@ class Space:
 
     `vary`: values by name, of a compile option (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`), a constant of the kernel, `arch`, or
     a pass's option (`optimize-llvm-ir{level}`). `constants`: the values that the kernel itself names as worth trying. `llvm`: LLVM's
-    own passes, chosen one by one. `layouts`: the blocked encodings of loads and stores.
+    own passes, chosen one by one. `layouts`: the blocked encodings of loads and stores. `memory`: how they treat the
+    caches, and whether launches overlap.
     """
 
     order: bool = True
@@ -65,6 +66,7 @@ class Space:
     constants: bool = False
     llvm: bool = False
     layouts: bool = False
+    memory: bool = False
 
     def __post_init__(self) -> None:
         pairs = self.vary.items() if isinstance(self.vary, Mapping) else self.vary

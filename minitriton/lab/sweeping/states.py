@@ -18,6 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
+from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.lab.sweeping.point import by_identity
@@ -41,6 +42,8 @@ class LaunchFacts:
     shared: int = 0
     global_scratch: int = 0
     maps: str = ""
+    overlaps: bool = False
+    """Whether a launch may begin before the one before it ends."""
     descriptors: list[DescriptorCopy] | None = field(default=None, compare=False)
 
 
@@ -257,10 +260,11 @@ def _launch_facts(before: ModuleOp | str, after: ModuleOp) -> LaunchFacts:
         value = after.attributes.get(name)
         return value.value.data if isinstance(value, IntegerAttr) else 0
 
+    overlaps = OVERLAPS_LAUNCHES in after.attributes
     with suppress(MinitritonError):
         assert isinstance(before, ModuleOp)
         maps = descriptor_metadata(before)
         return LaunchFacts(
-            number("ttg.shared"), number("ttg.global_scratch_memory_size"), repr(maps) if maps else "", maps
+            number("ttg.shared"), number("ttg.global_scratch_memory_size"), repr(maps) if maps else "", overlaps, maps
         )
-    return LaunchFacts(number("ttg.shared"), number("ttg.global_scratch_memory_size"))
+    return LaunchFacts(number("ttg.shared"), number("ttg.global_scratch_memory_size"), overlaps=overlaps)

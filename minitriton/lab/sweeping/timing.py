@@ -33,6 +33,8 @@ from minitriton.tools.nvidia_smi import nvsmi
 ROUNDS = 15
 GRAPH_MICROSECONDS = 300.0
 MOST_LAUNCHES = 100
+_OTHER_BYTES = 256 << 20
+"""Five times the L2 cache of an H200."""
 _WARM_LAUNCHES = 3
 _RELAXED_CAPTURE = 2
 _NON_BLOCKING = 1
@@ -60,10 +62,16 @@ class _Timed:
 
 
 def time_programs(
-    subject: Subject, own: KernelProgram | None, programs: Sequence[KernelProgram], rounds: int = ROUNDS, seed: int = 0
+    subject: Subject,
+    own: KernelProgram | None,
+    programs: Sequence[KernelProgram],
+    rounds: int = ROUNDS,
+    seed: int = 0,
+    *,
+    cold: bool = False,
 ) -> dict[str, dict[str, float]]:
     """Times `programs`, and `own` beside them, in orders drawn from `seed`. A program is left out that cannot be assembled or launched.
-    Processes of one machine time in turns.
+    Processes of one machine time in turns. `cold`: single launches, each with nothing of its buffers in the L2 cache.
 
     Raises `MinitritonError` where there is no GPU, and for a fault on the device, after which the process can use it no more.
     """
@@ -71,7 +79,7 @@ def time_programs(
     order = list({p.digest: p for p in [*([own] if own else []), *programs]}.values())
     if not order:
         return {}
-    clock = _Clock(get_driver())
+    clock = _Clock(get_driver(), cold)
     with _turn(), on_device(clock.driver, subject.timed_launch().arguments) as arguments:
         timed = [
             found for p in order if (found := clock.prepare(subject.variant(p.settings), p, arguments)) is not None
@@ -83,6 +91,7 @@ def time_programs(
         clocks = _clocks()
         for one in timed:
             clock.free(one)
+        clock.close()
     baseline = next((one.times for one in timed if own and one.digest == own.digest), None)
     return {one.digest: {**_summary(one.times, baseline), **clocks} for one in timed}
 
@@ -117,7 +126,7 @@ def _clocks() -> dict[str, float]:
 class _Clock:
     """Graphs and events of the driver (CUDA driver API, sections "Graph Management" and "Event Management")."""
 
-    def __init__(self, driver: CudaDriver) -> None:
+    def __init__(self, driver: CudaDriver, cold: bool) -> None:
         self.driver, self.device = driver, driver.current_device()
         driver.set_current_device(self.device)
         self.stream = ctypes.c_void_p()
@@ -126,6 +135,15 @@ class _Clock:
         for event in self._events:
             self._call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(0))
         self._modules: dict[str, ctypes.c_void_p] = {}
+        self._other = ctypes.c_uint64() if cold else None
+        """What is written before each launch, so that the caches hold it alone; None where they stay as launches leave them."""
+        if self._other is not None:
+            self._call("cuMemAlloc_v2", ctypes.byref(self._other), ctypes.c_size_t(_OTHER_BYTES))
+
+    def close(self) -> None:
+        """Gives back what all programs share."""
+        if self._other is not None:
+            self._call("cuMemFree_v2", self._other)
 
     def _call(self, name: str, *arguments: object) -> None:
         self.driver.check(name, getattr(self.driver.library, name)(*arguments))
@@ -153,17 +171,25 @@ class _Clock:
         launches(_WARM_LAUNCHES)
         self._call("cuStreamSynchronize", self.stream)
         one = self._graph(program.digest, lambda: launches(_WARM_LAUNCHES), _WARM_LAUNCHES)
+        if one is None:
+            self._call("cuModuleUnload", self._modules.pop(program.digest))
+            return None
         each = min(self.run(one) for _ in range(2))
         self._call("cuGraphExecDestroy", one.graph)
-        count = max(1, min(MOST_LAUNCHES, round(GRAPH_MICROSECONDS / each)))
+        count = 1 if self._other is not None else max(1, min(MOST_LAUNCHES, round(GRAPH_MICROSECONDS / each)))
         return self._graph(program.digest, lambda: launches(count), count)
 
-    def _graph(self, digest: str, record: Callable[[], None], launches: int) -> _Timed:
+    def _graph(self, digest: str, record: Callable[[], None], launches: int) -> _Timed | None:
+        """`launches` launches that `record` makes; None where the driver does not record such launches."""
         graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuStreamBeginCapture_v2", self.stream, ctypes.c_int(_RELAXED_CAPTURE))
-        record()
-        self._call("cuStreamEndCapture", self.stream, ctypes.byref(graph))
-        self._call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
+        try:
+            record()
+            self._call("cuStreamEndCapture", self.stream, ctypes.byref(graph))
+            self._call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
+        except MinitritonError:
+            self.driver.library.cuStreamEndCapture(self.stream, ctypes.byref(graph))
+            return None
         self._call("cuGraphDestroy", graph)
         found = _Timed(digest, executable, launches, [])
         self.run(found)
@@ -172,6 +198,8 @@ class _Clock:
     def run(self, one: _Timed) -> float:
         """Microseconds of one launch."""
         start, end = self._events
+        if self._other is not None:
+            self._call("cuMemsetD8Async", self._other, ctypes.c_ubyte(0), ctypes.c_size_t(_OTHER_BYTES), self.stream)
         self._call("cuEventRecord", start, self.stream)
         self._call("cuGraphLaunch", one.graph, self.stream)
         self._call("cuEventRecord", end, self.stream)

@@ -1,0 +1,60 @@
+"""Launches that begin while the one before them ends: programmatic dependent launch, for kernels that do not ask for it.
+
+minitriton-overlap-launches
+
+    tt.func @kernel(...) {             tt.func @kernel(...) {
+      ...                      =>        griddepcontrol.launch_dependents;     the next launch's blocks may take free places
+                                         griddepcontrol.wait;                  the launch before has ended, and its writes are seen
+                                         ...
+
+In: TTGIR of a kernel. Out: the same with both instructions first, and a module that says so; launches of it carry the attribute of the driver.
+Nothing of the kernel runs before the wait, so that it may follow any kernel. What is gained is the time of starting blocks between two
+launches of a stream, of which the second is of such a kernel. A kernel that has `griddepcontrol` already stays as it is, and so does one for an older GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr, i32
+
+from minitriton.analysis.operations import ops_of
+from minitriton.dialects import tt
+from minitriton.dialects.facts.launch import TARGET
+from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
+from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+
+_INSTRUCTIONS = ("griddepcontrol.launch_dependents", "griddepcontrol.wait")
+_FIRST = 90
+"""Compute capability that has them (PTX ISA, `griddepcontrol`)."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class OverlapLaunches(Pass):
+    """Lets a launch begin while the one before it ends (Hopper)."""
+
+    name: ClassVar[str] = "minitriton-overlap-launches"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
+    keeps: ClassVar[frozenset[Property]] = FRAGILE
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Put the instructions at the beginning of the kernel."""
+        target = op.attributes.get(TARGET)
+        if not isinstance(target, StringAttr) or int(target.data.partition(":")[2] or 0) < _FIRST:
+            return
+        if any("griddepcontrol" in asm.asm_string.data for asm in ops_of(op, tt.ElementwiseInlineAsmOp)):
+            return
+        kernels = [f for f in ops_of(op, tt.FuncOp) if f.is_public]
+        for kernel in kernels:
+            first = kernel.body.block.first_op
+            assert first is not None
+            for instruction in _INSTRUCTIONS:
+                made = tt.ElementwiseInlineAsmOp(
+                    [], [i32], asm_string=f"{instruction}; // dummy $0", constraints="=r", pure=False, packed_element=1
+                )
+                kernel.body.block.insert_op_before(made, first)
+        if kernels:
+            op.attributes[OVERLAPS_LAUNCHES] = UnitAttr()
