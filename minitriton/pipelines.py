@@ -59,6 +59,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
     return [
         convert,
         *limit,
+        "minitriton-longest-programs-first",
         "minitriton-enumerate-indices",
         "tritongpu-coalesce",
         "minitriton-coalesce-by-width",

@@ -34,6 +34,7 @@ from minitriton.passes import inline as inline
 from minitriton.passes import integer_ranges as integer_ranges
 from minitriton.passes import licm as licm
 from minitriton.passes import limit_registers as limit_registers
+from minitriton.passes import longest_programs_first as longest_programs_first
 from minitriton.passes import loop_aware_cse as loop_aware_cse
 from minitriton.passes import loop_unroll as loop_unroll
 from minitriton.passes import merge_tile_axes as merge_tile_axes
