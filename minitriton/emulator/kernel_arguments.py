@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from minitriton.emulator.memory.device import GlobalMemory
+from minitriton.emulator.memory.host_addresses import HostAddresses
 from minitriton.emulator.ptx.program import Address, EmulationError, KernelParameter, Module, PTXKernel, Symbol
 from minitriton.errors import SourceLocation
 from minitriton.target import tensor_map
@@ -35,13 +36,15 @@ Value: TypeAlias = "np.ndarray | MappedArray | np.generic | bytes | bytearray | 
 
 @dataclass(frozen=True)
 class Binding:
-    """What a launch gives to `kernel`: arguments, their names, and bytes for each pointer that is left out."""
+    """What a launch gives to `kernel`: arguments, their names, bytes for each pointer that is left out, and the further arrays that words of 8
+    bytes may be addresses of (None: no word is an address)."""
 
     module: Module
     kernel: PTXKernel
     arguments: Sequence[Value]
     names: Sequence[str] = ()
     scratch: int = 0
+    reachable: Sequence[np.ndarray] | None = None
 
     def lay_out(self, memory: GlobalMemory) -> np.ndarray:
         """The parameters' bytes. Raises `EmulationError` at the parameter whose argument is missing or of another kind."""
@@ -60,6 +63,9 @@ class Binding:
                 data[parameter.offset : parameter.offset + 8] = address.to_bytes(8, "little")
         owners = [a.array if isinstance(a, MappedArray) else a for a in args]
         arrays = [(self._label(n), a) for n, a in enumerate(owners) if isinstance(a, np.ndarray)]
+        if self.reachable is not None:
+            memory.hosts = HostAddresses()
+            arrays += [(f"an array of {a.size} elements, reached by its address", a) for a in self.reachable]
         addresses = iter(memory.add_arrays(arrays))
         for parameter, value in zip(kernel.parameters, args, strict=False):
             if isinstance(value, np.ndarray):
@@ -70,6 +76,8 @@ class Binding:
                 content = self._map_bytes(parameter, replace(value.map, address=next(addresses)))
             else:
                 content = self._bytes(parameter, value)
+                if memory.hosts is not None and parameter.size == 8:
+                    content = memory.hosts.to_device(np.frombuffer(content, np.uint64)).tobytes()
             data[parameter.offset : parameter.offset + parameter.size] = content
         return np.frombuffer(bytes(data), np.uint8)
 

@@ -52,6 +52,7 @@ def run(
     seconds: float = 0.0,
     programs: int = 0,
     reach: bool = False,
+    reachable: Sequence[np.ndarray] | None = None,
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
@@ -62,14 +63,27 @@ def run(
     findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it. A launch that is not at its end after `seconds`
     (0: however long it takes), or never will be, ends there with the finding `endless`. Of a larger grid only `programs` CTAs run if that is not 0,
     spread evenly: for what a launch costs (`Report.share`); what the others would have stored is missing. All run if some wait for others.
-    With `reach` the report says what of global memory each CTA reads and writes, too.
+    With `reach` the report says what of global memory each CTA reads and writes, too. Words of 8 bytes among the arguments, and in arrays of
+    such integers, may be addresses of arguments or of `reachable` arrays, unless that is None.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
     deadline = Deadline(seconds)
     while True:
         try:
             return _launch(
-                module, kernel, grid, args, shared_bytes, check, names, resident, scratch, deadline, programs, reach
+                module,
+                kernel,
+                grid,
+                args,
+                shared_bytes,
+                check,
+                names,
+                resident,
+                scratch,
+                deadline,
+                programs,
+                reach,
+                reachable,
             )
         except Polling:
             # What is waited for may be the work of a CTA of a later batch, or of one left out; on a GPU both may run at once.
@@ -91,6 +105,7 @@ def _launch(
     deadline: Deadline,
     programs: int,
     reach: bool,
+    reachable: Sequence[np.ndarray] | None,
 ) -> Report:
     """One attempt. Leaves the arguments as they were and raises `Polling` where CTAs wait that are not all `resident`, `Rerun`
     where the program then knows of more arrays whose reads are to be followed."""
@@ -101,7 +116,7 @@ def _launch(
     check_threads(entry)
     program = translate(entry, module.variables, check)
     memory = GlobalMemory()
-    parameters = Binding(module, entry, args, names, scratch).lay_out(memory)
+    parameters = Binding(module, entry, args, names, scratch, reachable).lay_out(memory)
     symbols: dict[str, int] = {p.name: p.offset for p in entry.parameters}
     for variable in [*module.variables.values(), *entry.variables]:
         if variable.space in ("global", "const"):

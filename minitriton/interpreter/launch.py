@@ -35,6 +35,7 @@ def interpret(
     inline_assembly: Assembly | None = None,
     capability: int | None = None,
     seconds: float = 0.0,
+    reachable: Sequence[np.ndarray] = (),
 ) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
@@ -47,6 +48,7 @@ def interpret(
     must be behind a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
     `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused.
     `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.
+    `reachable` are further arrays, which the kernel reaches by their addresses.
     A launch that is not at its end after `seconds` (0: however long it takes) is an error at the loop that it is in.
     """
     size = (*grid, 1, 1)[:3]
@@ -61,6 +63,8 @@ def interpret(
         capability=capability,
         seconds=seconds,
     )
+    for array in reachable:
+        machine.memory.add(array, "an array reached by its address")
     values = _arguments(machine, name, args)
     with np.errstate(all="ignore"):
         for z in range(machine.grid[2]):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.memory.device_shadow import GlobalShadow
+from minitriton.emulator.memory.host_addresses import HostAddresses
 
 BASE = 0x7F0000000000
 GAP = 4096
@@ -23,7 +24,8 @@ ALIGNMENT = 16
 
 @dataclass
 class DeviceAllocation:
-    """Bytes `start` to `end` of the buffer; `host` is where they came from and go back to."""
+    """Bytes `start` to `end` of the buffer; `host` is where they came from and go back to. `has_words`: integers of 8 bytes, which may
+    be addresses."""
 
     start: int
     end: int
@@ -31,6 +33,7 @@ class DeviceAllocation:
     host: np.ndarray | None = None
     item: int = 4
     initialised: bool = True
+    has_words: bool = False
 
 
 class GlobalMemory:
@@ -43,6 +46,7 @@ class GlobalMemory:
         self.ends = np.zeros(0, np.int64)
         self.size = 0
         self.shadow: GlobalShadow | None = None
+        self.hosts: HostAddresses | None = None
 
     def add(
         self,
@@ -75,6 +79,9 @@ class GlobalMemory:
             item = min(a.dtype.itemsize for _, a in members)
             name, host = "/".join(n for n, _ in members), _bytes_at(members, low, high)
             start = self.add(high - low, name, host, item, misalignment=low % ALIGNMENT)
+            self.allocations[-1].has_words = any(a.dtype.kind in "iu" and a.dtype.itemsize == 8 for _, a in members)
+            if self.hosts is not None:
+                self.hosts.spans.append((low, high, start))
             for p in positions:
                 addresses[p] = start + arrays[p][1].__array_interface__["data"][0] - low
         return addresses
@@ -89,6 +96,8 @@ class GlobalMemory:
         for a in self.allocations:
             if a.host is not None:
                 self.bytes[a.start : a.end] = a.host
+                if self.hosts is not None and a.has_words:
+                    _words(self.bytes, a)[:] = self.hosts.to_device(_words(self.bytes, a))
         self.read_only = [a for a in self.allocations if a.host is not None and not a.host.flags.writeable]
 
     def follow(self, granule: int, followed: set[int], group_lanes: int) -> None:
@@ -108,7 +117,15 @@ class GlobalMemory:
         """Copies results into the arguments' arrays."""
         for a in self.allocations:
             if a.host is not None and a.host.flags.writeable:
+                if self.hosts is not None and a.has_words:
+                    self._take_addresses_back(a, a.host)
                 a.host[:] = self.bytes[a.start : a.end]
+
+    def _take_addresses_back(self, a: DeviceAllocation, host: np.ndarray) -> None:
+        hosts, words = self.hosts, _words(self.bytes, a)
+        assert hosts is not None
+        kept = host[-a.start % 8 :][: words.size * 8].copy().view(np.uint64)
+        words[:] = hosts.to_host(words, kept, hosts.to_device(kept))
 
     def inside(self, offset: np.ndarray, size: int) -> np.ndarray | None:
         """Which accesses lie within one allocation; None if all do."""
@@ -133,6 +150,12 @@ class GlobalMemory:
         if nearest is None or offset < 0 or offset > self.size:
             return f"address {BASE + offset:#x}"
         return f"byte {offset - nearest.start} of `{nearest.name}` ({nearest.end - nearest.start} bytes)"
+
+
+def _words(buffer: np.ndarray, a: DeviceAllocation) -> np.ndarray:
+    """The aligned words of 8 bytes of an allocation; its address is as aligned as the host's."""
+    first = -(-a.start // 8)
+    return buffer.view(np.uint64)[first : max(first, a.end // 8)]
 
 
 def _byte_bounds(array: np.ndarray) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pipelines import ttir_passes
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.on_cpu.host_arrays import host_view
+from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -38,7 +39,17 @@ def run_on_interpreter(
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
     capability, seconds = target.arch, knobs.emulator.seconds
-    interpret(module, source.name, values, grid, inline_assembly=evaluate, capability=capability, seconds=seconds)
+    reachable = arrays_pointed_at(values) if handles_addresses(str(module)) else ()
+    interpret(
+        module,
+        source.name,
+        values,
+        grid,
+        inline_assembly=evaluate,
+        capability=capability,
+        seconds=seconds,
+        reachable=reachable,
+    )
 
 
 def _collect(kind: TypeName, arg: Any, values: list[object]) -> None:
