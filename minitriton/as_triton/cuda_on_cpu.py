@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol, TypeVar
 
+from minitriton.as_triton.autocast_on_cpu import install_autocast
+from minitriton.errors import MinitritonError
 from minitriton.runtime import driver
 from minitriton.runtime.on_cpu import emulation_cost
 
@@ -63,13 +65,14 @@ def install() -> bool:
                 return func(*args, **(kwargs or {}))
             if func is torch.Tensor.cuda or func is torch.Tensor.cpu:
                 return args[0].clone()
-            moved, args = _without_cuda(torch, args)
-            named = {k: _cpu(torch, v) for k, v in (kwargs or {}).items()}
+            moved, args = _without_cuda(torch, args, numbers=func is torch.Tensor.to)
+            named = {k: _cpu(torch, v, numbers=k == "device") for k, v in (kwargs or {}).items() if k != "pin_memory"}
             result = func(*args, **named)
             return result.clone() if moved and func is torch.Tensor.to and result is args[0] else result
 
     CudaOnCpu().__enter__()
     _answer_for_cuda(torch)
+    install_autocast(torch)
     return True
 
 
@@ -84,26 +87,31 @@ def _available() -> bool:
 
 
 def _file_of_caller() -> str:
-    """Of the code that calls the function which asks."""
+    """Of the code that calls the function which asks, perhaps through the mode of `with torch.device(...)`."""
     asking = inspect.currentframe()
     for _ in range(2):
         asking = asking and asking.f_back
+    while asking and asking.f_code.co_filename.endswith("/torch/utils/_device.py"):
+        asking = asking.f_back
     return asking.f_code.co_filename if asking else ""
 
 
-def _is_cuda(torch: ModuleType, value: object) -> bool:
+def _is_cuda(torch: ModuleType, value: object, numbers: bool = False) -> bool:
+    if numbers and isinstance(value, int) and not isinstance(value, bool):
+        return True
     if isinstance(value, str):
         return value == "cuda" or (value.startswith("cuda:") and value[5:].isdigit())
     return isinstance(value, torch.device) and getattr(value, "type", "") == "cuda"
 
 
-def _cpu(torch: ModuleType, value: T) -> T:
-    return torch.device("cpu") if _is_cuda(torch, value) else value
+def _cpu(torch: ModuleType, value: T, *, numbers: bool = False) -> T:
+    """`value`, or the CPU where it names a CUDA device; a number may do so, too, if `numbers`."""
+    return torch.device("cpu") if _is_cuda(torch, value, numbers) else value
 
 
-def _without_cuda(torch: ModuleType, args: tuple[T, ...]) -> tuple[bool, tuple[T, ...]]:
-    named = any(_is_cuda(torch, a) for a in args)
-    return named, tuple(_cpu(torch, a) for a in args) if named else tuple(args)
+def _without_cuda(torch: ModuleType, args: tuple[T, ...], *, numbers: bool) -> tuple[bool, tuple[T, ...]]:
+    named = any(_is_cuda(torch, a, numbers) for a in args)
+    return named, tuple(_cpu(torch, a, numbers=numbers) for a in args) if named else tuple(args)
 
 
 class Event:
@@ -151,6 +159,16 @@ class Stream(Event):
         pass
 
 
+class NoGraph:
+    """`torch.cuda.CUDAGraph` and `torch.cuda.graph`: launches run when they are made, there is nothing to replay."""
+
+    def __init__(self, *args: object, **options: object) -> None:
+        raise MinitritonError(
+            "CUDA graphs need a GPU: on the CPU nothing records launches",
+            help="call the function that would be captured",
+        )
+
+
 class _Within:
     """`torch.cuda.device(0)`, `torch.cuda.stream(s)`."""
 
@@ -196,17 +214,20 @@ def _answer_for_cuda(torch: ModuleType) -> None:
     answers: dict[str, object] = {
         "is_available": _available, "get_device_capability": capability, "get_device_properties": properties, "manual_seed": manual_seed,
         "get_rng_state": get_rng_state, "set_rng_state": set_rng_state, "Stream": Stream, "Event": Event, "device": _Within, "stream": _Within,
+        "CUDAGraph": NoGraph, "graph": NoGraph,
     }  # fmt: skip
     constants: dict[str, object] = {
-        "is_initialized": True, "is_bf16_supported": True, "device_count": 1, "get_device_name": _NAME, "mem_get_info": (_MEMORY, _MEMORY),
+        "is_initialized": True, "memory_stats": dict[str, int](), "is_bf16_supported": True, "device_count": 1, "get_device_name": _NAME, "mem_get_info": (_MEMORY, _MEMORY),
         "current_stream": stream, "default_stream": stream,
-        **dict.fromkeys(("init", "set_device", "synchronize", "empty_cache", "manual_seed_all", "reset_peak_memory_stats", "ipc_collect", "set_stream")),
+        **dict.fromkeys(("init", "set_device", "synchronize", "empty_cache", "manual_seed_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "ipc_collect", "set_stream")),
         **dict.fromkeys(("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), 0),
     }  # fmt: skip
     answers.update((name, constant(value)) for name, value in constants.items())
     for name, value in answers.items():
         setattr(torch.cuda, name, value)
     torch.cpu.set_stream = constant(None)
+    torch.Tensor.record_stream = constant(None)
+    torch.Tensor.pin_memory = torch.Tensor.clone
     default = torch.set_default_device
     generator = torch.Generator
 

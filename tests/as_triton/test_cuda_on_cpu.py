@@ -50,6 +50,52 @@ TORCH_PROGRAM = KERNEL + textwrap.dedent("""
     print("ran on", x.device, torch.randn(2, generator=torch.Generator(device="cuda").manual_seed(1), device="cuda").shape)
 """)
 
+HABITS = textwrap.dedent("""
+    import torch
+    from minitriton.errors import MinitritonError
+
+    one = torch.ones(3, device=0)
+    one.record_stream(torch.cuda.current_stream())
+    assert one.to(0).is_cuda and one.cuda(0).is_cuda and torch.ones(3).pin_memory().to(torch.cuda.current_device()).is_cuda
+    assert torch.empty(3, pin_memory=True).shape == one.to("cpu", copy=True).shape and torch.ones(3).to(device=0).sum() == 3
+    with torch.device("cuda"):
+        assert torch.zeros(3).is_cuda
+    a = torch.rand(4, 4, device="cuda")
+    assert not torch.is_autocast_enabled()
+    for cast in (torch.autocast("cuda"), torch.amp.autocast("cuda", enabled=True), torch.autocast(device_type="cuda", dtype=torch.bfloat16)):
+        with cast:
+            kind = torch.get_autocast_dtype("cuda")
+            assert (a @ a).dtype == kind == torch.get_autocast_gpu_dtype() and torch.is_autocast_enabled("cuda"), kind
+            with torch.autocast("cuda", enabled=False):
+                assert (a @ a).dtype == torch.float32
+    assert kind == torch.bfloat16 and (a @ a).dtype == torch.float32
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float16)
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cuda")
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = torch.rand(4, device="cuda", requires_grad=True)
+    with torch.autocast("cuda"):
+        y = Twice.apply(x)
+    assert y.dtype == torch.float16, y.dtype
+    y.sum().backward()
+    assert (x.grad == 2).all()
+    for graph in (torch.cuda.CUDAGraph, torch.cuda.graph):
+        try:
+            graph()
+            raise AssertionError
+        except MinitritonError as error:
+            assert "CUDA graphs need a GPU" in str(error)
+    print("as on a GPU")
+""")
+
 PART = KERNEL + textwrap.dedent("""
     import warnings
     import numpy as np
@@ -136,6 +182,13 @@ def test_a_torch_program_for_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     done = python(tmp_path, "-m", "minitriton.run_as_triton", "--cpu", "program.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "ran on cpu torch.Size([2])\n"
+
+
+def test_devices_by_number_pinned_memory_and_autocast_are_taken_as_on_a_gpu(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "program.py").write_text(HABITS)
+    done = python(tmp_path, "-m", "minitriton.run_as_triton", "--cpu", "program.py")
+    assert done.stdout == "as on a GPU\n", done.stderr
 
 
 def test_benchmarks_answer_with_the_emulators_estimate(tmp_path: Path) -> None:

@@ -315,3 +315,20 @@ def counts_twice(out, n):
 def test_a_variable_that_nothing_reads_after_its_loop_is_not_carried() -> None:
     ttir = counts_twice.warmup(np.zeros(4, np.int32), 3, grid=(1,)).asm["ttir"]
     assert "iter_args" not in ttir
+
+
+@triton.jit
+def shifts_rows(x, out, steps, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    before = tl.zeros([BLOCK], tl.float32)
+    last = before
+    for step in range(steps):
+        tl.store(out + step * BLOCK + columns, before + 10 * last)
+        before, last = last, tl.load(x + step * BLOCK + columns)
+
+
+def test_a_variable_that_takes_the_place_of_another_with_its_first_value_is_carried() -> None:
+    x, out = np.arange(1, 129, dtype=np.float32).reshape(4, 32), np.zeros((4, 32), np.float32)
+    shifts_rows[(1,)](x, out, 4, BLOCK=32)
+    earlier = np.vstack([np.zeros((2, 32), np.float32), x])
+    np.testing.assert_array_equal(out, earlier[:4] + 10 * earlier[1:5])
