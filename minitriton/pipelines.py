@@ -139,6 +139,7 @@ def llvm_passes() -> list[str]:
         "insert-barriers",
         "minitriton-first-warp-barriers",
         "minitriton-alternate-warp-groups",
+        "minitriton-keep-what-is-read-again",
         "convert-triton-gpu-to-llvm",
     ]
 

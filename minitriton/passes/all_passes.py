@@ -32,6 +32,7 @@ from minitriton.passes import fuse_nested_loops as fuse_nested_loops
 from minitriton.passes import hold_wgmma_registers as hold_wgmma_registers
 from minitriton.passes import inline as inline
 from minitriton.passes import integer_ranges as integer_ranges
+from minitriton.passes import keep_what_is_read_again as keep_what_is_read_again
 from minitriton.passes import licm as licm
 from minitriton.passes import limit_registers as limit_registers
 from minitriton.passes import longest_programs_first as longest_programs_first

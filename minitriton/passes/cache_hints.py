@@ -7,7 +7,7 @@ minitriton-cache-hints{of=loads hint=no_allocate prefetch=256}     ld.global.v4.
 In: TTGIR. Out: the same, accesses with `ttg.cache-hint` and `ttg.prefetch-bytes`, which the lowering reads. What the kernel's author wrote
 stays. A hint changes no number (PTX ISA, "Cache Operators", "Cache Eviction Priority Hints"); copies to shared memory have none.
 
-`cg` passes the L1 cache by, `cs` and `evict_first` give lines away first, `evict_last` keeps them (both also in L2, by a policy),
+`cg` passes the L1 cache by, `cs` and `evict_first` give lines away first, `evict_last` keeps them (both also in L2, by a policy, unless they begin with `l1_`),
 `no_allocate` takes no line of L1, `wt` writes through. `prefetch`: bytes that L2 fetches at once from memory, aligned, where one of its sectors is missing.
 """
 
@@ -26,12 +26,18 @@ from minitriton.errors import PipelineError
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 HINTS = {
-    "loads": ("cg", "cs", "evict_first", "evict_last", "no_allocate"),
+    "loads": ("cg", "cs", "evict_first", "evict_last", "l1_evict_first", "l1_evict_last", "no_allocate"),
     "stores": ("cg", "cs", "wt", "evict_first", "evict_last", "no_allocate"),
 }
 """What there is for each kind of access."""
 
 PREFETCHES = (64, 128, 256)
+
+
+def check_hint(name: str, of: str, hint: str) -> None:
+    """Raises `PipelineError` where accesses have no such hint; an empty one is none. `name`: of the pass that is to give it."""
+    if hint and hint not in HINTS[of]:
+        raise PipelineError(f"{name}: {of} have no hint {hint!r}", help="one of " + ", ".join(HINTS[of]))
 
 
 @register_pass
@@ -59,11 +65,7 @@ class CacheHints(Pass):
             raise PipelineError(
                 f"minitriton-cache-hints knows no accesses {self.of!r}", help="write of=loads or of=stores"
             )
-        if self.hint and self.hint not in HINTS[self.of]:
-            raise PipelineError(
-                f"minitriton-cache-hints: {self.of} have no hint {self.hint!r}",
-                help="one of " + ", ".join(HINTS[self.of]),
-            )
+        check_hint(self.name, self.of, self.hint)
         if self.prefetch and (self.prefetch not in PREFETCHES or self.of != "loads"):
             raise PipelineError(
                 f"minitriton-cache-hints: {self.of} cannot prefetch {self.prefetch} bytes",

@@ -27,7 +27,7 @@ from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_t
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import is_true, word
-from minitriton.dialects.facts.memory_hints import CACHE_HINT, PREFETCH_BYTES
+from minitriton.dialects.facts.memory_hints import CACHE_HINT, IN_L1, PREFETCH_BYTES
 from minitriton.dialects.narrowing import instance_of
 from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
@@ -109,7 +109,7 @@ def _as_hinted(f: FunctionLowering, op: Operation, width: int) -> tuple[list[SSA
         properties["prefetch"] = prefetch
     if not evict:
         return [], properties
-    properties["evict"] = string_attr(evict)
+    properties["evict"] = string_attr(evict.removeprefix(IN_L1))
     if evict not in nvvm.CreatePolicyOp.KINDS or not f.module.target.has_cache_policies:
         return [], properties
     return [f.b.value(nvvm.CreatePolicyOp, (), I64, {"kind": string_attr(evict)})], properties
