@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,28 +16,32 @@ import pytest
 from minitriton import lab
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
+from minitriton.lab.sweeping import cluster
 
 distributed = pytest.importorskip("distributed")
 
 KERNEL = "running_product"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client() -> Iterator[Any]:
+    """Of a cluster of two workers for each test: one that was killed at its start is not started again by Dask."""
     import dask  # pyright: ignore[reportMissingImports]
 
+    before = dict(os.environ)
+    settings = {
+        "distributed.scheduler.allowed-failures": 2,
+        "distributed.worker.daemon": False,
+        "distributed.worker.profile.enabled": False,
+    }
     with (
-        dask.config.set(
-            {
-                "distributed.scheduler.allowed-failures": 2,
-                "distributed.worker.daemon": False,
-                "distributed.worker.profile.enabled": False,
-            }
-        ),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
+        dask.config.set(settings),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+        distributed.Client(local) as client,
     ):
         yield client
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
 
 
 def test_a_cluster_gives_the_records_that_processes_give(client: Any, tmp_path: Path) -> None:
@@ -91,3 +96,15 @@ def test_a_point_that_ends_workers_is_recorded_and_the_rest_goes_on(client: Any,
 def test_times_need_a_worker_with_a_gpu(client: Any) -> None:
     with pytest.raises(MinitritonError, match="resource GPU"):
         lab.sweep([KERNEL], orders=1, metrics=["time"], client=client)
+
+
+def test_a_cluster_without_workers_is_an_error_and_no_wait_for_ever(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "SECONDS_WITHOUT_WORKERS", 1.0)
+    client.cluster.scale(0)
+    while client.scheduler_info()["workers"]:
+        time.sleep(0.1)
+    with pytest.raises(MinitritonError, match="the cluster has had no worker for 1 seconds") as error:
+        lab.sweep([KERNEL], orders=2, client=client, store=tmp_path / "s.db")
+    assert "start workers and sweep again" in str(error.value)

@@ -10,7 +10,9 @@ workers that have the resource `GPU` (`dask worker --resources GPU=1`).
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +62,47 @@ class Measured:
     known: dict[str, dict[str, float]]
 
 
+SECONDS_WITHOUT_WORKERS = 60.0
+"""After which a cluster is taken for lost; one that starts another worker in time goes on."""
+
+_SECONDS_BETWEEN_LOOKS = 2.0
+
+
+class _WorkerWatch:
+    """Looks from time to time whether the cluster still has workers: without any, futures never end."""
+
+    def __init__(self, workers: ClusterWorkers, waiting: Mapping[Any, PointBatch]) -> None:
+        self._workers, self._waiting = workers, waiting
+        self._over = threading.Event()
+        self._is_lost = False
+
+    def until_lost(self, arriving: Iterable[Any]) -> Iterator[Any]:
+        """The futures as they arrive. Raises `MinitritonError` once there has been no worker for `SECONDS_WITHOUT_WORKERS`."""
+        watcher = threading.Thread(target=self._watch, daemon=True)
+        watcher.start()
+        try:
+            for future in arriving:
+                if self._is_lost and future.cancelled():
+                    raise MinitritonError(
+                        f"the cluster has had no worker for {SECONDS_WITHOUT_WORKERS:.0f} seconds",
+                        help="start workers and sweep again: what was judged is in the store",
+                    )
+                yield future
+        finally:
+            self._over.set()
+            watcher.join()
+
+    def _watch(self) -> None:
+        seen = time.monotonic()
+        while not self._over.wait(_SECONDS_BETWEEN_LOOKS):
+            if self._workers.present():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > SECONDS_WITHOUT_WORKERS:
+                self._is_lost = True
+                self._workers.client.cancel(list(self._waiting))
+                return
+
+
 class ClusterWorkers:
     """As `workers.WorkerProcesses`, over a `distributed.Client`."""
 
@@ -84,7 +127,8 @@ class ClusterWorkers:
                     waiting[future] = batch
                     arriving.add(future)
 
-            for future in arriving:
+            watch = _WorkerWatch(self, waiting)
+            for future in watch.until_lost(arriving):
                 batch = waiting.pop(future)
                 error = future.exception()
                 if error is None and batch.drawing is not None:
@@ -104,7 +148,7 @@ class ClusterWorkers:
 
     def _submit(self, store: Store, batch: PointBatch) -> Any:
         resources = GPU if batch.measure == "time" else None
-        if resources and not any("GPU" in w.get("resources", {}) for w in self._workers().values()):
+        if resources and not any("GPU" in w.get("resources", {}) for w in self.present().values()):
             raise MinitritonError(
                 "no worker of the cluster has the resource GPU: none can take times",
                 help="start one by `dask worker ADDRESS --resources GPU=1` on a machine with a GPU",
@@ -112,7 +156,8 @@ class ClusterWorkers:
         about = self._measured(store, batch) if batch.measure else None
         return self.client.submit(answer, batch, self.work.run, about, pure=False, resources=resources)
 
-    def _workers(self) -> dict[str, Any]:
+    def present(self) -> dict[str, Any]:
+        """The workers that the cluster has now, by address."""
         return self.client.scheduler_info(n_workers=-1)["workers"]
 
     @staticmethod
