@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -206,6 +206,40 @@ def test_a_launch_that_no_file_can_hold_is_said_and_runs_all_the_same(tmp_path: 
         holds[(1,)](out, Mode.FAST)
     assert recorder.recorded[0].folder is None and "cannot be written" in recorder.recorded[0].why
     assert out.tolist() == [3, 4, 5, 6]
+
+
+class Window(NamedTuple):
+    pointer: Any
+    length: int
+
+
+@triton.jit
+def windowed(window, out, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE.length)
+    tl.store(out + at, tl.load(window.pointer + at, mask=at < window.length))
+
+
+def test_named_tuples_are_recorded_with_their_names(tmp_path: Path) -> None:
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    with Recorder(tmp_path) as recorder:
+        windowed[(1,)](Window(x, 50), out, Window("here", 64))
+    launch = read_launch(recorder.recorded[0].folder or "")
+    program = open_program(Asked(launch.reference, launch=str(launch.folder)))
+    assert [one.name for one in program.launch().arguments.passed] == ["window[0]", "window[1]", "out"]
+    assert main(["check", "--launch", str(launch.folder)]) == 0
+
+
+@triton.jit
+def fill_at(address, SIZE: tl.constexpr):
+    tl.store(tl.load(address).to(tl.pointer_type(tl.float32)) + tl.arange(0, SIZE), 1.0)
+
+
+def test_a_launch_that_reaches_memory_by_addresses_is_said(tmp_path: Path) -> None:
+    out = np.zeros(64, np.float32)
+    with Recorder(tmp_path) as recorder:
+        fill_at[(1,)](np.array([out.ctypes.data]), 64)
+    assert recorder.recorded[0].folder is None and "'address' holds addresses" in recorder.recorded[0].why
+    assert (out == 1).all()
 
 
 @triton.jit

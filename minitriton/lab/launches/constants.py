@@ -3,11 +3,14 @@
 tl.float16                →  {"dtype": "fp16"}
 another kernel, `gelu`    →  {"global": "gelu"}          what the kernel's own file calls by that name
 (1, 2)                    →  {"tuple": [1, 2]}
+Size(m=1, n=2)            →  {"named": {"m": 1, "n": 2}}
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Mapping
+from typing import TypeVar
 
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import MinitritonError
@@ -16,7 +19,19 @@ from minitriton.language.dtypes import dtype
 from minitriton.language.signatures import str_to_ty
 from minitriton.language.values import constexpr
 
+T = TypeVar("T")
+
 _PLAIN = (bool, int, float, str, type(None))
+
+
+def field_names(value: tuple[object, ...]) -> tuple[str, ...]:
+    """The names of the items of a named tuple; () for other tuples."""
+    return getattr(type(value), "_fields", ())
+
+
+def named(items: Mapping[str, T]) -> tuple[T, ...]:
+    """A named tuple."""
+    return namedtuple("Named", list(items))(*items.values())  # pyright: ignore[reportUntypedNamedTuple]
 
 
 def written(value: object, names: Mapping[str, object]) -> Json:
@@ -28,7 +43,8 @@ def written(value: object, names: Mapping[str, object]) -> Json:
     if type(value) in _PLAIN and isinstance(value, _PLAIN):
         return value
     if instance_of(value, TUPLE):
-        return {"tuple": [written(one, names) for one in value]}
+        items, fields = [written(one, names) for one in value], field_names(value)
+        return {"named": dict(zip(fields, items, strict=True))} if fields else {"tuple": items}
     name = next((name for name, known in names.items() if known is value), None)
     if name is None:
         raise MinitritonError(
@@ -45,6 +61,8 @@ def read(found: Json, names: Mapping[str, object]) -> object:
             return str_to_ty(name)
         case {"tuple": list(items)}:
             return tuple(read(one, names) for one in items)
+        case {"named": dict(items)}:
+            return named({name: read(one, names) for name, one in items.items()})
         case {"global": str(value)}:
             pass
         case _:

@@ -22,8 +22,8 @@ from minitriton.host.json_values import Json, frozen
 FORMAT = 1
 DESCRIPTION, ARRAYS, IR = "launch.json", "arrays.npz", "kernel.ttir"
 
-Kind = str | list["Kind"]
-"""A parameter's type name, or of a tuple those of its items."""
+Kind = str | list["Kind"] | dict[str, "Kind"]
+"""A parameter's type name, or of a tuple those of its items, of a named tuple by their names."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import element_dtype
-from minitriton.lab.launches.constants import written
+from minitriton.lab.launches.constants import field_names, written
 from minitriton.lab.launches.recorded import (
     ARRAYS,
     DESCRIPTION,
@@ -38,6 +38,7 @@ from minitriton.lab.launches.spans import SpannedMemory
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
+from minitriton.runtime.on_cpu.pointed_at import possible_addresses
 from minitriton.target import CUDAOptions
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class Recorder:
             [list(path) for path in source.attrs], [_passed(one, memory) for one in passed], memory.spans,
         )  # fmt: skip
         text = _ttir(source, options)
+        _refuse_addresses(text, launch, memory)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / DESCRIPTION).write_text(launch.text())
         (folder / IR).write_text(text)
@@ -186,7 +188,26 @@ def _passed(argument: Argument, memory: SpannedMemory) -> Passed:
 
 
 def _kind(kind: TypeName) -> Kind:
-    return [_kind(one) for one in kind] if isinstance(kind, tuple) else str(kind)
+    if not isinstance(kind, tuple):
+        return str(kind)
+    kinds, names = [_kind(one) for one in kind], field_names(kind)
+    return dict(zip(names, kinds, strict=True)) if names else kinds
+
+
+def _refuse_addresses(text: str, launch: RecordedLaunch, memory: SpannedMemory) -> None:
+    """Raises `MinitritonError` where a kernel makes pointers of integers and is given some that may be addresses."""
+    if "tt.int_to_ptr" not in text:
+        return
+    for one in launch.arguments:
+        contents = memory.contents.get(one.view.span) if one.view is not None else None
+        value = one.value if contents is None else contents.view(np.uint8)
+        if one.element in ("i64", "u64") and contents is not None and not contents.nbytes % 8:
+            value = contents.view(np.uint64)
+        if possible_addresses(value).size:
+            raise MinitritonError(
+                f"{one.name!r} holds addresses, by which the kernel reaches memory that is no argument of the launch",
+                help="no file keeps such memory: pass it as arguments, or check the launch where it is made",
+            )
 
 
 def _ttir(source: ASTSource, options: dict[str, object]) -> str:

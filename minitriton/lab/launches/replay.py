@@ -18,7 +18,7 @@ from minitriton.compilation.ir_source import IRSource
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments, array_of, arrays_in, element_dtype, random_elements, random_numbers
 from minitriton.lab.execution import Launch
-from minitriton.lab.launches.constants import read
+from minitriton.lab.launches.constants import named, read
 from minitriton.lab.launches.recorded import ARRAYS, Kind, Passed, RecordedLaunch
 from minitriton.lab.launches.spans import array_in, laid_out
 from minitriton.lab.parameters import Parameters, parameters_of
@@ -64,6 +64,8 @@ def _keeps(name: str, numbers: Mapping[str, object]) -> bool:
 
 
 def _kind(kind: Kind) -> TypeName:
+    if isinstance(kind, dict):
+        return named({name: _kind(one) for name, one in kind.items()})
     return tuple(map(_kind, kind)) if isinstance(kind, list) else kind
 
 

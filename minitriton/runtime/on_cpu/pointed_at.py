@@ -36,7 +36,7 @@ def arrays_pointed_at(values: Iterable[object]) -> list[np.ndarray]:
     """The live arrays that integers among `values` (arrays, numbers, a number's bytes) point into, and those that they point into,
     without arrays among `values`."""
     known = [value for value in values if instance_of(value, np.ndarray)]
-    wanted = _outside(np.concatenate([_words(value) for value in values] or [_NONE]), known)
+    wanted = _outside(np.concatenate([possible_addresses(value) for value in values] or [_NONE]), known)
     if not wanted.size:
         return []
     alive = [array for array in _live_arrays() if array.size]
@@ -45,14 +45,14 @@ def arrays_pointed_at(values: Iterable[object]) -> list[np.ndarray]:
         new = [array for array in alive if _points_into(wanted, array)]
         alive = [array for array in alive if not any(array is other for other in new)]
         found += new
-        wanted = _outside(np.concatenate([_words(array) for array in new] or [_NONE]), [*known, *found])
+        wanted = _outside(np.concatenate([possible_addresses(array) for array in new] or [_NONE]), [*known, *found])
     return found
 
 
 _NONE = np.empty(0, np.uint64)
 
 
-def _words(value: object) -> np.ndarray:
+def possible_addresses(value: object) -> np.ndarray:
     """The sorted integers of 8 bytes that `value` holds and that may be addresses."""
     if instance_of(value, np.ndarray):
         words = value.ravel().view(np.uint64) if value.dtype.kind in "iu" and value.dtype.itemsize == 8 else _NONE
