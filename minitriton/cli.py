@@ -17,6 +17,7 @@ import argparse
 import importlib
 import importlib.metadata
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from minitriton.errors import MinitritonError
@@ -44,7 +45,10 @@ def main(argv: list[str] | None = None) -> int:
     from minitriton.commands.output import print_error, until_the_reader_leaves
 
     argv = sys.argv[1:] if argv is None else argv
-    arguments = _parser(argv).parse_args(argv)
+    parser, commands = _parser(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        commands.get(argv[0], parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     with until_the_reader_leaves():
         try:
             _load(getattr(arguments, "load", None) or [])
@@ -63,8 +67,8 @@ def _load(plugins: list[str]) -> None:
             load_plugin(path)
 
 
-def _parser(argv: list[str]) -> argparse.ArgumentParser:
-    """The parser of what `argv` asks for: of the command that it begins with, or of all."""
+def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """The parser of what `argv` asks for: of the command that it begins with, or of all; and those of the commands in it."""
     parser = argparse.ArgumentParser(
         prog="minitriton", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -83,7 +87,7 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
     demo.add_argument("--full", action="store_true", help="print every stage in full")
     demo.add_argument("--json", action="store_true", help="machine-readable: the stages and the numbers' errors")
     demo.set_defaults(run=_demo)
-    return parser
+    return parser, commands.choices
 
 
 def _opt(argv: list[str] | None = None) -> int:

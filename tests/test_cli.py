@@ -263,6 +263,13 @@ def test_an_unknown_stage_is_a_wrong_command_line(capsys: pytest.CaptureFixture[
     assert "choose from" in capsys.readouterr().err
 
 
+def test_an_unknown_option_is_answered_with_the_commands_own_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["search", "softmax", "--shop", "here.db"])
+    said = capsys.readouterr().err
+    assert said.startswith("usage: minitriton search") and "error: unrecognized arguments: --shop here.db" in said
+
+
 def test_a_reader_of_the_output_may_leave_early() -> None:
     for command in (["minitriton", "passes"], ["minitriton.opt", "--help"]):
         process = subprocess.Popen(

@@ -17,8 +17,7 @@ BLOCKED = "blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    found = next(action for action in _parser([])._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(found.choices)
+    return dict(_parser([])[1])
 
 
 @pytest.fixture(scope="module")
