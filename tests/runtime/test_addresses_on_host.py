@@ -96,6 +96,19 @@ def test_behind_the_end_of_such_an_array_is_a_fault() -> None:
         copy_from[(1,)](row.ctypes.data, out, BLOCK=64)
 
 
+class AskedForItsClass:
+    @property
+    def __class__(self) -> type:
+        raise AssertionError("this object does not say")
+
+
+def test_other_objects_are_not_asked_for_their_class() -> None:
+    row, out, held = _random(64), np.zeros(64, np.float32), [AskedForItsClass()]
+    copy_from[(1,)](row.ctypes.data, out, BLOCK=64)
+    np.testing.assert_array_equal(out, row)
+    assert len(held) == 1
+
+
 def test_arrays_are_looked_for_only_where_addresses_are_handled() -> None:
     assert handles_addresses("%0 = tt.int_to_ptr %1 : i64 -> !tt.ptr<f32>")
     assert handles_addresses("%0 = tt.load %1 : !tt.ptr<!tt.ptr<f32>>")

@@ -92,12 +92,14 @@ def _live_arrays() -> Iterator[np.ndarray]:
         if tensor is not None and issubclass(type(held), tensor) and _is_plain(torch, held):
             yield host_view(held.detach(), "emulator")
     frame = inspect.currentframe()
-    variables: list[object] = []
+    variables: list[Any] = []
     while frame is not None:
         variables += frame.f_locals.values()
         frame = frame.f_back
-    for held in [*gc.get_referents(*tracked), *variables]:
-        if instance_of(held, np.ndarray) and id(held) not in seen:
+    held_anywhere: list[Any] = [*gc.get_referents(*tracked), *variables]
+    for held in held_anywhere:
+        # The type itself: `isinstance` asks objects for their class, and some warn of being asked.
+        if issubclass(type(held), np.ndarray) and id(held) not in seen:
             seen.add(id(held))
             yield held
 
