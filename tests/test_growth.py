@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,11 +30,14 @@ def calls_in(run: Callable[[], Any]) -> int:
             count += 1
 
     before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # what other tests left may be taken apart by calls
     sys.setprofile(tick)
     try:
         run()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 

@@ -19,6 +19,7 @@ The numbers stay as they are where programs may wait for each other (atomics, `w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,22 +27,21 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.operations import classes_in, ops_of
+from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import arith, tt
-from minitriton.dialects.attribute_values import is_true
+from minitriton.dialects.facts import Division, IntegerExtremum
 from minitriton.dialects.facts.launch import num_ctas, num_warps
+from minitriton.dialects.facts.region_flow import Call, WhileLoop
 from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_rules import OpRules
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
+from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.insertion import Inserter
 
 X, Y = 0, 1
-
-_MEETING = frozenset(
-    {scf.WhileOp, tt.CallOp, tt.AtomicRMWOp, tt.AtomicCASOp, tt.DescriptorReduceOp, tt.PrintOp, tt.AssertOp}
-)
-"""Ops by which programs may wait for each other, or show in which order they run."""
 
 
 @register_pass
@@ -58,7 +58,7 @@ class LongestProgramsFirst(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites the module's only function."""
         functions = ops_of(op, tt.FuncOp)
-        if len(functions) != 1 or len(functions[0].body.blocks) != 1 or _may_meet(op):
+        if len(functions) != 1 or len(functions[0].body.blocks) != 1 or any(map(_may_meet, ops_in(functions[0]))):
             return
         loops = ops_of(op, scf.ForOp)
         growing = [axis for axis in range(3) if _grows(loops, axis)]
@@ -66,12 +66,15 @@ class LongestProgramsFirst(Pass):
             _renumber(functions[0], growing[0], self.warps_at_once // (num_warps(op) * num_ctas(op)))
 
 
-def _may_meet(module: ModuleOp) -> bool:
-    return (
-        not _MEETING.isdisjoint(classes_in(module))
-        or any(is_true(load.is_volatile) for load in ops_of(module, tt.LoadOp))
-        or any(not is_true(op.pure) for op in ops_of(module, tt.ElementwiseInlineAsmOp, tt.ExternElementwiseOp))
-    )
+def _may_meet(op: Operation) -> bool:
+    """Whether programs may wait for each other by `op`, or show in which order they run: it repeats until something happens, gives what it found
+    in memory that it changes, or writes what is not the kernel's."""
+    if WhileLoop.of(op) is not None or Call.of(op) is not None:
+        return True
+    effects = own_effects(op) or ()
+    written = [effect.value for effect in effects if effect.kind is MemoryEffectKind.WRITE]
+    is_answered = bool(op.results) and any(effect.kind is MemoryEffectKind.READ for effect in effects)
+    return None in written or (is_answered and bool(written))
 
 
 def _grows(loops: list[scf.ForOp], axis: int) -> bool:
@@ -92,30 +95,50 @@ def slope(value: SSAValue, axis: int, depth: int = _DEPTH) -> float:
         return 0.0
     if isinstance(op, tt.GetProgramIdOp):
         return 1.0 if op.axis_index == axis else 0.0
-    operands = operand_values(op)
-    if isinstance(op, _PASSING):
-        return slope(operands[0], axis, depth - 1)
-    if not isinstance(op, _COMBINING):
-        return 0.0
-    left, right = (slope(operand, axis, depth - 1) for operand in operands[-2:])
-    if isinstance(op, arith.AddiOp):
-        return left + right
-    if isinstance(op, arith.SubiOp):
-        return left - right
-    if isinstance(op, _MEETING_HALFWAY):
-        return (left + right) / 2
-    number = int_constant(operands[1])
-    if isinstance(op, arith.MuliOp):
-        return left * number if number is not None else left + right
-    if isinstance(op, arith.ShLIOp):
-        return left * 2**number if number is not None and 0 <= number < 64 else left
-    return left / number if number is not None and number > 0 else left
+    rule = _SLOPES.of(op)
+    return rule(op, [slope(operand, axis, depth - 1) for operand in operand_values(op)]) if rule is not None else 0.0
 
 
-_PASSING = (arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.IndexCastOp)
-_MEETING_HALFWAY = (arith.MinSIOp, arith.MinUIOp, arith.MaxSIOp, arith.MaxUIOp, arith.SelectOp)
-_DIVIDING = (arith.DivSIOp, arith.DivUIOp, arith.CeilDivSIOp, arith.FloorDivSIOp)
-_COMBINING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, *_MEETING_HALFWAY, *_DIVIDING)
+_SLOPES = OpRules[Callable[[Operation, Sequence[float]], float]]()
+"""From the slopes of operands to that of the result."""
+
+
+@_SLOPES.add(arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.IndexCastOp)
+def _cast(op: Operation, slopes: Sequence[float]) -> float:
+    return slopes[0]
+
+
+@_SLOPES.add(arith.AddiOp)
+def _sum(op: Operation, slopes: Sequence[float]) -> float:
+    return slopes[0] + slopes[1]
+
+
+@_SLOPES.add(arith.SubiOp)
+def _difference(op: Operation, slopes: Sequence[float]) -> float:
+    return slopes[0] - slopes[1]
+
+
+@_SLOPES.add(arith.MuliOp)
+def _product(op: Operation, slopes: Sequence[float]) -> float:
+    factor = int_constant(op.operands[1])
+    return sum(slopes) if factor is None else slopes[0] * factor
+
+
+@_SLOPES.add(arith.ShLIOp)
+def _shift(op: Operation, slopes: Sequence[float]) -> float:
+    bits = int_constant(op.operands[1])
+    return slopes[0] * 2**bits if bits is not None and 0 <= bits < 64 else slopes[0]
+
+
+@_SLOPES.add(Division)
+def _quotient(op: Operation, slopes: Sequence[float]) -> float:
+    divisor = int_constant(op.operands[1])
+    return slopes[0] / divisor if divisor is not None and divisor > 0 else slopes[0]
+
+
+@_SLOPES.add(IntegerExtremum, arith.SelectOp)
+def _between(op: Operation, slopes: Sequence[float]) -> float:
+    return (slopes[-2] + slopes[-1]) / 2
 
 
 def _renumber(function: tt.FuncOp, axis: int, at_once: int) -> None:

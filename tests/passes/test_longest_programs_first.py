@@ -6,11 +6,15 @@ import re
 
 import numpy as np
 import pytest
+from cases import load_kernels
 from filecheck_ir import check, run
+from product_sources import products
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.compiler import ASTSource
 from minitriton.passes.longest_programs_first import LongestProgramsFirst
+from minitriton.target import GPUTarget
 
 PASS = LongestProgramsFirst()
 
@@ -180,3 +184,14 @@ def test_the_longest_come_first_in_groups_of_rows(grid: tuple[int, int]) -> None
     out = np.full(rows * columns, -1, np.int32)
     order[grid](out, columns, BLOCK=4, num_warps=8)
     assert [(n % 1000, n // 1000) for n in out.tolist()] == _numbers(columns, rows)
+
+
+def test_attention_by_descriptors_is_renumbered() -> None:
+    """Its stores by descriptors read and write memory, but tell it nothing of other programs."""
+    case = products()["causal d128"]
+    kernel = getattr(load_kernels(case.file, "minitriton"), case.kernel)
+    source = ASTSource(kernel, case.signature, case.constexprs_of("minitriton"), case.attributes)
+    assert (
+        "get_num_programs"
+        in triton.compile(source, GPUTarget("cuda", 90, 32), dict(case.options), assemble=False).asm["ttgir"]
+    )

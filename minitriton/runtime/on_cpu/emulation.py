@@ -23,7 +23,7 @@ from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
 from minitriton.runtime.on_cpu.emulation_cost import TIMING
 from minitriton.runtime.on_cpu.host_arrays import host_view
-from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
+from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, may_handle_addresses
 
 if TYPE_CHECKING:
     from minitriton.emulator import Finding, Report
@@ -95,7 +95,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
             resident=metadata.launch_cooperative_grid,
             seconds=knobs.emulator.seconds,
             programs=TIMING.programs,
-            reachable=arrays_pointed_at(values) if handles_addresses(kernel.asm["ttir"]) else None,
+            reachable=arrays_pointed_at(values) if may_handle_addresses(kernel.asm) else None,
         )
     except emulator.EmulationError as error:
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER

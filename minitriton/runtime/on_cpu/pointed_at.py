@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,15 @@ _LEAST, _END = 1 << 16, 1 << 48
 _HANDLES_ADDRESSES = re.compile(r"tt\.int_to_ptr|tt\.ptr_to_int|!tt\.ptr<!tt\.ptr")
 
 
-def handles_addresses(ttir: str) -> bool:
-    """Whether a kernel makes pointers of integers or the reverse, or loads or stores pointers."""
-    return _HANDLES_ADDRESSES.search(ttir) is not None
+def handles_addresses(ir: str) -> bool:
+    """Whether a kernel, given as TTIR or TTGIR, makes pointers of integers or the reverse, or loads or stores pointers."""
+    return _HANDLES_ADDRESSES.search(ir) is not None
+
+
+def may_handle_addresses(stages: Mapping[str, Any]) -> bool:
+    """`handles_addresses` of a kernel's stages; true where it was compiled from a text that does not tell, such as PTX."""
+    known = next((stages[stage] for stage in ("ttir", "ttgir") if stage in stages), None)
+    return known is None or handles_addresses(known)
 
 
 def arrays_pointed_at(values: Iterable[object]) -> list[np.ndarray]:
