@@ -55,6 +55,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         f"threads-per-warp={target.warp_size} num-ctas={options.num_ctas}}}"
     )
     dot_operands = f"tritongpu-optimize-dot-operands{{hoist-layout-conversion={_text(target.features.has_cp_async)}}}"
+    hopper = _text(target.features.has_tma)
     limit = [] if options.maxnreg is None else [f"limit-registers{{registers={options.maxnreg}}}"]
     return [
         convert,
@@ -69,7 +70,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
         "minitriton-outer-reduction-layout",
-        f"tritongpu-accelerate-matmul{{swap-tf32={_text(target.features.has_tma)}}}",
+        f"tritongpu-accelerate-matmul{{swap-tf32={hopper} wide-integers={hopper}}}",
         *_on_hopper(target, "minitriton-transpose-by-copies"),
         "tritongpu-remove-layout-conversions",
         dot_operands,
@@ -111,7 +112,8 @@ def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
         f"tritongpu-assign-latencies{stages}",
         "tritongpu-schedule-loops",
         *_on_hopper(target, "minitriton-overlap-products"),
-        f"tritongpu-pipeline{{num-stages={options.num_stages} {slices}}}",
+        f"tritongpu-pipeline{{num-stages={options.num_stages} {slices} "
+        f"integers-run-on={_text(target.features.has_tma)}}}",
     )
 
 

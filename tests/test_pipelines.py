@@ -124,7 +124,12 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
     assert own_passes(without=f"{one}, minitriton") == []
     left = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, without="minitriton"))
     options = {key: value for step in left.steps if isinstance(step, Pass) for key, value in step.beyond_triton.items()}
-    assert options == {"swap_tf32": False, "slice_from": 0}
+    assert options == {
+        "swap_tf32": False,
+        "wide_integers": False,
+        "slice_from": 0,
+        "integers_run_on": False,
+    }
     assert all(getattr(step, key) == options[key] for step in left.steps for key in options if hasattr(step, key))
 
 

@@ -40,9 +40,11 @@ class AccelerateMatmul(Pass):
     name: ClassVar[str] = "tritongpu-accelerate-matmul"
     acts_on = frozenset({tt.DotOp, tt.DotScaledOp})
     requires = frozenset({Property.ENCODINGS})
-    beyond_triton: ClassVar[Mapping[str, object]] = {"swap_tf32": False}
+    beyond_triton: ClassVar[Mapping[str, object]] = {"swap_tf32": False, "wide_integers": False}
     swap_tf32: bool = False
     """Whether tf32 operands with K not contiguous go through registers, on the left (not Triton's way)."""
+    wide_integers: bool = False
+    """Whether `wgmma` of int8 has up to 256 columns, as many as the instruction can (in Triton 224: of 256 it makes two times 128)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module; a module without one is left as it is."""
@@ -55,13 +57,13 @@ class AccelerateMatmul(Pass):
                 transpose_for_left_scale(dot)
             elif self.swap_tf32:
                 swap_product(dot, arch)
-        apply_patterns_greedily(op, _patterns(arch, self.swap_tf32))
+        apply_patterns_greedily(op, _patterns(arch, self.swap_tf32, self.wide_integers))
         promote_operands(op, arch)
 
 
 @cache
-def _patterns(arch: int, swap_tf32: bool) -> PatternSet:
+def _patterns(arch: int, swap_tf32: bool, wide_integers: bool) -> PatternSet:
     patterns = PatternSet()
-    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32))
+    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32, wide_integers))
     patterns.pattern(tt.DotScaledOp)(decompose_scaled)
     return patterns

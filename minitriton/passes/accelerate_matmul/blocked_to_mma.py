@@ -35,14 +35,15 @@ from minitriton.rewriting.rewriter import Rewriter
 _TF32_BITS = 32
 
 
-def blocked_to_mma(arch: int, swap_tf32: bool) -> Callable[[tt.DotOp, Rewriter], bool]:
-    """The pattern for one compute capability (times ten); with `swap_tf32` a left operand of tf32 with K not contiguous goes by registers."""
+def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[[tt.DotOp, Rewriter], bool]:
+    """The pattern for one compute capability (times ten); with `swap_tf32` a left operand of tf32 with K not contiguous goes by registers,
+    with `wide_integers` `wgmma` of integers has up to 256 columns."""
 
     def rewrite(op: tt.DotOp, rewriter: Rewriter) -> bool:
         layout = layout_of_value(op.result)
         if layout is None or isinstance(layout, NvidiaMma):
             return False
-        mma = mma_layout(op, arch)
+        mma = mma_layout(op, arch, wide_integers)
         if mma is None:
             return False
         type_ = with_layout(op.result.type, mma)

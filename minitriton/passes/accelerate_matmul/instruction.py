@@ -43,17 +43,19 @@ _ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)
 LAST_IMPRECISE = 32
 """wgmma sums fp8 products with fewer bits than f32: it is for dots that allow at least this many such sums."""
 
-_VALID_N = {8: (224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 24, 16, 8)}
+_INTEGER_COLUMNS = (256, 240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 24, 16, 8)
 """Columns of integer `wgmma` (PTX ISA, "wgmma.mma_async": not every multiple of 8 as for floats)."""
-_VALID_N_FLOAT = tuple(range(256, 0, -8))
+_TRITONS_INTEGER_COLUMNS = _INTEGER_COLUMNS[2:]
+_FLOAT_COLUMNS = tuple(range(256, 0, -8))
 
 
 def is_int8(element: Attribute) -> bool:
     return instance_of(element, IntegerType) and element.width.data == 8
 
 
-def mma_layout(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> NvidiaMma | None:
-    """The layout of the result of a plain dot on tensor cores; None if it stays with multiply-adds."""
+def mma_layout(dot: tt.DotOp | tt.DotScaledOp, arch: int, wide_integers: bool = False) -> NvidiaMma | None:
+    """The layout of the result of a plain dot on tensor cores; None if it stays with multiply-adds. `wgmma` of integers has at most 224
+    columns, as in Triton, without `wide_integers`."""
     version = _version(dot, arch)
     if version == 0:
         return None
@@ -65,7 +67,7 @@ def mma_layout(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> NvidiaMma | None:
     if version == 2:
         instruction = (*(1,) * (len(shape) - 2), 16, 8)
         return NvidiaMma(2, 0, _warps_of_mma_sync(dot, shape, warps), instruction, blocked.cga)
-    instruction = _wgmma_shape(shape, cast(TensorType, dot.a.type), warps)
+    instruction = _wgmma_shape(shape, cast(TensorType, dot.a.type), warps, wide_integers)
     return NvidiaMma(3, 0, _warps_of_wgmma(dot, shape, warps, instruction[1]), instruction, blocked.cga)
 
 
@@ -109,12 +111,13 @@ def _fits_wgmma(dot: tt.DotOp | tt.DotScaledOp) -> bool:
     return not (isinstance(element, FP8) and isinstance(type_.element_type, Float32Type) and imprecise < LAST_IMPRECISE)
 
 
-def _wgmma_shape(shape: tuple[int, ...], a: TensorType, warps: int) -> tuple[int, int, int]:
+def _wgmma_shape(shape: tuple[int, ...], a: TensorType, warps: int, wide_integers: bool) -> tuple[int, int, int]:
     """Rows of one warp, and the most columns that divide the result's and leave work for every warp."""
     rows = 16
     warps_along_m = max(shape[0] // rows, 1)
     most = max(shape[1] // max(warps // warps_along_m, 1), 8)
-    columns = _VALID_N[8] if is_int8(a.element_type) else _VALID_N_FLOAT
+    of_integers = _INTEGER_COLUMNS if wide_integers else _TRITONS_INTEGER_COLUMNS
+    columns = of_integers if is_int8(a.element_type) else _FLOAT_COLUMNS
     return rows, next(n for n in columns if shape[1] % n == 0 and n <= most), 256 // element_bits(a)
 
 

@@ -55,11 +55,13 @@ class PipelineLoops(Pass):
     acts_on = frozenset({scf.ForOp})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.PIPELINED})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
-    beyond_triton: ClassVar[Mapping[str, object]] = {"slice_from": 0}
+    beyond_triton: ClassVar[Mapping[str, object]] = {"slice_from": 0, "integers_run_on": False}
     num_stages: int = 3
     """The number of stages of loops that name none."""
     slice_from: int = 0
     """Elements of a product's sum from which an operand of `wgmma` in registers is made part by part along K; 0: none is (Triton's way)."""
+    integers_run_on: bool = False
+    """Whether `wgmma` of integers may run into the next iteration as those of floats may (in Triton each is waited for at once)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pipeline all loops."""
@@ -69,7 +71,7 @@ class PipelineLoops(Pass):
         for loop in list(loops_in(op)):
             changed |= _is_in_partition(loop)
             if num_stages(loop, self.num_stages) >= 1:
-                changed |= run_dots_asynchronously(loop, self.slice_from)
+                changed |= run_dots_asynchronously(loop, self.slice_from, self.integers_run_on)
         if changed:
             update_waits(op)
             apply_patterns_greedily(op)

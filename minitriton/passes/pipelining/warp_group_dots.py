@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, TensorType, i1
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects import tt, ttg, ttng
@@ -40,14 +40,15 @@ _SEEN_THROUGH = (ttg.ConvertLayoutOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, 
 _ACCUMULATOR = 2
 
 
-def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0) -> bool:
+def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, integers_run_on: bool = False) -> bool:
     """Makes the dots directly in `loop` asynchronous, and waits for each as late as is safe. Whether there are any. Operands in
-    registers of products with `slice_from` elements or more, if that is not 0, are made part by part."""
+    registers of products with `slice_from` elements or more, if that is not 0, are made part by part. Sums of integers are waited for at
+    once unless `integers_run_on`."""
     carried: dict[ttng.WarpGroupDotOp, int] = {}
     dots = [op for op in loop.regions[0].block.ops if isinstance(op, ttng.WarpGroupDotOp)]
     for dot in dots:
         dot.properties["isAsync"] = _TRUE
-        index = _carried_by(dot, loop)
+        index = _carried_by(dot, loop) if _has_whole_registers(dot, integers_run_on) else None
         if index is None:
             _wait(Inserter.after(dot), [dot.results[0]], 0)
         else:
@@ -68,9 +69,7 @@ def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
     if not all(_has_copies_in_turn(operand, loop) for operand in (dot.a, dot.b)):
         return None
     index = _only_yield(dot, loop)
-    accumulator = dot.c.type
-    assert instance_of(accumulator, TensorType)
-    if index is None or not isinstance(accumulator.element_type, Float32Type):
+    if index is None:
         return None
     before = loop.regions[0].block.args[1 + index]
     if all(_is_accumulator(use) for use in before.uses):
@@ -80,6 +79,13 @@ def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
         return None
     _hand_through(wait, [before])
     return index
+
+
+def _has_whole_registers(dot: ttng.WarpGroupDotOp, integers: bool) -> bool:
+    """Whether each number of the sum has a register of its own: halves would be taken apart and put together while the dot runs."""
+    sum_ = dot.c.type
+    assert instance_of(sum_, TensorType)
+    return isinstance(sum_.element_type, Float32Type) or (integers and sum_.element_type == i32)
 
 
 def _has_copies_in_turn(operand: SSAValue, loop: scf.ForOp) -> bool:
