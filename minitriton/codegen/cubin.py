@@ -21,6 +21,7 @@ from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import allotted, blocks_on_sm, register_limits, registers_for
+from minitriton.codegen.reading_loops import reading_loops
 from minitriton.codegen.register_need import register_need, registers_loaded
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.target import GPUTarget
@@ -174,7 +175,7 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     if "wgmma.mma_async" in ptx and blocks_on_sm(taken.registers, threads, shared_bytes) > 1:
         # The sums of products take their registers whatever the limit; a second block hides what one waits for.
         return Cubins(free.cubin)
-    limits = register_limits(taken.registers, threads, shared_bytes)
+    limits = register_limits(taken.registers, threads, shared_bytes, reads_in_turns=reading_loops(ptx) > 1)
     if taken.local_bytes and taken.registers >= ALL_REGISTERS:
         limits = [limit for limit in limits if limit > FAR_BELOW * taken.registers]
     elif not taken.local_bytes:

@@ -60,5 +60,20 @@ def test_limits_worth_trying(registers: int, threads: int, limits: list[int]) ->
     assert register_limits(registers, threads) == limits
 
 
+@pytest.mark.parametrize(
+    ("registers", "threads", "limits"),
+    [
+        (30, 128, []),
+        (40, 256, [32]),
+        (48, 256, [40]),  # 40 warps
+        (56, 128, [48]),  # 36 warps
+        (56, 256, [48]),  # 32 warps
+        (80, 256, [64]),
+    ],
+)
+def test_a_kernel_that_reads_in_turns_gets_one_block_more(registers: int, threads: int, limits: list[int]) -> None:
+    assert register_limits(registers, threads, reads_in_turns=True) == limits
+
+
 def test_shared_memory_that_leaves_no_room_for_a_block_more() -> None:
     assert register_limits(80, 256, 70 * 1024) == []
