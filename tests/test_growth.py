@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -101,6 +101,28 @@ def test_twice_the_kernel_takes_twice_the_work(family: str, tmp_path: Path) -> N
     found = works(family, sizes, tmp_path)
     first, second = found[1] - found[0], found[2] - found[1]
     assert second < 2.5 * first, f"{family}: {found} calls at {sizes}"
+
+
+DEEP = {"elifs": 60}
+"""Families nested as deep as they are large, and the size from which a walk to the root for each op is seen."""
+
+
+@pytest.fixture
+def deep_recursion() -> Iterator[None]:
+    """What is compiled on a deeper stack otherwise, in a thread of its own, is counted too."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.parametrize("family", DEEP)
+@pytest.mark.usefixtures("every_compile", "deep_recursion")
+def test_twice_the_depth_takes_twice_the_work(family: str, tmp_path: Path) -> None:
+    small = DEEP[family]
+    sizes = (small, 2 * small, 4 * small)
+    found = works(family, sizes, tmp_path)
+    assert found[2] - found[1] < 2.2 * (found[1] - found[0]), f"{family}: {found} calls at {sizes}"
 
 
 @pytest.mark.parametrize("family", ["tile of n", "masked tile of n"])

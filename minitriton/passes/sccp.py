@@ -27,7 +27,7 @@ from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting import folds as folds  # registers the folders
-from minitriton.rewriting.constant_pool import home_block
+from minitriton.rewriting.constant_pool import HomeBlocks
 from minitriton.rewriting.constants import constant_attr, constant_key, constant_op, number_of
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.folding import MODIFIED, Folded, folder_of
@@ -141,6 +141,7 @@ class _Replacement:
     def __init__(self, facts: dict[SSAValue, Constancy]) -> None:
         self.facts = facts
         self.made: dict[tuple[Block, Hashable], SSAValue] = {}
+        self.homes = HomeBlocks()
 
     def run(self, regions: Sequence[Region]) -> None:
         pending = _blocks_of(regions)
@@ -161,7 +162,7 @@ class _Replacement:
         fact = self.facts.get(value, UNREACHED)
         if fact in (VARIES, UNREACHED):
             return False
-        home = home_block(block)
+        home = self.homes.of(block)
         constant = self.made.get((home, fact.key))
         if constant is None:
             op: Operation

@@ -41,18 +41,31 @@ def is_isolated(op: Operation) -> bool:
     return known
 
 
-def home_block(block: Block) -> Block:
-    """The entry block of the region that constants used in `block` are placed in."""
-    while True:
-        region = block.parent
-        if region is None:
-            return block
-        owner = region.parent
-        if owner is None or owner.parent is None or is_isolated(owner):
-            first = region.first_block
-            assert first is not None
-            return first
-        block = owner.parent
+class HomeBlocks:
+    """Where the constants of a block are placed; each block is asked for once, as long as no region moves."""
+
+    def __init__(self) -> None:
+        self._known: dict[Block, Block] = {}
+
+    def of(self, block: Block) -> Block:
+        """The entry block of the innermost isolated op around `block`."""
+        passed: list[Block] = []
+        home = self._known.get(block)
+        while home is None:
+            passed.append(block)
+            region = block.parent
+            owner = None if region is None else region.parent
+            if region is None:
+                home = block
+            elif owner is None or owner.parent is None or is_isolated(owner):
+                home = region.first_block
+                assert home is not None
+            else:
+                block = owner.parent
+                home = self._known.get(block)
+        for each in passed:
+            self._known[each] = home
+        return home
 
 
 class ConstantPool:
@@ -65,7 +78,7 @@ class ConstantPool:
         self._keep_most_used = keep_most_used
         self._scopes: dict[Block, dict[Hashable, Operation]] = {}
         self._owned: set[int] = set()
-        self._homes: dict[Block, Block] = {}
+        self._homes = HomeBlocks()
         self.has_moved = False
         """Whether a constant stands elsewhere than before."""
 
@@ -73,9 +86,7 @@ class ConstantPool:
         """Makes `op` the constant of its value; False if there was one already, which has replaced it."""
         block = op.parent
         assert block is not None
-        home = self._homes.get(block)
-        if home is None:
-            home = self._homes[block] = home_block(block)
+        home = self._homes.of(block)
         scope = self._scopes.get(home)
         if scope is None:
             scope = self._scopes[home] = {}

@@ -97,10 +97,10 @@ class _Round(Rewriter):
 
     def fill_bottom_up(self) -> None:
         """Stacks all ops so that the last op of the root comes off first, an op with regions after what is in it."""
-        self._fill_after(self.root, ())
+        self._fill_after(self.root)
 
-    def _fill_after(self, op: Operation, around: tuple[Operation, ...]) -> None:
-        """`around`: the ops from `op` out to the root, which stand right above the first op inside them."""
+    def _fill_after(self, op: Operation) -> None:
+        """Right above the first op inside `op` stand `op` and the ops around it."""
         worklist, queued = self.worklist, self.queued
         for region in op.regions:
             block = region._first_block
@@ -111,19 +111,20 @@ class _Round(Rewriter):
                 while inner is not None:
                     following = inner._next_op
                     if inner.regions:
-                        self._fill_after(inner, (inner, *around))
+                        self._fill_after(inner)
                     if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):
                         key = id(inner)
                         if key not in queued:
                             queued.add(key)
                             worklist.append(inner)
-                        if around and id(around[0]) not in queued:
-                            self.add(around[0])
+                        if op is not self.root and id(op) not in queued:
+                            self.add(op)
                     inner = following
                 block = block._next_block
 
     def empty(self) -> None:
         """Takes ops off the stack until it is empty, erasing, folding and rewriting."""
+        self.is_filling = False
         worklist, queued = self.worklist, self.queued
         rules: dict[type[Operation], tuple[Folder | None, tuple[Pattern, ...]]] = {}
         left = VISITS_OF_AN_OP * (len(worklist) + 16)

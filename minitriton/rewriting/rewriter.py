@@ -35,6 +35,8 @@ class Rewriter:
         self.settled = settled
         self.worklist: list[Operation] = []
         self.queued: set[int] = set()
+        self.is_filling = True
+        """Nothing was taken from the worklist yet, so that all ops around a queued one are queued too."""
         self.insertion_point: Operation | None = None
         self.location: LocationAttr = UNKNOWN_LOC
         self.changed = False
@@ -47,11 +49,14 @@ class Rewriter:
             self.settled.disturb(op)
         root = self.root
         queued = self.queued
+        stops_at_queued = self.is_filling
         chain: list[Operation] = []
         current: Operation | None = op
         while current is not root:
             if current is None:
                 return
+            if stops_at_queued and id(current) in queued:
+                break
             chain.append(current)
             block = current.parent
             region = None if block is None else block.parent
