@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects import test
-from xdsl.dialects.builtin import IntegerAttr, UnknownLoc, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, UnknownLoc, VectorType, f16, f32, i1, i32
+from xdsl.utils.exceptions import VerifyException
 
 from minitriton.codegen import llvm_text  # noqa: F401  (fills the table of writers)
 from minitriton.codegen.debug_info import NoDebugInfo
@@ -49,3 +50,30 @@ def test_tied_registers_of_results_are_those_of_the_first_operands() -> None:
         "add $d, $c, $b;", (("d", words_of(i32)),), (("c", words_of(i32)), ("b", words_of(i32))), tied=True
     )
     assert '"add $0, $1, $2;", "=r,0,r"' in made.text
+
+
+def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_loaded_by_themselves() -> None:
+    properties = {"vector_width": IntegerAttr(4, 32), "operandSegmentSizes": segments(1, 3, 1, 0)}
+    text = written(nvvm.LoadCutOp, [GLOBAL, i1, i1, i1, VectorType(f32, [4])], [VectorType(f32, [4])], properties)
+    lines = [
+        "@$7 ld.global.b32 $0, [ $6 + 0 ];",
+        "@$8 ld.global.b32 $1, [ $6 + 4 ];",
+        "@$9 ld.global.b32 $2, [ $6 + 8 ];",
+    ]
+    assert "\\0A\\09".join(lines) + '", "=f,=f,=f,0,1,2,l,b,b,b"' in text
+    assert "insertelement <4 x float> %4" in text, "the last element stays"
+
+
+def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_stored_by_themselves() -> None:
+    properties = {"vector_width": IntegerAttr(2, 32), "operandSegmentSizes": segments(1, 2, 2, 0)}
+    text = written(nvvm.StoreCutOp, [VectorType(f16, [4]), GLOBAL, GLOBAL, i1, i1], [], properties)
+    assert text.count('"@$2 st.global.b16 [ $1 + 0 ], $0;", "h,l,b"') == 2
+    assert "extractelement <4 x i16>" in text
+
+
+def test_a_cut_vector_has_a_mask_for_each_element_but_the_last() -> None:
+    operands = test.TestOp(result_types=[GLOBAL, i1, VectorType(f32, [4])]).results
+    properties = {"vector_width": IntegerAttr(4, 32), "operandSegmentSizes": segments(1, 1, 1, 0)}
+    op = make(nvvm.LoadCutOp, operands, [VectorType(f32, [4])], properties, UnknownLoc())
+    with pytest.raises(VerifyException, match="needs 3 masks for each pointer, got 1 in all"):
+        op.verify_()

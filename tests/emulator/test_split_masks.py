@@ -32,3 +32,13 @@ def test_a_copy_moves_all_elements_below_the_bound_and_no_other(element: str) ->
         report = emulator.run(kernel.asm["ptx"], None, (2,), [x[:n].copy(), out, n], kernel.metadata.shared)
         assert report.ok, report.findings
         np.testing.assert_array_equal(out, expected)
+
+
+def test_the_single_elements_of_a_vector_share_its_address_and_leave_out_its_last() -> None:
+    cast = load_kernels("casts", "minitriton").cast
+    signature = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    source = ASTSource(cast, signature, {"BLOCK": 2048}, {(index,): [["tt.divisibility", 16]] for index in range(2)})
+    ptx = minitriton.compile(source, GPUTarget("cuda", 90, 32), {}).asm["ptx"]
+    assert ptx.count("ld.global.v4.b32") == ptx.count("st.global.v4.b32") == 4
+    assert ptx.count("ld.global.b32") == ptx.count("st.global.b32") == 3 * 4
+    assert ptx.count("add.s64") <= 2 * 4

@@ -156,11 +156,12 @@ def _whole_vectors(f: FunctionLowering, op: Operation, accesses: Accesses, bits:
 
 
 class _SplitMask:
-    """The mask of whole vectors, and of the elements of those that it cuts."""
+    """The mask of whole vectors, and of the elements of those that it cuts: true up to some element of each vector."""
 
     def __init__(self, f: FunctionLowering, mask: SSAValue, accesses: Accesses, own: SSAValue | None):
         self.f, self.mask, self.accesses, self.own = f, mask, accesses, own
         self.whole = [self._at(start + accesses.width - 1) for start in accesses.starts]
+        self._cuts: list[SSAValue] = []
 
     def _at(self, register: int) -> SSAValue:
         found = registers.element(self.f.b, self.f.values[self.mask], register)
@@ -169,19 +170,21 @@ class _SplitMask:
     def cut(self) -> SSAValue:
         """Whether some vector is neither moved whole nor left out."""
         b = self.f.b
-        cuts = [b.xor(self._at(start), whole) for start, whole in zip(self.accesses.starts, self.whole, strict=True)]
-        found = cuts[0]
-        for each in cuts[1:]:
+        self._cuts = [
+            b.xor(self._at(start), whole) for start, whole in zip(self.accesses.starts, self.whole, strict=True)
+        ]
+        found = self._cuts[0]
+        for each in self._cuts[1:]:
             found = b.or_(found, each)
         return found
 
     def elements(self) -> list[SSAValue]:
-        """For each element whether it is moved by itself."""
+        """For each element of each vector, but the last of it, whether it is moved by itself. The last one only moves with its vector."""
         b = self.f.b
         return [
-            b.and_(self._at(start + i), b.xor(whole, b.constant(I1, 1)))
-            for start, whole in zip(self.accesses.starts, self.whole, strict=True)
-            for i in range(self.accesses.width)
+            b.xor(self._at(start + i), whole) if i else cut
+            for start, whole, cut in zip(self.accesses.starts, self.whole, self._cuts, strict=True)
+            for i in range(self.accesses.width - 1)
         ]
 
 
@@ -197,8 +200,10 @@ def _split_load(f: FunctionLowering, op: tt.LoadOp, accesses: Accesses, kept: At
     inside, after = f.new_block(), f.new_block((type_,))
     f.b.cond_branch(split.cut(), inside, after, (), (vector,))
     f.b.move_to(inside)
-    addresses = [registers.element(f.b, f.values[pointer], register) for register in accesses.registers]
-    f.b.branch(after, (_hinted_load(f, op, type_, 1, addresses, split.elements(), [vector]),))
+    policies, properties = _as_hinted(f, op, accesses.width)
+    masks = split.elements()
+    properties["operandSegmentSizes"] = segments(len(addresses), len(masks), 1, len(policies))
+    f.b.branch(after, (f.b.value(nvvm.LoadCutOp, (*addresses, *masks, vector, *policies), type_, properties),))
     f.b.move_to(after)
     return after.args[0]
 
@@ -288,8 +293,10 @@ def _split_store(f: FunctionLowering, op: tt.StoreOp, accesses: Accesses, data: 
     inside, after = f.new_block(), f.new_block()
     f.b.cond_branch(split.cut(), inside, after)
     f.b.move_to(inside)
-    addresses = [registers.element(f.b, f.values[pointer], register) for register in accesses.registers]
-    _hinted_store(f, op, data, 1, addresses, split.elements())
+    policies, properties = _as_hinted(f, op, accesses.width)
+    masks = split.elements()
+    properties["operandSegmentSizes"] = segments(1, len(addresses), len(masks), len(policies))
+    f.b.operation(nvvm.StoreCutOp, (data, *addresses, *masks, *policies), (), properties)
     f.b.branch(after)
     f.b.move_to(after)
 

@@ -32,6 +32,7 @@ from minitriton.dialects.declared import declared
 from minitriton.dialects.nvvm import cluster as nvvm_cluster
 from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, lanes, one_of
+from minitriton.dialects.nvvm.cut_vectors import LoadCutOp, StoreCutOp
 from minitriton.dialects.nvvm.memory import (
     AtomicOp,
     CpAsyncCommitGroupOp,
@@ -80,6 +81,7 @@ __all__ = [
     "InlinePtxOp",
     "IntrinsicOp",
     "LdMatrixOp",
+    "LoadCutOp",
     "LoadGlobalOp",
     "LoadSharedOp",
     "MmaSyncOp",
@@ -91,6 +93,7 @@ __all__ = [
     "ShflSyncOp",
     "SpecialRegisterOp",
     "StMatrixOp",
+    "StoreCutOp",
     "StoreGlobalOp",
     "StoreSharedOp",
     "ThreadIdXOp",

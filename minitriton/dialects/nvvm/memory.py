@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i1, i32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -35,12 +35,25 @@ def _check_vectors(op: Operation, registers: int, width: int, pointers: int, mas
         raise VerifyException(f"{op.name}: needs no mask or one for each pointer, got {masks}")
 
 
-def _modifiers(op: LoadGlobalOp | StoreGlobalOp) -> tuple[str, str]:
+class CachedAccess(Protocol):
+    """An access that says how it treats the caches."""
+
+    @property
+    def cache(self) -> StringAttr | None: ...
+
+    @property
+    def evict(self) -> StringAttr | None: ...
+
+    @property
+    def policy(self) -> SSAValue | None: ...
+
+
+def cache_modifiers(op: CachedAccess, prefetch_bytes: IntegerAttr | None = None) -> tuple[str, str]:
     """How an access treats the caches: what stands in the instruction's name, and behind its operands."""
     text = f".{op.cache.data}" if op.cache is not None and op.cache.data else ""
     if op.evict is not None and op.evict.data:
         text += f".L1::{op.evict.data}"
-    prefetch = f".L2::{op.prefetch.value.data}B" if isinstance(op, LoadGlobalOp) and op.prefetch is not None else ""
+    prefetch = f".L2::{prefetch_bytes.value.data}B" if prefetch_bytes is not None else ""
     return (text + prefetch, "") if op.policy is None else (f"{text}.L2::cache_hint{prefetch}", ", $policy")
 
 
@@ -81,7 +94,7 @@ class LoadGlobalOp(PtxOp):
         """Of one access: its pointer, its mask, and what its registers hold where that is false."""
         words = words_of(self.res.type, self.vector_width.value.data)
         volatile = ".volatile" if self.is_volatile else ""
-        modifiers, hint = _modifiers(self)
+        modifiers, hint = cache_modifiers(self, self.prefetch)
         load = f"ld{volatile}.global{modifiers}{words.vector}.b{words.bits} {words.listed('res')}, [ $pointers + 0 ]{hint};"
         if not self.masks:
             return load
@@ -113,7 +126,7 @@ class StoreGlobalOp(PtxOp):
     def ptx(self) -> str:
         """Of one access."""
         words = words_of(self.value.type, self.vector_width.value.data)
-        modifiers, hint = _modifiers(self)
+        modifiers, hint = cache_modifiers(self)
         when = "@$masks " if self.masks else ""
         return (
             f"{when}st.global{modifiers}{words.vector}.b{words.bits} [ $pointers + 0 ], {words.listed('value')}{hint};"
