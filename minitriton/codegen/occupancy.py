@@ -60,13 +60,14 @@ def register_limits(registers: int, threads: int, shared_bytes: int = 0, *, read
     An assembler that steps down to fewer registers where more blocks fit, as `ptxas` does, leaves this many:
 
     - where an SM holds less than half the warps that it can, the most with which it holds half of them, or else one block more;
-    - where it holds half of them, the most with which it holds one block more; above that, too, if the kernel `reads_in_turns`, in several
-      loops one behind the other: each begins with loads whose wait only other blocks can fill;
+    - where it holds half of them, the most with which it holds one block more;
+    - above that, the most with which it holds two more, or else one, if the kernel `reads_in_turns`, in several loops one behind the other:
+      each begins with loads whose wait only other blocks can fill;
     - full occupancy where that is near.
 
     Fitted to 478 launches of 36 kernels, 168 of them assembled with every limit (H200, 2026-11-22): 1.033 times as fast as without limits in
     the geometric mean of those, 1.043 with the best limit of each, and none slower than 0.90 of it. Kernels that read in turns: layer norm
-    of 777, 1024 and 4096 columns, 1.002 to 1.069 (2026-11-24); others above half lose by one block more (0.96 for 69 launches).
+    of 777 and 1024 columns, 1.002 to 1.069 (2026-11-24); others above half lose by one block more (0.96 for 69 launches).
     """
     if registers <= FULL_OCCUPANCY_REGISTERS:
         return []
@@ -82,4 +83,6 @@ def register_limits(registers: int, threads: int, shared_bytes: int = 0, *, read
         return list(dict.fromkeys([half, steps[now + 1]]))
     if registers <= WORTH_FULL_OCCUPANCY:
         return [steps[most]]
-    return [steps[now + 1]] if now * warps == WARPS // 2 or reads_in_turns else []
+    if now * warps == WARPS // 2:
+        return [steps[now + 1]]
+    return list(dict.fromkeys([steps[min(now + 2, most)], steps[now + 1]])) if reads_in_turns else []
