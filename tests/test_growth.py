@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,9 +14,15 @@ from typing import Any
 import pytest
 from cases import load_kernels
 from growth_families import FAMILIES, Program
+from xdsl.ir import Operation
 
 import minitriton
+from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
 from minitriton.compiler import ASTSource
+from minitriton.dialects import tt
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module
+from minitriton.passes.pipelining.pipeline import PipelineLoops
 from minitriton.target import GPUTarget
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -103,6 +111,11 @@ def test_twice_the_kernel_takes_twice_the_work(family: str, tmp_path: Path) -> N
     assert second < 2.5 * first, f"{family}: {found} calls at {sizes}"
 
 
+def grows_no_faster_than_n_log_n(found: list[int]) -> bool:
+    """Whether from 2n to 4n little more than twice the work is added that is added from n to 2n."""
+    return found[2] - found[1] < 2.3 * (found[1] - found[0])
+
+
 DEEP = {"elifs": 60}
 """Families nested as deep as they are large, and the size from which a walk to the root for each op is seen."""
 
@@ -122,7 +135,38 @@ def test_twice_the_depth_takes_twice_the_work(family: str, tmp_path: Path) -> No
     small = DEEP[family]
     sizes = (small, 2 * small, 4 * small)
     found = works(family, sizes, tmp_path)
-    assert found[2] - found[1] < 2.2 * (found[1] - found[0]), f"{family}: {found} calls at {sizes}"
+    assert grows_no_faster_than_n_log_n(found), f"{family}: {found} calls at {sizes}"
+
+
+@pytest.mark.usefixtures("deep_recursion")
+def test_twice_as_deep_loops_take_the_pipeliner_twice_as_long() -> None:
+    found: list[int] = []
+    for depth in (50, 50, 100, 200):
+        body = "".join(f"scf.for %i{i} = %n to %n step %n : i32 {{\n" for i in range(depth)) + "}\n" * depth
+        module = parse_module(f"module {{ tt.func @f(%n: i32) {{\n{body}tt.return }} }}")
+        found.append(calls_in(partial(PipelineLoops().apply, make_context(), module)))
+    assert grows_no_faster_than_n_log_n(found[1:]), found
+
+
+@dataclass
+class Scratch:
+    """What an op needs of shared memory while it runs."""
+
+    owner: Operation
+    live: tuple[int, int]
+    size: int = 4096
+    alignment: int = 128
+    offset: int = 0
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_twice_as_many_buffers_take_twice_as_long_to_place(length: int) -> None:
+    found: list[int] = []
+    owner = tt.ReturnOp()
+    for count in (100, 100, 200, 400):
+        buffers = [Scratch(owner, (2 * i, 2 * i + length)) for i in range(count)]
+        found.append(calls_in(partial(assign_offsets, buffers)))
+    assert grows_no_faster_than_n_log_n(found[1:]), found
 
 
 @pytest.mark.parametrize("family", ["tile of n", "masked tile of n"])

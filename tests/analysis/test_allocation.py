@@ -1,5 +1,6 @@
 """Where buffers lie in shared memory."""
 
+import itertools
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +12,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.shared_memory.allocation import Allocation, BufferKind, allocate, write_attributes
 from minitriton.analysis.shared_memory.liveness import Liveness, intersects
-from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
+from minitriton.analysis.shared_memory.offset_assignment import assign_first_places, assign_offsets
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
@@ -276,6 +277,34 @@ def test_buffers_alive_together_never_overlap(buffers: list[Piece]) -> None:
         for y in buffers[i + 1 :]:
             if intersects(x.live, y.live):
                 assert not intersects((x.offset, x.offset + x.size), (y.offset, y.offset + y.size))
+
+
+def first_places_by_looking_at_all(buffers: list[Piece]) -> list[int]:
+    """The first offsets by the words of the algorithm, each question answered by a look at every interval and buffer."""
+    free: list[tuple[int, int, tuple[int, int]]] = [(0, 0, (0, 1 << 62))]
+    places = {id(buffer): 0 for buffer in buffers}
+    waiting = sorted(buffers, key=lambda buffer: -buffer.size)
+    for order in itertools.count(1, 3):
+        if not waiting:
+            return [places[id(buffer)] for buffer in buffers]
+        free.sort()
+        offset, _, (start, end) = free.pop(0)
+        for chosen in waiting:
+            first, last = chosen.live
+            if intersects(chosen.live, (start, end)) and not any(intersects(other, chosen.live) for *_, other in free):
+                waiting.remove(chosen)
+                place = places[id(chosen)] = -(-offset // chosen.alignment) * chosen.alignment
+                free.append((place + chosen.size, order, (max(start, first), min(end, last))))
+                free += [(offset, order + 1, (start, last))] if start < first else []
+                free += [(offset, order + 2, (first, end))] if last < end else []
+                break
+    raise AssertionError
+
+
+@given(st.lists(pieces, min_size=1, max_size=12))
+def test_each_buffer_gets_the_lowest_place_that_is_free_during_its_life(buffers: list[Piece]) -> None:
+    assign_first_places(sorted(buffers, key=lambda buffer: -buffer.size))
+    assert [buffer.offset for buffer in buffers] == first_places_by_looking_at_all(buffers)
 
 
 def test_an_allocation_knows_nothing_of_other_ops() -> None:

@@ -2,7 +2,7 @@
 
 In: buffers with size, alignment and the interval of their life. Out: their offsets, and the bytes that all need together.
 The algorithm is that of "Algorithms for Compile-Time Memory Optimization" (Gergov, SODA 1999): the biggest first, each at the
-lowest free place of its life (`_first_places`); conflicts left over are solved by colouring and moving up until none is left.
+lowest free place of its life (`assign_first_places`); conflicts left over are solved by colouring and moving up until none is left.
 
     life        1 2 3 4 5 6
     a 64 bytes  x x x             at 0
@@ -12,12 +12,13 @@ lowest free place of its life (`_first_places`); conflicts left over are solved 
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Protocol
 
 from xdsl.ir import Operation, Region
 
+from minitriton.analysis.shared_memory.free_places import FreePlaces, WaitingLives
 from minitriton.analysis.shared_memory.liveness import Interval, intersects
 from minitriton.dialects.facts.gpu_traits import AsyncRegions
 
@@ -37,7 +38,7 @@ class PlacedBuffer(Protocol):
 def assign_offsets(buffers: Sequence[PlacedBuffer]) -> int:
     """Set `offset` of every buffer; the number of bytes that they take."""
     ordered = sorted(buffers, key=lambda buffer: -buffer.size)
-    _first_places(ordered)
+    assign_first_places(ordered)
     places = [_concurrent_place(buffer.owner) for buffer in ordered]
     conflicts = _conflicts(ordered, places)
     while conflicts:
@@ -50,38 +51,24 @@ def _align(buffer: PlacedBuffer, offset: int) -> int:
     return -(-offset // buffer.alignment) * buffer.alignment
 
 
-def _first_places(buffers: Sequence[PlacedBuffer]) -> None:
+def assign_first_places(buffers: Sequence[PlacedBuffer]) -> None:
     """Fill free places from the lowest upwards, each with the first buffer that lives then and nowhere else is in its way."""
-    order = 0
-    free: list[tuple[int, int, Interval]] = [(0, order, (0, _FOREVER))]
-    waiting = list(buffers)
-
-    def add(offset: int, interval: Interval) -> None:
-        nonlocal order
-        order += 1
-        insort(free, (offset, order, interval))
-
-    while waiting:
-        offset, _, (start, end) = free.pop(0)
-        chosen = next(
-            (
-                buffer
-                for buffer in waiting
-                if intersects(buffer.live, (start, end))
-                and not any(intersects(other, buffer.live) for _, _, other in free)
-            ),
-            None,
-        )
-        if chosen is None:
+    free = FreePlaces()
+    free.add(0, (0, _FOREVER))
+    waiting = WaitingLives([buffer.live for buffer in buffers])
+    while waiting.left:
+        offset, (start, end) = free.take_lowest()
+        found = waiting.take_first((start, end), lambda life: not free.any_meets(life))
+        if found is None:
             continue
+        chosen = buffers[found]
         first, last = chosen.live
         chosen.offset = _align(chosen, offset)
-        add(chosen.offset + chosen.size, (max(start, first), min(end, last)))
+        free.add(chosen.offset + chosen.size, (max(start, first), min(end, last)))
         if start < first:
-            add(offset, (start, last))
+            free.add(offset, (start, last))
         if last < end:
-            add(offset, (first, end))
-        waiting.remove(chosen)
+            free.add(offset, (first, end))
 
 
 def _concurrent_place(owner: Operation) -> tuple[Operation | None, Region | None]:
@@ -97,16 +84,29 @@ def _conflicts(
 ) -> dict[int, list[int]]:
     """For each buffer (by position) those that overlap with it in memory and may be alive at the same time."""
     found: dict[int, list[int]] = {}
-    for i, x in enumerate(buffers):
-        end = x.offset + x.size
-        for j in range(i + 1, len(buffers)):
-            y = buffers[j]
-            if x.offset >= y.offset + y.size or y.offset >= end:
-                continue
-            concurrent = places[i][0] is not None and places[i][0] is places[j][0] and places[i][1] is not places[j][1]
-            if concurrent or intersects(x.live, y.live):
-                found.setdefault(i, []).append(j)
-                found.setdefault(j, []).append(i)
+
+    def compare(i: int, j: int) -> None:
+        x, y = buffers[i], buffers[j]
+        if x.offset < y.offset + y.size and y.offset < x.offset + x.size:
+            found.setdefault(i, []).append(j)
+            found.setdefault(j, []).append(i)
+
+    alive: list[int] = []
+    for i in sorted(range(len(buffers)), key=lambda i: buffers[i].live[0]):
+        life = buffers[i].live
+        alive = [j for j in alive if buffers[j].live[1] > life[0]]
+        for j in alive:
+            if intersects(buffers[j].live, life):
+                compare(i, j)
+        alive.append(i)
+    concurrent = [i for i, place in enumerate(places) if place[0] is not None]
+    for i, j in combinations(concurrent, 2):
+        if (
+            places[i][0] is places[j][0]
+            and places[i][1] is not places[j][1]
+            and not intersects(buffers[i].live, buffers[j].live)
+        ):
+            compare(i, j)
     return found
 
 

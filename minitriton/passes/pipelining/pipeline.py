@@ -16,10 +16,9 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import ttg
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.expander import expand
@@ -68,8 +67,8 @@ class PipelineLoops(Pass):
         changed = lower_loops(op)
         if changed:
             _expand_loops(op)
+        changed |= _has_loops_in_partitions(op)
         for loop in list(loops_in(op)):
-            changed |= _is_in_partition(loop)
             if num_stages(loop, self.num_stages) >= 1:
                 changed |= run_dots_asynchronously(loop, self.slice_from, self.integers_run_on)
         if changed:
@@ -80,12 +79,9 @@ class PipelineLoops(Pass):
                 pipeline_stores(loop)
 
 
-def _is_in_partition(loop: Operation) -> bool:
-    """Whether `loop` is part of warp-specialized code, whose makers leave folding to this pass."""
-    around = loop.parent_op()
-    while around is not None and not isinstance(around, ttg.WarpSpecializeOp):
-        around = around.parent_op()
-    return around is not None
+def _has_loops_in_partitions(module: ModuleOp) -> bool:
+    """Whether there are loops in warp-specialized code, whose makers leave folding to this pass."""
+    return any(ops_of(specialized, scf.ForOp) for specialized in ops_of(module, ttg.WarpSpecializeOp))
 
 
 def _expand_loops(module: ModuleOp) -> None:
