@@ -23,6 +23,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.passes.pipelining.pipeline import PipelineLoops
+from minitriton.passes.sccp import Sccp
 from minitriton.target import GPUTarget
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -145,6 +146,19 @@ def test_twice_as_deep_loops_take_the_pipeliner_twice_as_long() -> None:
         body = "".join(f"scf.for %i{i} = %n to %n step %n : i32 {{\n" for i in range(depth)) + "}\n" * depth
         module = parse_module(f"module {{ tt.func @f(%n: i32) {{\n{body}tt.return }} }}")
         found.append(calls_in(partial(PipelineLoops().apply, make_context(), module)))
+    assert grows_no_faster_than_n_log_n(found[1:]), found
+
+
+def test_twice_as_many_ways_into_a_block_take_twice_as_long_to_analyse() -> None:
+    found: list[int] = []
+    for count in (50, 50, 100, 200):
+        ways = (
+            f"^b{i}:\n%x{i} = arith.addi %x, %x : i32\ncf.cond_br %c, ^b{i + 1}, ^end(%x{i} : i32)\n"
+            for i in range(count)
+        )
+        body = f"cf.br ^b0\n{''.join(ways)}^b{count}:\ncf.br ^end(%x : i32)\n^end(%r: i32):\ntt.return %r : i32"
+        module = parse_module(f"module {{ tt.func @f(%x: i32, %c: i1) -> i32 {{\n{body} }} }}")
+        found.append(calls_in(partial(Sccp().apply, make_context(), module)))
     assert grows_no_faster_than_n_log_n(found[1:]), found
 
 

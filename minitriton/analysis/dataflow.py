@@ -166,6 +166,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
         order = _reverse_postorder(region)
         position = {block: index for index, block in enumerate(order)}
         reached = {order[0]}
+        found: dict[SSAValue, dict[SSAValue, None]] = {}
         changed = True
         while changed:
             changed = False
@@ -176,10 +177,12 @@ class ForwardDataflow(ABC, Generic[Fact]):
                 for successor, values in self._branches(block):
                     is_new = successor not in reached
                     reached.add(successor)
-                    self._remember_edge(successor, values)
+                    for argument, value in zip(successor.args, values, strict=False):
+                        found.setdefault(argument, {})[value] = None
                     is_weaker = self._flow_all(successor.args, values)
                     if (is_new or is_weaker) and position[successor] <= position[block]:
                         changed = True
+        self._add_sources(found)
 
     def _branches(self, block: Block) -> list[tuple[Block, tuple[SSAValue, ...]]]:
         """Where control may go from `block`, and the values it takes along."""
@@ -202,11 +205,10 @@ class ForwardDataflow(ABC, Generic[Fact]):
             unknown.append((successor, ()))
         return unknown
 
-    def _remember_edge(self, block: Block, values: Sequence[SSAValue]) -> None:
-        for argument, value in zip(block.args, values, strict=False):
-            known = self.sources.get(argument, ())
-            if value not in known:
-                self.sources[argument] = (*known, value)
+    def _add_sources(self, found: dict[SSAValue, dict[SSAValue, None]]) -> None:
+        """Block arguments get what flows into them, behind what was known to."""
+        for argument, values in found.items():
+            self.sources[argument] = tuple({**dict.fromkeys(self.sources.get(argument, ())), **values})
 
 
 def _reverse_postorder(region: Region) -> list[Block]:
