@@ -176,6 +176,22 @@ class Pointwise(Expression):
         return result
 
 
+class Constants(Expression):
+    """Integers that are known."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers: Sequence[int], element_type: Attribute):
+        super().__init__(len(numbers), element_type)
+        self.numbers = tuple(numbers)
+
+    def _make_element(self, b: Builder, index: int) -> SSAValue:
+        return b.constant(self.element_type, self.numbers[index])
+
+    def _make_vector(self, b: Builder) -> SSAValue:
+        return b.constants(self.element_type, self.numbers)
+
+
 class RegisterView(Expression):
     """Other registers in another order: register `i` is register `indices[i]` of `source`."""
 
@@ -219,6 +235,8 @@ def permuted(registers: Registers, indices: Sequence[int], element_type: Attribu
         registers = registers.source
     if isinstance(registers, Range):
         return Range(registers.base, [registers.offsets[i] for i in indices], registers.clear, registers.location)
+    if isinstance(registers, Constants):
+        return Constants([registers.numbers[i] for i in indices], element_type)
     return RegisterView(registers, indices, element_type)
 
 
@@ -231,3 +249,22 @@ def range_of(base: SSAValue | None, offsets: Sequence[int], b: Builder, used_bit
     elif all(offset == 0 for offset in offsets):
         return base
     return Range(base, offsets, ~used_bits & 0xFFFFFFFF)
+
+
+def computed_again(b: Builder, registers: Registers) -> Registers:
+    """Registers that an instruction each makes of one scalar, of a copy of that: they are not kept from where they were computed before."""
+    if isinstance(registers, RegisterView):
+        again = computed_again(b, registers.source)
+        return (
+            registers if again is registers.source else RegisterView(again, registers.indices, registers.element_type)
+        )
+    if not isinstance(registers, Pointwise) or not any(isinstance(each, Constants) for each in registers.operands):
+        return registers
+    copies = [_copy(b, each) if is_splat(each) else each for each in registers.operands]
+    return Pointwise(registers.emit, copies, registers.count, registers.element_type, registers.location)
+
+
+def _copy(b: Builder, number: SSAValue) -> SSAValue:
+    copy = b.inline_asm("mov.b32 $0, $1;", "=r,r", [number], number.type)
+    assert copy is not None
+    return copy

@@ -42,3 +42,14 @@ def test_the_single_elements_of_a_vector_share_its_address_and_leave_out_its_las
     assert ptx.count("ld.global.v4.b32") == ptx.count("st.global.v4.b32") == 4
     assert ptx.count("ld.global.b32") == ptx.count("st.global.b32") == 3 * 4
     assert ptx.count("add.s64") <= 2 * 4
+
+
+def test_masks_of_single_elements_are_computed_where_they_are_needed() -> None:
+    """Before the branches only what all threads need: whether each of the 8 vectors is whole, and whether its first element is moved."""
+    cast = load_kernels("casts", "minitriton").cast
+    signature = {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    source = ASTSource(cast, signature, {"BLOCK": 4096}, {(index,): [["tt.divisibility", 16]] for index in range(2)})
+    ptx = minitriton.compile(source, GPUTarget("cuda", 90, 32), {}).asm["ptx"]
+    before = ptx[: ptx.index("bra")]
+    assert before.count("setp.") == 2 * 8 + 2, "two of the saturated difference"
+    assert before.count("or.b32") - before.count("xor.b32") <= 2

@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
+from minitriton.codegen.lowering.compared_ranges import offsets_and_room
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.lowering.signed_division import known_division
@@ -217,10 +218,11 @@ _PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge
 
 @lowers(arith.CmpiOp)
 def cmpi(f: FunctionLowering, op: arith.CmpiOp) -> None:
-    """Integer comparison."""
+    """Integer comparison; of many registers of a range with a bound, of each register's offset with what the bound leaves of it."""
     predicate = _PREDICATES[op.predicate.value.data]
     result = op.results[0]
-    f.values[result] = apply_lazily(f, result, operands_of(f, op), lambda b, v: b.icmp(predicate, v[0], v[1]))
+    reps = offsets_and_room(f, result, predicate, operands_of(f, op))
+    f.values[result] = apply_lazily(f, result, reps, lambda b, v: b.icmp(predicate, v[0], v[1]))
 
 
 def _resize(signed: bool) -> Callable[[Attribute], Emit]:

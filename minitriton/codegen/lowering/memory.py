@@ -23,6 +23,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.op_making import integer_attr, segments, string_attr
+from minitriton.codegen.registers import Registers
 from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
@@ -159,20 +160,23 @@ class _SplitMask:
     """The mask of whole vectors, and of the elements of those that it cuts: true up to some element of each vector."""
 
     def __init__(self, f: FunctionLowering, mask: SSAValue, accesses: Accesses, own: SSAValue | None):
-        self.f, self.mask, self.accesses, self.own = f, mask, accesses, own
-        self.whole = [self._at(start + accesses.width - 1) for start in accesses.starts]
+        self.f, self.mask, self.accesses, self.own = f, f.values[mask], accesses, own
+        self.whole = self._last(self.mask)
         self._cuts: list[SSAValue] = []
 
-    def _at(self, register: int) -> SSAValue:
-        found = registers.element(self.f.b, self.f.values[self.mask], register)
+    def _at(self, mask: Registers, register: int) -> SSAValue:
+        found = registers.element(self.f.b, mask, register)
         return found if self.own is None else self.f.b.and_(self.own, found)
+
+    def _last(self, mask: Registers) -> list[SSAValue]:
+        """Of each vector whether its last element is moved: then all are."""
+        return [self._at(mask, start + self.accesses.width - 1) for start in self.accesses.starts]
 
     def cut(self) -> SSAValue:
         """Whether some vector is neither moved whole nor left out."""
         b = self.f.b
-        self._cuts = [
-            b.xor(self._at(start), whole) for start, whole in zip(self.accesses.starts, self.whole, strict=True)
-        ]
+        firsts = [self._at(self.mask, start) for start in self.accesses.starts]
+        self._cuts = [b.xor(first, whole) for first, whole in zip(firsts, self.whole, strict=True)]
         found = self._cuts[0]
         for each in self._cuts[1:]:
             found = b.or_(found, each)
@@ -181,9 +185,11 @@ class _SplitMask:
     def elements(self) -> list[SSAValue]:
         """For each element of each vector, but the last of it, whether it is moved by itself. The last one only moves with its vector."""
         b = self.f.b
+        mask = registers.computed_again(b, self.mask)
+        last = self.whole if mask is self.mask else self._last(mask)
         return [
-            b.xor(self._at(start + i), whole) if i else cut
-            for start, whole, cut in zip(self.accesses.starts, self.whole, self._cuts, strict=True)
+            b.xor(self._at(mask, start + i), whole) if i else cut
+            for start, cut, whole in zip(self.accesses.starts, self._cuts, last, strict=True)
             for i in range(self.accesses.width - 1)
         ]
 
