@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from minitriton import knobs
+from minitriton.commands.decorators import remember_decorators
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.run_as_triton import triton_means_minitriton
 from minitriton.runtime.jit import JITFunction
@@ -109,6 +110,8 @@ def load_kernel(reference: str) -> JITFunction:
     with triton_means_minitriton(), _until_its_launch(path, name):
         module = _import_file(path, "name a kernel as FILE.py:kernel")
     kernels = {name: found for name, value in vars(module).items() if (found := _kernel_in(value)) is not None}
+    for each, kernel in kernels.items():
+        remember_decorators(kernel, getattr(module, each))
     if not name and len(kernels) == 1:
         return next(iter(kernels.values()))
     if not name:

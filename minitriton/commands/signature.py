@@ -4,7 +4,8 @@
         →  in order: *fp32, divisible by 16;  i32, equal to 1;  n: i32;  the next one is 1024;  EPS = 0.5
 
 An item is `[NAME=]TYPE[:HINT]` or `[NAME=]VALUE`. Items without a name go to the parameters that have none yet, in order; a parameter that
-nothing is said of takes its default. Commas inside of brackets belong to the item: `tensordesc<fp16[128, 64]>`.
+nothing is said of takes what `@triton.heuristics` computes from the values of others, or its default. Commas inside of brackets belong to
+the item: `tensordesc<fp16[128, 64]>`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from minitriton.commands.decorators import advice_on, computed_values
 from minitriton.compilation.ast_source import ASTSource, Attributes
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
@@ -49,14 +51,19 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
         if not free:
             raise MinitritonError(f"more types than parameters at {item!r}", help=help)
         found[free[0]] = _parameter(free[0], rest if equals else item, is_named=bool(equals))
+    computed = computed_values(kernel, {name: given.constant for name, given in found.items() if given.is_constant})
     for parameter in kernel.params:
         if parameter.name in found:
             continue
-        if not parameter.has_default:
+        if parameter.name in computed:
+            found[parameter.name] = _constant(parameter.name, computed[parameter.name])
+        elif parameter.has_default:
+            found[parameter.name] = _constant(parameter.name, parameter.default)
+        else:
             raise MinitritonError(
-                f"no type given for parameter {parameter.name!r}", help="name all of: " + ", ".join(names)
+                f"no type given for parameter {parameter.name!r}",
+                help=advice_on(kernel, parameter.name) or "name all of: " + ", ".join(names),
             )
-        found[parameter.name] = _constant(parameter.name, parameter.default)
     return [found[name] for name in names]
 
 

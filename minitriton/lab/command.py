@@ -164,7 +164,8 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
     try:
         source = ast_source(kernel, given.signature)
     except MinitritonError as error:
-        error.help = f"{error.help}; for example --signature '{example_signature(kernel)}'"
+        if "@triton." not in (error.help or ""):
+            error.help = f"{error.help}; for example --signature '{example_signature(kernel)}'"
         raise
     return source, parameters_of(source)
 

@@ -31,13 +31,16 @@ def add(x, y, n, stride, BLOCK: tl.constexpr):
 """
 
 
-def taking(*names: str) -> SimpleNamespace:
-    """A kernel with these parameters."""
-    return SimpleNamespace(arg_names=list(names), params=[SimpleNamespace(name=n, has_default=False) for n in names])
+class Taking:
+    """Stands for a kernel with these parameters."""
+
+    def __init__(self, *names: str) -> None:
+        self.arg_names = list(names)
+        self.params = [SimpleNamespace(name=name, has_default=False) for name in names]
 
 
 def test_a_signature_says_types_hints_and_constants() -> None:
-    parameters = parse_signature("*fp32:16, i32:1, i32 , 1024,0.5", taking("x", "one", "n", "BLOCK", "eps"))
+    parameters = parse_signature("*fp32:16, i32:1, i32 , 1024,0.5", Taking("x", "one", "n", "BLOCK", "eps"))
     assert parameters == [
         Parameter("x", "*fp32", 16),
         Parameter("one", "i32", 1),
@@ -55,7 +58,7 @@ def test_a_signature_says_types_hints_and_constants() -> None:
 )
 def test_a_wrong_signature_is_refused(signature: str, message: str) -> None:
     with pytest.raises(MinitritonError, match=message):
-        parse_signature(signature, taking("x"))
+        parse_signature(signature, Taking("x"))
 
 
 def test_headers_of_triton_are_read_by_their_suffix() -> None:
