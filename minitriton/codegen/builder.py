@@ -10,7 +10,8 @@ a block of their own at its head.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import llvm as L
@@ -61,6 +62,12 @@ _FCMP = {str(p): {"predicate": IntegerAttr(p.to_int(), 64), **_FAST_MATH} for p 
 
 _UNKNOWN = UnknownLoc()
 
+_OF_NUMBERS: Mapping[type[Operation], Callable[[int, int], int]] = {
+    L.AddOp: operator.add,
+    L.SubOp: operator.sub,
+    L.MulOp: operator.mul,
+}
+
 LONG = 256
 """Lanes from which on a vector is remembered by what it was made of. LLVM takes time with the square of the lanes to find out that a lane of
 one is what was put there (a scan of 512 registers a thread: 190 ms of InstCombine; 2026-11-23); for short ones it is the quicker."""
@@ -72,7 +79,17 @@ class Builder:
     Constants, and what depends on nothing but the thread's number, go to `prologue`, which runs before everything else.
     """
 
-    __slots__ = ("_constants", "_extracted", "_parts", "_splats", "block", "fusible", "location", "prologue")
+    __slots__ = (
+        "_constants",
+        "_extracted",
+        "_numbers",
+        "_parts",
+        "_splats",
+        "block",
+        "fusible",
+        "location",
+        "prologue",
+    )
 
     def __init__(self, prologue: Block, body: Block):
         self.prologue = prologue
@@ -82,6 +99,8 @@ class Builder:
         self._constants: dict[tuple[object, ...], SSAValue] = {}
         self._extracted: dict[tuple[SSAValue, int], SSAValue] = {}
         self._splats: dict[tuple[SSAValue, int], SSAValue] = {}
+        self._numbers: dict[SSAValue, int] = {}
+        """Of constants that are scalar integers, the number."""
         self._parts: dict[SSAValue, tuple[SSAValue, ...]] = {}
         """Of long vectors, the scalars or equally long vectors that they were made of."""
 
@@ -144,6 +163,8 @@ class Builder:
         found = self._constants.get(key)
         if found is None:
             found = self._constants[key] = self._new_constant(type_, constant_attr(type_, value))
+            if isinstance(value, int) and not instance_of(type_, VectorType):
+                self._numbers[found] = value
         return found
 
     def constants(self, element: Attribute, values: Sequence[int]) -> SSAValue:
@@ -187,7 +208,11 @@ class Builder:
     # Arithmetic -------------------------------------------------------------------------------------------------------
 
     def binary(self, cls: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
-        """An integer op of two operands of one type."""
+        """An integer op of two operands of one type; a constant if both are known scalars and it is a sum, difference or product."""
+        if a.owner.__class__ is L.ConstantOp and b.owner.__class__ is L.ConstantOp and cls in _OF_NUMBERS:
+            x, y = self._numbers.get(a), self._numbers.get(b)
+            if x is not None and y is not None:
+                return self.constant(a.type, _OF_NUMBERS[cls](x, y))
         return self.value(cls, (a, b), a.type)
 
     def float_binary(self, cls: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
@@ -195,13 +220,13 @@ class Builder:
         return self.value(cls, (a, b), a.type, _FAST_MATH)
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.AddOp, (a, b), a.type)
+        return self.binary(L.AddOp, a, b)
 
     def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.SubOp, (a, b), a.type)
+        return self.binary(L.SubOp, a, b)
 
     def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.MulOp, (a, b), a.type)
+        return self.binary(L.MulOp, a, b)
 
     def and_(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.value(L.AndOp, (a, b), a.type)
@@ -211,6 +236,8 @@ class Builder:
 
     def or_disjoint(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """The sum of two numbers that have no bit in common."""
+        if a.owner.__class__ is L.ConstantOp and b.owner.__class__ is L.ConstantOp:
+            return self.add(a, b)
         return self.value(L.OrOp, (a, b), a.type, _DISJOINT)
 
     def xor(self, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -393,6 +420,8 @@ class Builder:
 
     def gep(self, base: SSAValue, index: SSAValue | int, element: Attribute, *, inbounds: bool = False) -> SSAValue:
         """`base + index` in units of `element`; vectors of either give a vector of pointers."""
+        if not isinstance(index, int) and self._numbers.get(index) == 0:
+            return base
         if isinstance(index, int):
             if index == 0:
                 return base

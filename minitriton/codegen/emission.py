@@ -22,8 +22,9 @@ from minitriton.codegen.ptx import (
     DEFAULT_PTX_VERSION,
     emit,
     finish_ptx,
+    fusible,
+    is_ready,
     machine_for,
-    may_fuse,
     optimize,
     parse_llvm_ir,
     ptx_version,
@@ -129,7 +130,8 @@ class OptimizeLLVMIR(Translation):
     def translate(self, source: object) -> LLVMModule:
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
-            module = parse_llvm_ir(_text(source, self.arch, DEFAULT_PTX_VERSION), machine)
+            # Marked before it is read, so that code generation need not read it again; no pass of LLVM's fuses.
+            module = parse_llvm_ir(fusible(_text(source, self.arch, DEFAULT_PTX_VERSION)), machine)
             optimize(module, machine, self.level, [Path(library) for library in self.libraries], self.passes)
         return LLVMModule(module, getattr(source, "arch", None))
 
@@ -156,6 +158,6 @@ class EmitPTX(Translation):
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), options)
             text = _text(source, self.arch, ptx_version(options))
-            if isinstance(source, LLVMModule) and not (self.enable_fp_fusion and may_fuse(text)):
+            if isinstance(source, LLVMModule) and is_ready(text, fp_fusion=self.enable_fp_fusion):
                 return finish_ptx(machine.emit_assembly(source.module), keep_debug=self.keep_debug)
             return emit(text, machine, fp_fusion=self.enable_fp_fusion, keep_debug=self.keep_debug)

@@ -84,21 +84,26 @@ def optimize(
 
 
 _CONTRACTIBLE = re.compile(r"( = (?:fmul|fadd|fsub)) (?!arcp |contract )")
+_CONTRACTED = re.compile(r"( = (?:fmul|fadd|fsub)) contract ")
 
 
-def may_fuse(llvm_ir: str) -> bool:
-    """Whether there is a product to fuse with."""
-    return " = fmul " in llvm_ir
+def fusible(llvm_ir: str) -> str:
+    """`llvm_ir` with the permission to make one fused operation of a product and the sum or difference that takes it (Triton's
+    `AllowFPOpFusion = Fast`); sums marked by `Builder.never_fused` stay without. Where there is no product there is nothing to permit."""
+    return _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if " = fmul " in llvm_ir else llvm_ir
+
+
+def is_ready(llvm_ir: str, *, fp_fusion: bool) -> bool:
+    """Whether PTX can be made of `llvm_ir` as it stands."""
+    if not fp_fusion:
+        return _CONTRACTED.search(llvm_ir) is None
+    return " = fmul " not in llvm_ir or _CONTRACTIBLE.search(llvm_ir) is None
 
 
 def emit(llvm_ir: str, machine: llvm.TargetMachine, *, fp_fusion: bool, keep_debug: bool = False) -> str:
     """The PTX of a module that is optimised already. With `fp_fusion` a product and the sum or difference that takes it may
-    become one fused operation, in device functions that were linked too (Triton's `AllowFPOpFusion = Fast`); sums marked by
-    `Builder.never_fused` do not."""
-    if not fp_fusion:
-        text = llvm_ir.replace(" = fadd contract ", " = fadd ")
-    else:
-        text = _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if may_fuse(llvm_ir) else llvm_ir
+    become one fused operation, in device functions that were linked too."""
+    text = fusible(llvm_ir) if fp_fusion else _CONTRACTED.sub(r"\1 ", llvm_ir)
     return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)), keep_debug=keep_debug)
 
 

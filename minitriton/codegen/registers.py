@@ -112,7 +112,7 @@ class Range(Expression):
     Registers stand at `location`, where the range was moved; those of a range that was not, at what asks for them.
     """
 
-    __slots__ = ("base", "clear", "location", "offsets")
+    __slots__ = ("_sums", "base", "clear", "location", "offsets")
 
     def __init__(self, base: SSAValue, offsets: Sequence[int], clear: int, location: LocationAttr | None = None):
         super().__init__(len(offsets), base.type)
@@ -120,20 +120,29 @@ class Range(Expression):
         self.location = location
         self.offsets = tuple(offsets)
         self.clear = clear
+        self._sums: dict[int, SSAValue] = {}
 
     def plus(self, b: Builder, scalar: SSAValue, divisibility: int) -> Range:
         """The range moved by a scalar that is a multiple of `divisibility`."""
         return Range(b.add(scalar, self.base), self.offsets, self.clear & (divisibility - 1), b.location)
 
+    def _enter(self, block: Block) -> None:
+        if block is not self._block:
+            self._sums = {}
+        super()._enter(block)
+
     def _make_element(self, b: Builder, index: int) -> SSAValue:
         offset = self.offsets[index]
         if offset == 0:
             return self.base
-        constant = b.constant(self.element_type, offset)
-        previous, b.location = b.location, self.location or b.location
-        result = b.add(self.base, constant) if offset & ~self.clear else b.or_disjoint(self.base, constant)
-        b.location = previous
-        return result
+        found = self._sums.get(offset)
+        if found is None:
+            previous, b.location = b.location, self.location or b.location
+            constant = b.constant(self.element_type, offset)
+            found = b.add(self.base, constant) if offset & ~self.clear else b.or_disjoint(self.base, constant)
+            b.location = previous
+            self._sums[offset] = found
+        return found
 
     def _make_vector(self, b: Builder) -> SSAValue:
         base = b.splat(self.base, self.count)

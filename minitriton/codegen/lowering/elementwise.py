@@ -130,7 +130,7 @@ def _fp8_bits(type_: Attribute) -> Callable[[Any], float]:
 
 
 def _integer(cls: type[Operation]) -> Emit:
-    return lambda b, v: b.value(cls, v, v[0].type)
+    return lambda b, v: b.binary(cls, v[0], v[1])
 
 
 def lanewise(emit: Emit) -> Lowering:

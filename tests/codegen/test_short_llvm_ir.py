@@ -1,0 +1,82 @@
+"""LLVM IR has no instruction that a register of an index need not have, and is read once."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import Block
+
+from minitriton.codegen import emission, ptx
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.emission import EmitPTX, OptimizeLLVMIR
+from minitriton.codegen.llvm_session import CheckedLLVMIR
+from minitriton.codegen.registers import Range
+from minitriton.dialects.nvvm.base import GLOBAL
+
+
+def builder_with(*types: object) -> tuple[Builder, Block]:
+    body = Block(arg_types=types)  # pyright: ignore[reportArgumentType]
+    return Builder(Block(), body), body
+
+
+def test_sums_and_products_of_constants_are_constants() -> None:
+    b, body = builder_with()
+    assert b.mul(b.i32(3), b.i32(256)) is b.i32(768)
+    assert b.add(b.i32(3), b.i32(4)) is b.i32(7)
+    assert b.or_disjoint(b.i32(0), b.i32(5)) is b.i32(5)
+    assert not list(body.ops)
+
+
+def test_a_sum_that_overflows_wraps_around() -> None:
+    b, _ = builder_with()
+    found = b.add(b.i32(2**31 - 1), b.i32(1))
+    assert isinstance(found.owner, L.ConstantOp) and "-2147483648" in str(found.owner.value)
+
+
+def test_equal_registers_of_a_range_are_one_sum() -> None:
+    b, body = builder_with(i32)
+    spread = Range(body.args[0], (0, 128) * 256, 0xFFFFFF80)
+    assert len({spread.element(b, index) for index in range(512)}) == 2
+    assert len(list(body.ops)) == 1
+
+
+def test_a_range_that_starts_at_a_constant_needs_no_sum() -> None:
+    b, body = builder_with()
+    rows = Range(b.i32(0), tuple(range(64)), 0xFFFFFFFF)
+    assert rows.element(b, 9) is b.i32(9)
+    assert not list(body.ops)
+
+
+def test_an_address_without_an_offset_is_its_base() -> None:
+    b, body = builder_with(GLOBAL)
+    assert b.gep(body.args[0], b.i32(0), f32) is body.args[0]
+
+
+KERNEL = """define ptx_kernel void @kernel(ptr addrspace(1) %x) {
+  %a = load float, ptr addrspace(1) %x
+  %b = fmul float %a, %a
+  %c = fadd float %b, 1.0
+  store float %c, ptr addrspace(1) %x
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(("fusion", "reads", "found"), [(True, 1, "fma.rn.f32"), (False, 2, "mul.rn.f32")])
+def test_a_module_with_products_is_read_once_where_they_may_be_fused(
+    fusion: bool, reads: int, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 0
+    parse = ptx.parse_llvm_ir
+
+    def counted(text: str, machine: object) -> object:
+        nonlocal count
+        count += 1
+        return parse(text, machine)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(ptx, "parse_llvm_ir", counted)
+    monkeypatch.setattr(emission, "parse_llvm_ir", counted)
+    module = OptimizeLLVMIR().translate(CheckedLLVMIR(KERNEL))
+    assert found in EmitPTX(enable_fp_fusion=fusion).translate(module)
+    assert count == reads
