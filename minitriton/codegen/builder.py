@@ -32,6 +32,7 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.codegen.op_making import (
+    append,
     constant_attr,
     integer_array,
     integer_attr,
@@ -140,7 +141,7 @@ class Builder:
         op = make(cls, operands, result_types, properties, self.location)
         if successors:
             op.successors = successors
-        self.block.add_op(op)
+        append(self.block, op)
         return op
 
     def value(
@@ -152,7 +153,7 @@ class Builder:
     ) -> SSAValue:
         """The result of a new op."""
         op = make(cls, operands, (result_type,), properties, self.location)
-        self.block.add_op(op)
+        append(self.block, op)
         return op.results[0]
 
     # Constants --------------------------------------------------------------------------------------------------------
@@ -183,7 +184,7 @@ class Builder:
 
     def _in_prologue(self, cls: type[Operation], type_: Attribute, properties: Mapping[str, Attribute]) -> SSAValue:
         op = make(cls, (), (type_,), properties, _UNKNOWN)
-        self.prologue.add_op(op)
+        append(self.prologue, op)
         return op.results[0]
 
     def once(

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i32,
 )
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, Use
 from xdsl.ir.core import SSAValues
 
 from minitriton.codegen.types import bit_width
@@ -86,6 +86,18 @@ def make(
     op._successors = ()
     op._successor_uses = ()
     return op
+
+
+def append(block: Block, op: Operation) -> None:
+    """Adds a detached op at the end of `block` (`Block.add_op` without its checks: no block lies in an op just made)."""
+    last = block._last_op
+    op.parent = block
+    if last is None:
+        block._first_op = op
+    else:
+        last._next_op = op
+        op._prev_op = last
+    block._last_op = op
 
 
 def constant_attr(type_: Attribute, value: int | float) -> Attribute:

@@ -7,12 +7,16 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Block
 
+import minitriton as triton
+import minitriton.language as tl
 from minitriton.codegen import emission, ptx
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.emission import EmitPTX, OptimizeLLVMIR
 from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.registers import Range
+from minitriton.compiler import ASTSource
 from minitriton.dialects.nvvm.base import GLOBAL
+from minitriton.target import GPUTarget
 
 
 def builder_with(*types: object) -> tuple[Builder, Block]:
@@ -80,3 +84,25 @@ def test_a_module_with_products_is_read_once_where_they_may_be_fused(
     module = OptimizeLLVMIR().translate(CheckedLLVMIR(KERNEL))
     assert found in EmitPTX(enable_fp_fusion=fusion).translate(module)
     assert count == reads
+
+
+@triton.jit(noinline=True)
+def twice(x):
+    return x + x
+
+
+@triton.jit(noinline=True)
+def four_times(x):
+    return twice(x) + twice(x)
+
+
+@triton.jit
+def kernel(x_ptr, n):
+    tl.store(x_ptr, four_times(n))
+
+
+def test_functions_are_not_declared_before_those_that_call_them() -> None:
+    source = ASTSource(kernel, {"x_ptr": "*i32", "n": "i32"}, {}, {})
+    ptx = triton.compile(source, GPUTarget("cuda", 90, 32), {}).asm["ptx"]
+    assert ptx.count(".func ") == 2
+    assert ptx.index("twice") < ptx.index("four_times") < ptx.index(".entry kernel")
