@@ -41,7 +41,7 @@ _FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command. Exit code 1 for an error in the input, 2 for a wrong command line."""
+    """Runs the command. Exit code 1 for an error in the input, 2 for a wrong command line, 130 when Ctrl-C ended it."""
     from minitriton.commands.output import print_error, until_the_reader_leaves
 
     argv = sys.argv[1:] if argv is None else argv
@@ -56,6 +56,9 @@ def main(argv: list[str] | None = None) -> int:
         except MinitritonError as error:
             print_error(error, as_json=getattr(arguments, "json", False))
             return 1
+        except KeyboardInterrupt:
+            print("stopped", file=sys.stderr)
+            return 130
     return 0
 
 

@@ -95,7 +95,7 @@ def _until_its_launch(path: str, name: str) -> Generator[None]:
         _importing.pop(path, None)
 
 
-def _kernel_in(value: object) -> JITFunction | None:
+def kernel_in(value: object) -> JITFunction | None:
     """`value`, or what it decorates (an autotuned kernel), if that is a kernel."""
     while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
         value = getattr(value, "fn", None)
@@ -109,7 +109,7 @@ def load_kernel(reference: str) -> JITFunction:
         raise MinitritonError(f"no such file: {path}", help="name a kernel as FILE.py:kernel")
     with triton_means_minitriton(), _until_its_launch(path, name):
         module = _import_file(path, "name a kernel as FILE.py:kernel")
-    kernels = {name: found for name, value in vars(module).items() if (found := _kernel_in(value)) is not None}
+    kernels = {name: found for name, value in vars(module).items() if (found := kernel_in(value)) is not None}
     for each, kernel in kernels.items():
         remember_decorators(kernel, getattr(module, each))
     if not name and len(kernels) == 1:

@@ -65,7 +65,7 @@ def source_of_call(
     kernel: JITFunction, args: Sequence[object], constexprs: dict[str, object]
 ) -> tuple[ASTSource, Arguments]:
     """What a call compiles, and what it passes, tuples taken apart."""
-    source, passed, options = kernel.source_of_call(tuple(args), dict(constexprs))
+    source, passed, options = _own_kernel(kernel).source_of_call(tuple(args), dict(constexprs))
     if options:
         raise MinitritonError(
             f"kernel {kernel.__name__!r} has no parameter {next(iter(options))!r}",
@@ -74,6 +74,20 @@ def source_of_call(
     passed = [replace(p, value=_on_host(p)) for p in passed]
     elements = ["" if (array := array_of(p.value)) is None else _element(p.type_name, array) for p in passed]
     return source, Arguments([p.value for p in passed], elements, passed)
+
+
+def _own_kernel(kernel: object) -> JITFunction:
+    """`kernel` without what autotuning and heuristics put around it. Raises `MinitritonError` for a function that is no kernel of minitriton's."""
+    from minitriton.commands.kernel_files import kernel_in
+
+    found = kernel_in(kernel)
+    if found is None:
+        kind = type(kernel)
+        raise MinitritonError(
+            f"not a kernel of minitriton's, but a {kind.__module__}.{kind.__qualname__}",
+            help="import minitriton as triton, or run the script by python -m minitriton.run_as_triton",
+        )
+    return found
 
 
 def _on_host(argument: Argument) -> object:

@@ -16,6 +16,7 @@ from pathlib import Path
 from minitriton.commands.output import add_json, print_json
 from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
+from minitriton.host.output_files import check_place, write_output
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.sweeping.command_arguments import add_kernel_arguments, references_of
 from minitriton.lab.sweeping.evaluation import Evaluator
@@ -62,6 +63,8 @@ def run_bisect(given: argparse.Namespace) -> int:
     """Prints the passes that are left, and the point; writes the kernel that is left."""
     from minitriton.lab.sweeping.shrinking import smallest
 
+    if given.kernel_to is not None:
+        check_place(given.kernel_to)
     reference = references_of(given, [given.kernel])[0]
     metric, _, most = (given.more or "").partition("=")
     evaluate = Evaluator(reference.subject(), [metric] if metric else [])
@@ -84,7 +87,7 @@ def run_bisect(given: argparse.Namespace) -> int:
     if given.kernel_to is not None:
         still = _still(metric, record, evaluate.record(own)) if metric else None
         found = smallest(evaluate, left, lambda _: True if metric else is_broken(_), still, seconds=given.seconds)
-        given.kernel_to.write_text(found.ir)
+        write_output(given.kernel_to, found.ir)
         kernel = {"file": given.kernel_to, "ops_before": found.ops_before, "ops": found.ops_after}
         if not given.json:
             print(f"\nthe kernel, {found.ops_before} ops before and {found.ops_after} now: {given.kernel_to}")

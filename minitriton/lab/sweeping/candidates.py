@@ -38,9 +38,10 @@ class _Variant:
 
 
 class Candidates:
-    """Points of `space` about `subject`. Raises `MinitritonError` for a setting that the kernel does not have."""
+    """Points of `space` about `subject`. Raises `MinitritonError` for a setting that the kernel does not have, and a pass that there is not."""
 
     def __init__(self, space: Space, subject: Subject) -> None:
+        space.check_passes()
         self.space, self.subject, self.facts = space, subject, subject.facts
         varied: dict[str, Sequence[Value]] = dict(subject.choices) if space.constants else {}
         varied.update(dict(space.settings))

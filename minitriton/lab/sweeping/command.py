@@ -11,9 +11,11 @@ minitriton sweep softmax.py:softmax --signature '*fp32:16,*fp32:16,i32,i32,i32,i
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from minitriton.commands.output import add_json, print_json
+from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.sweeping.command_arguments import (
     add_kernel_arguments,
@@ -52,7 +54,9 @@ def add_sweep_commands(commands: Subcommands) -> None:
     sweep.add_argument(
         "--limit", type=float, default=60.0, metavar="SECONDS", help="for one point (default: %(default)s)"
     )
-    sweep.add_argument("--best", metavar="METRIC", help="print the right pipeline of each kernel with the least of it")
+    sweep.add_argument(
+        "--best", metavar="METRIC", help="measure it, and print the right pipeline of each kernel with the best of it"
+    )
     add_space_arguments(sweep)
     add_kernel_arguments(sweep)
     add_json(sweep)
@@ -80,22 +84,34 @@ def _add_measure(commands: Subcommands) -> None:
 
 def run_sweep(given: argparse.Namespace) -> int:
     """Prints the table. 1 if a point was wrong, unsound, crashed or failed inside a pass, else 0."""
+    from minitriton.lab.sweeping.metrics import METRICS, unknown_metric_help
     from minitriton.lab.sweeping.sweep import sweep
 
-    kernels = references_of(given, given.kernels)
-    table = sweep(
-        kernels,
-        space_of(given, legal=not given.illegal),
-        orders=given.orders,
-        seed=given.seed,
-        jobs=given.jobs,
-        store=given.store,
-        run=not given.compile_only,
-        neighbours=given.neighbours,
-        limit=given.limit,
-        metrics=names_of(given.metrics),
-        progress=progress_shown(),
-    )
+    if given.best is not None and given.best not in METRICS:
+        raise MinitritonError(f"no metric is called {given.best!r}", help=unknown_metric_help(given.best))
+    kernels, best = references_of(given, given.kernels), names_of(given.best or "")
+    try:
+        table = sweep(
+            kernels,
+            space_of(given, legal=not given.illegal),
+            orders=given.orders,
+            seed=given.seed,
+            jobs=given.jobs,
+            store=given.store,
+            run=not given.compile_only,
+            neighbours=given.neighbours,
+            limit=given.limit,
+            metrics=[*names_of(given.metrics), *best],
+            progress=progress_shown(),
+        )
+    except KeyboardInterrupt:
+        kept = (
+            f"{given.store} keeps what was judged, and the same command goes on"
+            if given.store
+            else "--store keeps records"
+        )
+        print(f"\nstopped: {kept}", file=sys.stderr)
+        return 130
     if given.json:
         best = table.best(given.best) if given.best else {}
         print_json({"seconds": table.seconds, "best": best, "points": table.records})

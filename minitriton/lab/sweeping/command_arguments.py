@@ -7,13 +7,17 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.references import references
-from minitriton.lab.sweeping.space import Space, foreign_passes
+from minitriton.lab.sweeping.space import SPACE_WORDS, Space, foreign_passes
 from minitriton.pass_registry import load_own_passes
 
 if TYPE_CHECKING:
     from minitriton.lab.sweeping.references import Reference
     from minitriton.lab.sweeping.space import Space
+
+
+_SPACE_OPTIONS = ("insert", "vary", "constants", "llvm", "layouts", "memory")
 
 
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +76,12 @@ def add_space_arguments(parser: argparse.ArgumentParser) -> None:
 def space_of(given: argparse.Namespace, *, legal: bool = True) -> Space:
     """The space that a command line asks for."""
     if given.space is not None:
+        others = [f"--{name}" for name in _SPACE_OPTIONS if getattr(given, name)] + ["--illegal"] * (not legal)
+        if others:
+            raise MinitritonError(
+                f"--space is the whole space: {', '.join(others)} would say more of it",
+                help="write it into the text: " + SPACE_WORDS,
+            )
         return Space.parse(given.space)
     vary = dict(Space.parse(" ".join(given.vary)).vary)
     insert = foreign_passes() if given.insert == "all" else tuple(name for name in str(given.insert).split(",") if name)

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping import metrics
 from minitriton.lab.sweeping.cluster import ClusterWorkers
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.machine import check_assembler
 from minitriton.lab.sweeping.references import Reference
-from minitriton.lab.sweeping.store import Store, compiler_name
+from minitriton.lab.sweeping.store import Store
 from minitriton.lab.sweeping.table import Table
 from minitriton.lab.sweeping.workers import PointBatch, Work, WorkerProcesses, progress_text
 
@@ -52,17 +53,16 @@ def measure(
 ) -> Table:
     """Adds the metrics `names` to every right program of a store that lacks them, or that are to be measured `again`.
 
-    `compiler`: whose records, by their name in the store (default: this minitriton's, else the only one there). Raises
-    `MinitritonError` for a metric that this machine cannot measure.
+    `compiler`: whose records, by their name in the store (default: this minitriton's, else the last one there). Raises
+    `MinitritonError` for a metric that this machine cannot measure, a file that is no store, and a kernel that it does not have.
     """
     groups = [g for g in metrics.groups_of(names) if g in metrics.LATER]
     check_possible(groups)
-    first = Store(store, compiler or compiler_name())
-    if compiler is None and not first.kernels() and len(first.compilers()) == 1:
-        name = first.compilers()[0]
-        first.close()
-        first = Store(store, name)
+    first = Store.of_file(Path(store), compiler)
     known = first.kernels()
+    for kernel in kernels or ():
+        if kernel not in known:
+            raise MinitritonError(f"{store} has no kernel {kernel!r}", help="it has: " + ", ".join(known))
     wanted = {k: Reference.of_text(ref) for k, (ref, _) in known.items() if kernels is None or k in kernels}
     start = time.monotonic()
     workers = WorkerProcesses(Work(Path(store), first.compiler), jobs, limit)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from minitriton.errors import MinitritonError
+from minitriton.host.output_files import check_place, write_output
 from minitriton.lab.sweeping import plots
 from minitriton.lab.sweeping.agreement import agreed_order
 from minitriton.lab.sweeping.commuting import commutation
@@ -21,7 +21,7 @@ from minitriton.lab.sweeping.metrics import METRICS
 from minitriton.lab.sweeping.ranking import ranking
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.search import difference
-from minitriton.lab.sweeping.store import Store, compiler_name
+from minitriton.lab.sweeping.store import Store
 from minitriton.lab.sweeping.table import Table
 from minitriton.lab.sweeping.worth import leave_one_out
 
@@ -52,7 +52,8 @@ def write_page(
     progress: Callable[[str], None] | None = None,
 ) -> Path:
     """Writes the page about `store`. `metric`: what points are best by; `passes`: whether kernels are compiled anew to see what each pass
-    is worth and which commute. Raises `MinitritonError` for a store without records."""
+    is worth and which commute. Raises `MinitritonError` for a store without records, and for a place that cannot be written."""
+    check_place(Path(path))
     table, kernels, name = _read(Path(store), compiler)
     chosen = metric or next((m for m in PREFERRED if any(m in r.all_metrics for r in table.records)), PREFERRED[-1])
     say = progress or _say_nothing
@@ -74,24 +75,16 @@ def write_page(
         say(f"which passes commute on {min(4, len(few))} kernels")
         parts.append(_section("Which passes commute", _commutation(few[:4])))
     text = f"<!doctype html><meta charset='utf-8'><title>{html.escape(Path(store).name)}</title><style>{_STYLE}</style>"
-    Path(path).write_text(text + "".join(parts))
+    write_output(Path(path), text + "".join(parts))
     return Path(path)
 
 
 def _read(path: Path, compiler: str | None) -> tuple[Table, dict[str, Reference], str]:
-    if not path.exists():
-        raise MinitritonError(f"no such store: {path}", help="write one by minitriton sweep ... --store FILE")
-    store = Store(path, compiler or compiler_name())
-    names = store.compilers()
-    if compiler is None and store.compiler not in names and names:
-        store.close()
-        store = Store(path, names[-1])
+    store = Store.of_file(path, compiler)
     records = list(store.records())
     kernels = {name: Reference.of_text(text) for name, (text, _) in store.kernels().items()}
     own = {name: point for name, (_, point) in store.kernels().items()}
     store.close()
-    if not records:
-        raise MinitritonError(f"{path} has no points", help="its compilers: " + (", ".join(names) or "none"))
     table = Table(sorted(records, key=lambda r: (r.kernel, r.pipeline)))
     table.own = own
     return table, kernels, store.compiler

@@ -145,6 +145,14 @@ def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
     return [replace(Reference(name), **shared) for name in dict.fromkeys(names)]
 
 
-def references_of(kernels: Iterable[str | Reference]) -> list[Reference]:
+def references_of(kernels: Iterable[object]) -> list[Reference]:
     """The references among `kernels`, and those that its names stand for."""
-    return [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]
+    found: list[Reference] = []
+    for kernel in kernels:
+        if not isinstance(kernel, (str, Reference)):
+            raise MinitritonError(
+                f"a sweep takes names, which other processes find, not a {type(kernel).__name__}",
+                help="name FILE.py:kernel or a case of --corpus FILE.py; search and Evaluator take a Subject",
+            )
+        found += [kernel] if isinstance(kernel, Reference) else references([kernel])
+    return found

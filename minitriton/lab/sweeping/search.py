@@ -68,7 +68,7 @@ class Found:
     def text(self) -> str:
         """The result and how the best point differs from the first."""
         before, after = (value_of(record, self.objective) for record in (self.first, self.best))
-        head = f"{self.kernel}: {self.objective} {before:g} -> {after:g} ({-100 * self.gain:+.1f} %), {len(self.records)} points"
+        head = f"{self.kernel}: {self.objective} {before:g} -> {after:g} ({100 * (-self.gain or 0.0):+.1f} %), {len(self.records)} points"
         lines = [head, *difference(self.first.pipeline, self.best.pipeline), f"    {self.best.pipeline}"]
         if len(self.objectives) > 1:
             lines += ["", "none is better in all of " + ", ".join(self.objectives)]
@@ -101,6 +101,7 @@ def search(
     for name in objectives:
         if name not in METRICS:
             raise MinitritonError(f"a search cannot lower {name!r}", help=unknown_metric_help(name))
+    _check_numbers(budget, patience, prune)
     walk_of = sampler_of(sampler, len(objectives), seed)
     subject = kernel if isinstance(kernel, Subject) else _subject(kernel)
     evaluate = Evaluator(subject, objectives, prune)
@@ -124,6 +125,19 @@ def search(
     if found.objective in ("microseconds", "speedup"):
         _confirm(found, subject, evaluate)
     return found
+
+
+def _check_numbers(budget: int, patience: int | None, prune: float | None) -> None:
+    if budget < 1 or (patience is not None and patience < 1):
+        raise MinitritonError(
+            f"cannot search {budget} points" + (f" with a patience of {patience}" if patience is not None else ""),
+            help="give numbers of at least 1",
+        )
+    if prune is not None and not prune >= 1:
+        raise MinitritonError(
+            f"cannot leave out what is expected to take {prune:g} times the best",
+            help="give a number of at least 1, such as 2",
+        )
 
 
 def _confirm(found: Found, subject: Subject, evaluate: Evaluator) -> None:

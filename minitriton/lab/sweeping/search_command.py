@@ -122,7 +122,7 @@ def run_worth(given: argparse.Namespace) -> int:
     """Prints a row a pass, a column a kernel."""
     from minitriton.lab.sweeping.worth import leave_one_out
 
-    worth = leave_one_out(references_of(given, given.kernels))
+    worth = leave_one_out(references_of(given, given.kernels), [given.metric])
     if given.json:
         changes = {n: {k: worth.change(k, n, given.metric) for k in worth.whole} for n in worth.passes()}
         print_json({"metric": given.metric, "change_without": changes})

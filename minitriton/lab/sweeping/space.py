@@ -37,6 +37,9 @@ Vary = tuple[tuple[str, tuple[Value, ...]], ...]
 _PASS_OPTION = re.compile(r"([\w.-]+)\{([\w-]+)\}")
 _SWITCHES = ("order", "omit", "duplicate", "constants", "llvm", "layouts", "memory")
 
+SPACE_WORDS = ", ".join(_SWITCHES) + ", illegal, insert=PASS,..., NAME=VALUE,..."
+"""What the text of a space is made of."""
+
 LLVM_PASSES = (
     "sroa", "instcombine", "simplifycfg", "gvn", "sccp", "reassociate", "jump-threading", "loop-rotate",
     "loop-unroll", "loop-strength-reduce", "sink", "dse", "adce", "aggressive-instcombine",
@@ -120,10 +123,17 @@ class Space:
             elif word in switches:
                 switches[word] = True
             else:
-                raise MinitritonError(
-                    f"{word!r} says nothing of a space", help=f"words: {', '.join(_SWITCHES)}, illegal, NAME=VALUE,..."
-                )
+                raise MinitritonError(f"{word!r} says nothing of a space", help=f"words: {SPACE_WORDS}")
         return cls(insert=insert, legal=legal, vary=vary, **switches)
+
+    def check_passes(self) -> None:
+        """Raises `PipelineError` for a pass or an option that there is not, which no draw would ever name."""
+        for text in self.insert:
+            _step(text)
+        for (name, option), _ in self.pass_options:
+            kind = registered_passes().get(name)
+            if kind is None or option.replace("-", "_") not in {f.name for f in fields(kind)}:
+                make_step(name, {option: "0"})
 
     def sample(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
         """A pipeline drawn at random; `facts` hold before it. `base` itself where no legal one is found."""

@@ -72,23 +72,47 @@ class Store:
         self._steps = _StepNumbers()
         self._counted: set[tuple[str, str]] = set()
         """Kernels and programs whose numbers this process has written."""
-        try:
+        with self._said():
             self._db = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+            self._check_whose()
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
-            self._begin()
-        except sqlite3.Error as error:
-            raise self._error(error) from error
+            first = f"INSERT INTO store SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM store);"
+            self._db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{first}COMMIT;")
 
-    def _begin(self) -> None:
-        first = f"INSERT INTO store SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM store);"
-        self._db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{first}COMMIT;")
-        found = self._db.execute("SELECT version FROM store").fetchone()
+    def _check_whose(self) -> None:
+        """Writes nothing: a database of another program, or another version, stays as it is."""
+        tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if tables and "store" not in tables:
+            raise MinitritonError(
+                f"{self.path} is a database of another program, no store",
+                help="give a file that a sweep wrote, or a new one",
+            )
+        found = self._db.execute("SELECT version FROM store").fetchone() if tables else (VERSION,)
         if found is None or found[0] != VERSION:
             raise MinitritonError(
                 f"{self.path} is a store of version {found[0] if found else 'none'}, not {VERSION}",
                 help="give another file, or read this one with the minitriton that wrote it",
             )
+
+    @classmethod
+    def of_file(cls, path: Path, compiler: str | None) -> Store:
+        """The store that is there already: what it has of `compiler`, by default of this minitriton, else of the last one in it.
+
+        Raises `MinitritonError` where there is none, or none of its points are by that compiler.
+        """
+        if not path.exists():
+            raise MinitritonError(f"no such store: {path}", help="write one by minitriton sweep ... --store FILE")
+        store = cls(path, compiler or compiler_name())
+        names = store.compilers()
+        if compiler is None and names and store.compiler not in names:
+            store.close()
+            store = cls(path, names[-1])
+        if store.compiler not in names:
+            store.close()
+            of = f" of compiler {compiler}" if compiler else ""
+            raise MinitritonError(f"{path} has no points{of}", help="its compilers: " + (", ".join(names) or "none"))
+        return store
 
     def add(self, records: Iterable[Record], programs: Iterable[KernelProgram] = ()) -> None:
         """Writes `records`, and what assembling and launching their `programs` again takes, in one transaction; points that are
@@ -164,15 +188,17 @@ class Store:
 
     def kernels(self) -> dict[str, tuple[str, str]]:
         """By name, how each kernel is found and its own point, as `add_kernel` was told."""
-        rows = self._db.execute("SELECT kernel, reference, own FROM kernels WHERE compiler = ?", (self.compiler,))
-        return {kernel: (reference, own) for kernel, reference, own in rows}
+        with self._said():
+            rows = self._db.execute("SELECT kernel, reference, own FROM kernels WHERE compiler = ?", (self.compiler,))
+            return {kernel: (reference, own) for kernel, reference, own in rows}
 
     def programs(self, kernel: str, digests: Iterable[str]) -> list[KernelProgram]:
         """The programs of `kernel` that `digests` name, in that order; those that are not kept are left out."""
         ask = "SELECT ptx, about, cubin FROM programs WHERE compiler = ? AND kernel = ? AND program = ?"
         found: list[KernelProgram] = []
         for digest in digests:
-            row = self._db.execute(ask, (self.compiler, kernel, digest)).fetchone()
+            with self._said():
+                row = self._db.execute(ask, (self.compiler, kernel, digest)).fetchone()
             if row is not None:
                 ptx, about = zlib.decompress(row[0]).decode(), json.loads(row[1])
                 found.append(KernelProgram.of(kernel, digest, ptx, about, zlib.decompress(row[2]) if row[2] else b""))
@@ -180,31 +206,43 @@ class Store:
 
     def measured(self, kernel: str, group: str) -> set[str]:
         """The programs of `kernel` of which `group` is known."""
-        rows = self._db.execute(
-            "SELECT program FROM metrics WHERE compiler = ? AND kernel = ? AND name = ?", (self.compiler, kernel, group)
-        )
-        return {program for (program,) in rows}
+        ask = "SELECT program FROM metrics WHERE compiler = ? AND kernel = ? AND name = ?"
+        with self._said():
+            return {program for (program,) in self._db.execute(ask, (self.compiler, kernel, group))}
 
     @contextlib.contextmanager
     def _transaction(self) -> Generator[None]:
+        with self._said():
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
+                self._db.execute("COMMIT")
+            except sqlite3.Error:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _said(self) -> Generator[None]:
+        """SQLite's errors as ours, with the file's name."""
         try:
-            self._db.execute("BEGIN IMMEDIATE")
             yield
-            self._db.execute("COMMIT")
         except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
             raise self._error(error) from error
 
     def known(self, kernel: str) -> set[str]:
         """The pipelines of `kernel` that have a record."""
-        rows = self._db.execute("SELECT pipeline FROM points WHERE subject = ?", (self._subject(kernel),)).fetchall()
-        return {self._text(pipeline) for (pipeline,) in rows}
+        ask = "SELECT pipeline FROM points WHERE subject = ?"
+        with self._said():
+            rows = self._db.execute(ask, (self._subject(kernel),)).fetchall()
+            return {self._text(pipeline) for (pipeline,) in rows}
 
     def known_of(self, kernel: str, pipelines: Iterable[str]) -> set[str]:
         """Those of `pipelines` that have a record."""
-        ask, subject = "SELECT 1 FROM points WHERE subject = ? AND digest = ?", self._subject(kernel)
-        return {p for p in pipelines if self._db.execute(ask, (subject, _digest(p))).fetchone()}
+        ask = "SELECT 1 FROM points WHERE subject = ? AND digest = ?"
+        with self._said():
+            subject = self._subject(kernel)
+            return {p for p in pipelines if self._db.execute(ask, (subject, _digest(p))).fetchone()}
 
     def _text(self, written: str) -> str:
         try:
@@ -215,6 +253,10 @@ class Store:
 
     def records(self, kernel: str | None = None) -> Iterator[Record]:
         """All records of this compiler, or of one kernel, in no particular order."""
+        with self._said():
+            yield from self._records(kernel)
+
+    def _records(self, kernel: str | None) -> Iterator[Record]:
         # conditions that a key can look up: else each kernel of a sweep reads the whole file
         of, given = ("compiler = ?", (self.compiler,))
         if kernel is not None:
@@ -230,8 +272,11 @@ class Store:
                 yield Record(name, text, Class(result), culprit, reason, program, found, json.loads(own))
 
     def compilers(self) -> list[str]:
-        """Whose records the file holds."""
-        return [name for (name,) in self._db.execute("SELECT DISTINCT compiler FROM subjects ORDER BY compiler")]
+        """Whose points the file holds, the one whose kernels came last at the end."""
+        pointed = "EXISTS (SELECT 1 FROM points WHERE points.subject = subjects.subject)"
+        ask = f"SELECT compiler FROM subjects WHERE {pointed} GROUP BY compiler ORDER BY max(subject)"
+        with self._said():
+            return [name for (name,) in self._db.execute(ask)]
 
     def close(self) -> None:
         """Ends the connection."""

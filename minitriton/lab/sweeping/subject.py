@@ -94,7 +94,7 @@ class Subject:
         target = GPUTarget("cuda", arch, 32)
         source, arguments = source_of_call(kernel, args, constexprs)
         compile_options = CUDAOptions.for_target(target, **(options or {}))
-        found = cls(name or kernel.__name__, source, lambda: arguments, (), target, compile_options)
+        found = cls(name or source.fn.__name__, source, lambda: arguments, (), target, compile_options)
         found.choices = dict(choices or {})
         found.grid_of = grid if callable(grid) else None
         found.grid = tuple(grid(found.constants)) if callable(grid) else grid

@@ -31,8 +31,8 @@ from minitriton.pass_manager import Pipeline
 
 
 def sweep(
-    kernels: Sequence[str | Reference],
-    space: Space | Iterable[Point | Pipeline | str] | None = None,
+    kernels: str | Reference | Sequence[str | Reference],
+    space: Space | Point | Pipeline | str | Iterable[Point | Pipeline | str] | None = None,
     *,
     orders: int = 100,
     seed: int = 0,
@@ -41,7 +41,7 @@ def sweep(
     run: bool = True,
     neighbours: bool = False,
     limit: float = 60.0,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     client: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> Table:
@@ -53,11 +53,16 @@ def sweep(
     whose workers judge in place of `jobs` processes. Without `store` the records live as long as the table.
     Raises `MinitritonError` for what names no kernel and for metrics that cannot be measured here.
     """
-    groups = groups_of(metrics)
+    kernels = [kernels] if isinstance(kernels, (str, Reference)) else kernels
+    space = [space] if isinstance(space, (Point, Pipeline, str)) else space
+    groups = groups_of([metrics] if isinstance(metrics, str) else metrics)
     if "counts" in groups and not run:
         raise MinitritonError("what a run counts is not measured without running", help="leave out --compile-only")
-    if jobs < 1 or orders < 0:
-        raise MinitritonError(f"cannot sweep {orders} orders with {jobs} jobs", help="give numbers of at least 1")
+    if jobs < 1 or orders < 0 or not limit > 0:
+        raise MinitritonError(
+            f"cannot sweep {orders} orders with {jobs} jobs and {limit:g} s for a point",
+            help="orders: at least 0 (the kernel's own point alone); jobs: at least 1; seconds: more than 0",
+        )
     found = references_of(kernels)
     if not found:
         raise MinitritonError(

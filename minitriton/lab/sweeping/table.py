@@ -64,15 +64,21 @@ class Table:
             if best is None or sign * numbers[metric] < sign * best.all_metrics[metric]:
                 found[record.kernel] = record
         if not found:
-            raise MinitritonError(f"no record has the metric {metric!r}", help="measured: " + ", ".join(sorted(known)))
+            raise _not_measured(metric, known)
         return found
 
     def front(self, *metrics: str, kernel: str | None = None) -> list[Record]:
-        """The right records that no other is better than in one of `metrics` and no worse in the rest (of one kernel)."""
+        """The right records that no other is better than in one of `metrics` and no worse in the rest (of one kernel). Raises
+        `MinitritonError` for a metric that was not measured."""
         kernels = self.kernels()
         if kernel is None and len(kernels) > 1:
             raise MinitritonError("a front is of one kernel", help="name it: kernel=" + repr(kernels[0]))
-        return pareto_front([r for r in self.records if kernel in (None, r.kernel)], metrics)
+        records = [r for r in self.records if kernel in (None, r.kernel)]
+        known = {name for r in records for name in r.all_metrics}
+        for name in metrics:
+            if records and name not in known:
+                raise _not_measured(name, known)
+        return pareto_front(records, metrics)
 
     def not_right(self) -> list[Record]:
         """What needs looking at: all but right, refused and merely compiled."""
@@ -136,6 +142,10 @@ class Table:
             lines += ["", f"{result}{who}, {len(found)} points, first {found[0].kernel}: {found[0].reason[:200]}"]
             lines.append(f"    {found[0].pipeline}")
         return lines
+
+
+def _not_measured(metric: str, known: set[str]) -> MinitritonError:
+    return MinitritonError(f"no record has the metric {metric!r}", help="measured: " + ", ".join(sorted(known)))
 
 
 _TEXTS = {"kernel": "kernel", "pipeline": "pipeline", "culprit": "culprit", "reason": "reason", "program": "program"}

@@ -242,6 +242,10 @@ class _Worker:
     is_ready: bool = False
 
 
+def _reason(why: str, limit: float) -> str:
+    return f"{why} {limit:g} s" if why is _TOO_LONG else why
+
+
 class WorkerProcesses:
     """`jobs` processes. `judge(batches)` yields what is `Judged` as each batch ends."""
 
@@ -348,13 +352,12 @@ class WorkerProcesses:
         if len(batch.singles()) == 1 and batch.tries >= (1 if why is _TOO_LONG else 2):
             if batch.drawing is not None:
                 raise MinitritonError(
-                    f"no process can draw points of {batch.reference.name}: {why}",
-                    help="is there memory enough? What the processes print says more",
+                    f"no process can draw points of {batch.reference.name}: {_reason(why, self.limit)}",
+                    help="is there memory enough, and time (--limit)? What the processes print says more",
                 )
             if batch.measure:
                 return Judged(1)
-            reason = f"{why} {self.limit:g} s" if why is _TOO_LONG else why
-            record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
+            record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", _reason(why, self.limit))
             store = Store(self.work.store, self.work.compiler)
             store.add([record])
             store.close()

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.evaluation import Evaluator
+from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import is_fixed
 from minitriton.pass_manager import Pipeline
@@ -65,11 +66,14 @@ class Worth:
         return "=" if change == 0 else f"{100 * change:+.1f}%"
 
 
-def leave_one_out(kernels: Sequence[str | Reference]) -> Worth:
-    """Judges each kernel with its target's own pipeline, and without each pass that stays within its level (wherever it stands)."""
+def leave_one_out(kernels: str | Reference | Sequence[str | Reference], metrics: Sequence[str] = ()) -> Worth:
+    """Judges each kernel with its target's own pipeline, and without each pass that stays within its level (wherever it stands).
+
+    `metrics`: what is measured beside text and counts, by name or group. Raises `MinitritonError` for what cannot be measured here.
+    """
     worth = Worth()
-    for reference in references_of(kernels):
-        judge = Judge(reference.subject())
+    for reference in references_of([kernels] if isinstance(kernels, (str, Reference)) else kernels):
+        judge = Evaluator(reference.subject(), metrics)
         steps = judge.subject.pipeline().steps
         worth.whole[reference.name] = judge.record(Pipeline(steps))
         worth.without[reference.name] = {
