@@ -8,6 +8,8 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 
+from minitriton import lab
+from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.environment import NEXT_LEVEL, NOT_RIGHT, PassOrderEnvironment
 from minitriton.lab.sweeping.space import is_fixed
 
@@ -56,3 +58,9 @@ def test_going_on_without_what_is_needed_is_not_right(env: PassOrderEnvironment)
         _, reward, over, cut, info = env.step(NEXT_LEVEL)
     assert info["record"].result != "right"
     assert reward == NOT_RIGHT
+
+
+def test_an_environment_without_kernels_says_so_and_one_needs_no_list() -> None:
+    with pytest.raises(MinitritonError, match="no kernels"):
+        lab.PassOrderEnvironment([])
+    assert lab.PassOrderEnvironment("cube_sums").reset(seed=1)[1]["kernel"] == "cube_sums"

@@ -3,7 +3,9 @@
     corpus.names()                       ["atomic_adds", ...], sorted
     corpus.find("running_sums")          its `Case`
     corpus.cases(family="scanning")      those of one file of `kernels/`
-    corpus.subject("running_sums")       ready for `lab.sweep`
+    corpus.having("tt.dot", "scf.for")   the names of those with such ops in their first IR
+    corpus.ops("tiled_dot")              how many of each it has: {"tt.load": 2, ...}
+    corpus.subject("running_sums")       ready for `lab.search`
 
 A file of one's own joins by `corpus.add("my_kernels.py")`: a Triton program whose cases are declared as in `corpus.case`.
 """
@@ -11,6 +13,7 @@ A file of one's own joins by `corpus.add("my_kernels.py")`: a Triton program who
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -33,14 +36,23 @@ def _of_file(path: Path) -> tuple[Case, ...]:
 
 
 def add(path: str | Path) -> None:
-    """Makes the cases of another file part of the corpus, for this process. Raises `MinitritonError` if it declares none."""
+    """Makes the cases of another file part of the corpus, for this process. Raises `MinitritonError` if it declares none, or
+    one whose name is taken."""
     path = Path(path).resolve()
     if not path.exists():
         raise MinitritonError(f"no such file: {path}")
     if not hasattr(load_file(path, "minitriton"), "CASES"):
         raise MinitritonError(f"{path} declares no CASES", help="begin it with CASES, case = collector(__file__)")
-    if path not in _added:
-        _added.append(path)
+    if path in _added:
+        return
+    for case in _of_file(path):
+        taken = _with_name(case.name)
+        if taken is not None:
+            raise MinitritonError(
+                f"{path} has a kernel {case.name!r}, and so has {Path(taken.file).name}.py",
+                help="records go by name: give it another",
+            )
+    _added.append(path)
 
 
 def families() -> list[str]:
@@ -66,16 +78,40 @@ def names() -> list[str]:
 
 def find(name: str) -> Case:
     """The case called `name`. Raises `MinitritonError` with the closest name."""
-    for path in _files():
-        if name in path.read_text():  # a file takes long to load, and a process of a sweep needs few
-            for case in _of_file(path):
-                if case.name == name:
-                    return case
+    found = _with_name(name)
+    if found is not None:
+        return found
     close = difflib.get_close_matches(name, names(), n=1)
     raise MinitritonError(
         f"the corpus has no kernel {name!r}",
         help=f"did you mean {close[0]!r}?" if close else "`minitriton corpus` lists its kernels",
     )
+
+
+def _with_name(name: str) -> Case | None:
+    for path in _files():
+        if name in path.read_text():  # a file takes long to load, and a process of a sweep needs few
+            for case in _of_file(path):
+                if case.name == name:
+                    return case
+    return None
+
+
+@cache
+def ops(name: str) -> Counter[str]:
+    """How often each op stands in the first IR of the case called `name`, functions that it calls among it."""
+    return Counter(op.name for op in subject(name).make_ir().walk())
+
+
+def having(*wanted: str) -> list[str]:
+    """The names of all kernels whose first IR has each of the ops `wanted`. Raises `MinitritonError` where none has."""
+    found = [name for name in names() if all(op in ops(name) for op in wanted)]
+    if not found:
+        known = sorted({op for name in names() for op in ops(name)})
+        raise MinitritonError(
+            f"the corpus has no kernel with {' and '.join(wanted)}", help="its ops: " + ", ".join(known)
+        )
+    return found
 
 
 def subject(name: str, *, seed: int = 0, arch: int = 90) -> Subject:

@@ -12,6 +12,7 @@ The kernels are plain Triton programs: a file is loaded once under each compiler
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -94,7 +95,8 @@ class Case:
 
 def load_file(file: Path | str, compiler: str) -> ModuleType:
     """Imports `file`, a Triton program, with `import triton` meaning `compiler` ("triton" or "minitriton"); once a process."""
-    name = f"_{compiler}_kernels_{Path(file).stem}"
+    where = hashlib.blake2b(str(Path(file).resolve()).encode(), digest_size=6).hexdigest()
+    name = f"_{compiler}_kernels_{Path(file).stem}_{where}"
     if name in sys.modules:
         return sys.modules[name]
     importlib.import_module(compiler + ".language")

@@ -76,6 +76,11 @@ def run_bisect(given: argparse.Namespace) -> int:
         other = stack.enter_context(OtherVersion(given.against, reference, evaluate.metrics)) if given.against else None
         shows = _shows(metric, most, evaluate.record(own), other)
         variant = Evaluator(evaluate.subject.variant(point.settings), evaluate.metrics) if point.settings else evaluate
+        if metric and not shows(first := variant.record(point.pipeline)):
+            raise MinitritonError(
+                f"the pipeline does not show it: {reference.name!r} is {first.result}, {_number_of(first, metric)}",
+                help=f"its own pipeline has {_number_of(evaluate.record(own), metric)}; begin with one that has more, by 2 % at least",
+            )
         pipeline = smallest_pipeline(variant, point.pipeline, shows)
     passes = [format_step(step) for step in pipeline.steps if not is_fixed(step)]
     left = point.with_pipeline(pipeline)

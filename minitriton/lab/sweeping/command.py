@@ -64,7 +64,12 @@ def add_sweep_commands(commands: Subcommands) -> None:
     _add_measure(commands)
     add_search_commands(commands)
     corpus = commands.add_parser("corpus", help="list the kernels that sweeps know by name")
-    corpus.add_argument("family", nargs="?", help="only those of one family")
+    corpus.add_argument(
+        "which",
+        nargs="?",
+        metavar="FAMILY|@OP+OP|KERNEL",
+        help="those of a family, those with ops, or the ops of one kernel",
+    )
     add_json(corpus)
     corpus.set_defaults(run=run_corpus)
 
@@ -144,10 +149,20 @@ def run_measure(given: argparse.Namespace) -> int:
 
 
 def run_corpus(given: argparse.Namespace) -> int:
-    """A line a family, or the kernels of one."""
+    """A line a family, or the kernels of one; the kernels with some ops; the ops of one kernel."""
     from minitriton.lab import corpus
+    from minitriton.lab.sweeping.references import references
 
-    families = [given.family] if given.family else corpus.families()
+    which = given.which or ""
+    if which.startswith("@"):
+        found = [one.kernel for one in references([which])]
+        print_json(found) if given.json else print("\n".join(found))
+        return 0
+    if which and which not in corpus.families() and which in corpus.names():
+        ops = corpus.ops(which)
+        print_json(dict(ops)) if given.json else print("\n".join(f"{n:6} {op}" for op, n in ops.most_common()))
+        return 0
+    families = [which] if which else corpus.families()
     if given.json:
         print_json({family: [case.name for case in corpus.cases(family)] for family in families})
         return 0

@@ -67,7 +67,7 @@ class Commutation:
         return (" ." if row == column else self.relation(row, column)).rjust(2)
 
 
-def commutation(kernels: Sequence[str | Reference]) -> Commutation:
+def commutation(kernels: str | Reference | Sequence[str | Reference]) -> Commutation:
     """Runs every two passes of each level both ways on each kernel."""
     found = Commutation()
     for reference in references_of(kernels):

@@ -70,7 +70,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
 
     def __init__(
         self,
-        kernels: Sequence[str | Reference],
+        kernels: str | Reference | Sequence[str | Reference],
         objective: str = "instructions",
         *,
         passes: Sequence[str] | None = None,
@@ -78,6 +78,10 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         render_mode: str | None = None,
     ) -> None:
         found = references_of(kernels)
+        if not found:
+            raise MinitritonError(
+                "no kernels to choose passes for", help="name some: a name of the corpus, @family, all"
+            )
         self.render_mode = render_mode
         self.objective = objective
         self._evaluators = [Evaluator(one.subject(), [objective]) for one in found]

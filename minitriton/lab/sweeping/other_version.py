@@ -117,7 +117,7 @@ class Change:
 
 
 def compare_versions(
-    tree: str | Path, kernels: Sequence[str | Reference], metric: str = "instructions"
+    tree: str | Path, kernels: str | Reference | Sequence[str | Reference], metric: str = "instructions"
 ) -> list[Change]:
     """Each kernel's own pipeline in the minitriton of `tree` and in this one."""
     found: list[Change] = []

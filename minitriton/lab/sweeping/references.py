@@ -126,7 +126,7 @@ class Reference:
 
 def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
     """A reference each; `all` stands for the whole corpus, `@scanning` for one family of it, `@train` and `@test` for the halves of the
-    frozen benchmark."""
+    frozen benchmark, `@tt.dot+scf.for` for the kernels with these ops."""
     from minitriton.lab.corpus.benchmark import HALVES
 
     files = shared.get("files", ())
@@ -137,7 +137,7 @@ def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
         if kernel == "all":
             names += corpus.names()
         elif kernel.startswith("@"):
-            names += HALVES.get(kernel[1:]) or [case.name for case in corpus.cases(kernel[1:])]
+            names += HALVES.get(kernel[1:]) or _of_group(kernel[1:])
         elif ".py:" in kernel or is_launch(kernel):
             names.append(str(Path(kernel)))
         else:
@@ -145,10 +145,14 @@ def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
     return [replace(Reference(name), **shared) for name in dict.fromkeys(names)]
 
 
-def references_of(kernels: Iterable[object]) -> list[Reference]:
-    """The references among `kernels`, and those that its names stand for."""
+def _of_group(name: str) -> list[str]:
+    return corpus.having(*name.split("+")) if "." in name else [case.name for case in corpus.cases(name)]
+
+
+def references_of(kernels: str | Reference | Iterable[object]) -> list[Reference]:
+    """The references among `kernels` (or the only one), and those that its names stand for. Raises `MinitritonError` for anything else."""
     found: list[Reference] = []
-    for kernel in kernels:
+    for kernel in [kernels] if isinstance(kernels, (str, Reference)) else kernels:
         if not isinstance(kernel, (str, Reference)):
             raise MinitritonError(
                 f"a sweep takes names, which other processes find, not a {type(kernel).__name__}",

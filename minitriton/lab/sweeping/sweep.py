@@ -53,7 +53,6 @@ def sweep(
     whose workers judge in place of `jobs` processes. Without `store` the records live as long as the table.
     Raises `MinitritonError` for what names no kernel and for metrics that cannot be measured here.
     """
-    kernels = [kernels] if isinstance(kernels, (str, Reference)) else kernels
     space = [space] if isinstance(space, (Point, Pipeline, str)) else space
     groups = groups_of([metrics] if isinstance(metrics, str) else metrics)
     if "counts" in groups and not run:

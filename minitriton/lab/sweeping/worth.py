@@ -72,7 +72,7 @@ def leave_one_out(kernels: str | Reference | Sequence[str | Reference], metrics:
     `metrics`: what is measured beside text and counts, by name or group. Raises `MinitritonError` for what cannot be measured here.
     """
     worth = Worth()
-    for reference in references_of([kernels] if isinstance(kernels, (str, Reference)) else kernels):
+    for reference in references_of(kernels):
         judge = Evaluator(reference.subject(), metrics)
         steps = judge.subject.pipeline().steps
         worth.whole[reference.name] = judge.record(Pipeline(steps))

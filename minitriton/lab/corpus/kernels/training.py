@@ -278,7 +278,7 @@ def convolved(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     BLOCK=64,
 )
 @triton.jit
-def convolution(x_ptr, w_ptr, out_ptr, width, CHANNELS: tl.constexpr, OUT: tl.constexpr, BLOCK: tl.constexpr):
+def image_convolution(x_ptr, w_ptr, out_ptr, width, CHANNELS: tl.constexpr, OUT: tl.constexpr, BLOCK: tl.constexpr):
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     row = place // width
     column = place % width

@@ -1,0 +1,77 @@
+"""Kernels of the corpus by what they do, and files of one's own beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minitriton import lab
+from minitriton.cli import main
+from minitriton.errors import MinitritonError
+from minitriton.lab import corpus
+from minitriton.lab.sweeping.references import references
+
+OWN = """
+import triton
+import triton.language as tl
+from minitriton.lab.corpus.case import collector, f32, normal
+
+CASES, case = collector(__file__)
+
+@case(inputs=lambda rng: [normal(rng, 128), f32(128)], expected=lambda x, *_: {{1: x + {by}}}, BLOCK=128)
+@triton.jit
+def {name}(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at) + {by})
+"""
+
+
+@pytest.fixture
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(corpus, "_added", [])
+    for folder, name, by in (("a", "plus_one", 1), ("b", "plus_two", 2), ("c", "running_sums", 3)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "reducing.py").write_text(OWN.format(name=name, by=by))
+    return tmp_path
+
+
+def test_names_of_kernels_are_different() -> None:
+    names = corpus.names()
+    assert len(names) == len(set(names)) >= 206
+
+
+def test_kernels_are_chosen_by_their_ops(capsys: pytest.CaptureFixture[str]) -> None:
+    dots = corpus.having("tt.dot", "scf.for")
+    assert "tiled_dot" in dots
+    assert "running_sums" not in dots
+    assert corpus.ops("tiled_dot")["tt.dot"] == 1
+    assert [one.kernel for one in references(["@tt.dot+scf.for"])] == dots
+    assert main(["corpus", "@tt.dot+scf.for"]) == 0
+    assert capsys.readouterr().out.split() == dots
+    assert main(["corpus", "tiled_dot"]) == 0
+    assert "1 tt.dot\n" in capsys.readouterr().out
+    with pytest.raises(MinitritonError, match=r"no kernel with tt\.nothing") as raised:
+        corpus.having("tt.nothing")
+    assert "tt.dot" in str(raised.value)
+
+
+def test_files_called_like_others_are_read_themselves(own_files: Path) -> None:
+    for folder in "ab":
+        corpus.add(own_files / folder / "reducing.py")
+    assert {"plus_one", "plus_two", "cube_sums"} <= set(corpus.names())
+    files = tuple(str(own_files / folder / "reducing.py") for folder in "ab")
+    assert lab.sweep(references(["plus_one", "plus_two"], files=files), orders=1).counts() == {"right": 2}
+
+
+def test_a_kernel_whose_name_is_taken_is_refused(own_files: Path) -> None:
+    with pytest.raises(MinitritonError, match=r"kernel 'running_sums', and so has scanning\.py"):
+        corpus.add(own_files / "c" / "reducing.py")
+
+
+def test_a_bisection_that_shows_nothing_says_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    own = str(corpus.subject("running_product").pipeline())
+    assert main(["bisect", "running_product", "--pipeline", own, "--more", "instructions"]) == 1
+    said = capsys.readouterr().err
+    assert "is right, instructions" in said
+    assert "own pipeline has instructions" in said
