@@ -83,9 +83,11 @@ class Builder:
     __slots__ = (
         "_constants",
         "_extracted",
+        "_moved",
         "_numbers",
         "_parts",
         "_splats",
+        "_steps",
         "block",
         "fusible",
         "location",
@@ -102,6 +104,9 @@ class Builder:
         self._splats: dict[tuple[SSAValue, int], SSAValue] = {}
         self._numbers: dict[SSAValue, int] = {}
         """Of constants that are scalar integers, the number."""
+        self._steps: dict[SSAValue, tuple[SSAValue, SSAValue, Attribute]] = {}
+        """Of addresses that are a root and a constant, these and the unit of the constant."""
+        self._moved: dict[tuple[SSAValue, SSAValue, Attribute], SSAValue] = {}
         self._parts: dict[SSAValue, tuple[SSAValue, ...]] = {}
         """Of long vectors, the scalars or equally long vectors that they were made of."""
 
@@ -111,14 +116,15 @@ class Builder:
             self.block = block
             self._extracted = {}
             self._splats = {}
+            self._moved = {}
 
     @contextmanager
     def in_prologue(self) -> Generator[None]:
         """Ops made inside go to the prologue; they may use constants and other ops made there only."""
-        saved = (self.block, self._extracted, self._splats, self.location)
-        self.block, self._extracted, self._splats, self.location = self.prologue, {}, {}, _UNKNOWN
+        saved = (self.block, self._extracted, self._splats, self._moved, self.location)
+        self.block, self._extracted, self._splats, self._moved, self.location = self.prologue, {}, {}, {}, _UNKNOWN
         yield
-        self.block, self._extracted, self._splats, self.location = saved
+        self.block, self._extracted, self._splats, self._moved, self.location = saved
 
     @contextmanager
     def never_fused(self) -> Generator[None]:
@@ -421,8 +427,13 @@ class Builder:
 
     def gep(self, base: SSAValue, index: SSAValue | int, element: Attribute, *, inbounds: bool = False) -> SSAValue:
         """`base + index` in units of `element`; vectors of either give a vector of pointers."""
-        if not isinstance(index, int) and self._numbers.get(index) == 0:
-            return base
+        if not isinstance(index, int):
+            number = self._numbers.get(index)
+            if number == 0:
+                return base
+            step = self._steps.get(base) if number is None and not inbounds else None
+            if step is not None and step[2] is element:
+                return self.gep(self._moved_root(step[0], index, element), step[1], element)
         if isinstance(index, int):
             if index == 0:
                 return base
@@ -435,7 +446,18 @@ class Builder:
             count = max(lanes(base.type), lanes(index.type))
         if inbounds:
             properties["inbounds"] = _UNIT
-        return self.value(ours.GEPOp, operands, vector_type(lane_type(base.type), count), properties)
+        found = self.value(ours.GEPOp, operands, vector_type(lane_type(base.type), count), properties)
+        if not isinstance(index, int) and count == 1 and not inbounds and index in self._numbers:
+            self._steps[found] = (base, index, element)
+        return found
+
+    def _moved_root(self, root: SSAValue, index: SSAValue, element: Attribute) -> SSAValue:
+        """`root + index`, once for all constants that are added to it in this block: of `root + constant + index` the constant comes last."""
+        key = (root, index, element)
+        found = self._moved.get(key)
+        if found is None:
+            found = self._moved[key] = self.gep(root, index, element)
+        return found
 
     def load(self, pointer: SSAValue, type_: Attribute, alignment: int | None = None) -> SSAValue:
         properties: dict[str, Attribute] = {"ordering": _ORDERING}

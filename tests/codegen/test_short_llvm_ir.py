@@ -15,6 +15,7 @@ from minitriton.codegen.emission import EmitPTX, OptimizeLLVMIR
 from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.registers import Range
 from minitriton.compiler import ASTSource
+from minitriton.dialects.llvm import GEPOp
 from minitriton.dialects.nvvm.base import GLOBAL
 from minitriton.target import GPUTarget
 
@@ -55,6 +56,22 @@ def test_a_range_that_starts_at_a_constant_needs_no_sum() -> None:
 def test_an_address_without_an_offset_is_its_base() -> None:
     b, body = builder_with(GLOBAL)
     assert b.gep(body.args[0], b.i32(0), f32) is body.args[0]
+
+
+def test_of_a_root_a_constant_and_an_index_the_constant_comes_last_and_the_rest_is_shared() -> None:
+    b, body = builder_with(GLOBAL, i32)
+    root, index = body.args
+    rows = [b.gep(root, b.i32(256 * row), f32) for row in range(1, 4)]
+    places = [b.gep(row, index, f32) for row in rows]
+    owners = [place.owner for place in places]
+    assert all(isinstance(each, GEPOp) for each in owners)
+    moved = {each.operands[0] for each in owners if isinstance(each, GEPOp)}
+    assert len(moved) == 1 and next(iter(moved)).owner in set(body.ops)
+    assert [each.operands[1] for each in owners if isinstance(each, GEPOp)] == [b.i32(256 * row) for row in range(1, 4)]
+    after = Block()
+    b.move_to(after)
+    elsewhere = b.gep(rows[0], index, f32).owner
+    assert isinstance(elsewhere, GEPOp) and elsewhere.operands[0].owner.parent is after  # pyright: ignore[reportAttributeAccessIssue]
 
 
 KERNEL = """define ptx_kernel void @kernel(ptr addrspace(1) %x) {
