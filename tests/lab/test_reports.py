@@ -79,6 +79,24 @@ def test_the_page_holds_what_the_store_does(tmp_path: Path, capsys: pytest.Captu
         lab.write_page(tmp_path / "none.db", page)
 
 
+def test_of_equal_points_the_own_one_is_best() -> None:
+    records = [Record("k", line, Class.RIGHT, program="x", metrics={"cycles": 7}) for line in ("a", "b", "own", "z")]
+    table = lab.Table(records, own={"k": "own"})
+    assert table.best("cycles")["k"].pipeline == "own"
+    records[3].metrics["cycles"] = 6
+    assert table.best("cycles")["k"].pipeline == "z"
+
+
+def test_the_unit_of_an_axis_is_said_once() -> None:
+    pytest.importorskip("matplotlib")
+    from minitriton.lab import plots
+
+    table = lab.Table([Record("k", "p", Class.RIGHT, program="x", metrics={"cycles": 7, "registers": 8})])
+    text = plots.svg(plots.pareto_plot(table, "registers", "cycles", "k"))
+    assert "<!-- registers -->" in text
+    assert "registers (registers)" not in text
+
+
 def test_plots_are_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from minitriton.lab import plots

@@ -12,12 +12,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from minitriton.errors import MinitritonError
 from minitriton.host.output_files import check_place, write_output
 from minitriton.lab.sweeping import plots
 from minitriton.lab.sweeping.agreement import agreed_order
 from minitriton.lab.sweeping.commuting import commutation
 from minitriton.lab.sweeping.judging import Record
-from minitriton.lab.sweeping.metrics import METRICS
+from minitriton.lab.sweeping.measuring import check_possible
+from minitriton.lab.sweeping.metrics import METRICS, groups_of
 from minitriton.lab.sweeping.ranking import ranking
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.search import difference
@@ -69,9 +71,9 @@ def write_page(
     if passes:
         few = list(kernels.values())[:PLOTTED]
         say(f"what passes are worth for {len(few)} kernels")
-        parts.append(
-            _section("What each pass is worth", plots.svg(plots.worth_plot(leave_one_out(few), "instructions")))
-        )
+        counted = _countable(chosen)
+        worth = plots.svg(plots.worth_plot(leave_one_out(few, [counted]), counted))
+        parts.append(_section("What each pass is worth", worth))
         say(f"which passes commute on {min(4, len(few))} kernels")
         parts.append(_section("Which passes commute", _commutation(few[:4])))
     text = f"<!doctype html><meta charset='utf-8'><title>{html.escape(Path(store).name)}</title><style>{_STYLE}</style>"
@@ -88,6 +90,17 @@ def _read(path: Path, compiler: str | None) -> tuple[Table, dict[str, Reference]
     table = Table(sorted(records, key=lambda r: (r.kernel, r.pipeline)))
     table.own = own
     return table, kernels, store.compiler
+
+
+def _countable(metric: str) -> str:
+    """`metric` where programs can be asked for it here, one after the other; else instructions."""
+    if metric not in METRICS or METRICS[metric].group in ("time", "seconds"):
+        return "instructions"
+    try:
+        check_possible(groups_of([metric]))
+    except MinitritonError:
+        return "instructions"
+    return metric
 
 
 def _say_nothing(text: str) -> None:

@@ -134,7 +134,7 @@ def commutation_plot(found: Commutation) -> Figure:
     figure, axes = _figure(4 + 0.24 * len(names), 4 + 0.24 * len(names))
     numbers = [[_RELATIONS.index(found.relation(a, b) or SAME) for b in names] for a in names]
     if names:
-        axes.imshow(numbers, cmap="Pastel1", vmin=0, vmax=8)
+        axes.imshow(numbers, cmap="Blues", vmin=0, vmax=3 * len(_RELATIONS))
     for y, a in enumerate(names):
         for x, b in enumerate(names):
             relation = found.relation(a, b)
@@ -163,4 +163,4 @@ def rank_plot(table: Table, x: str, y: str) -> Figure:
 
 
 def _label(metric: str) -> str:
-    return f"{metric} ({METRICS[metric].unit})" if metric in METRICS else metric
+    return f"{metric} ({METRICS[metric].unit})" if metric in METRICS and METRICS[metric].unit != metric else metric

@@ -51,7 +51,8 @@ class Table:
         return len({r.program for r in self.records if r.kernel == kernel and r.program})
 
     def best(self, metric: str) -> dict[str, Record]:
-        """By kernel, the right record with the best `metric`: the smallest, unless more of it is better. Raises `MinitritonError` for one that was not measured."""
+        """By kernel, the right record with the best `metric`: the smallest, unless more of it is better; of equal ones the
+        kernel's own. Raises `MinitritonError` for one that was not measured."""
         found: dict[str, Record] = {}
         known: set[str] = set()
         sign = -1 if metric in METRICS and METRICS[metric].more_is_better else 1
@@ -61,7 +62,10 @@ class Table:
             if record.result not in (Class.RIGHT, Class.COMPILED) or metric not in numbers:
                 continue
             best = found.get(record.kernel)
-            if best is None or sign * numbers[metric] < sign * best.all_metrics[metric]:
+            value = sign * numbers[metric]
+            least = sign * best.all_metrics[metric] if best is not None else float("inf")
+            is_own = record.pipeline == self.own.get(record.kernel)
+            if best is None or value < least or (value == least and is_own):
                 found[record.kernel] = record
         if not found:
             raise _not_measured(metric, known)
