@@ -1,12 +1,12 @@
 """How compile time grows with the kernel: families of kernels, each at several sizes, beside Triton, by stage. Needs no GPU.
 
     python benchmarks/compile_growth.py [FAMILY ...] [--from N] [--up-to N] [--limit SECONDS] [--rounds N] [--without-triton] [--json FILE]
-        [--jobs N] [--within SECONDS] [--patience FACTOR] [--markdown FILE]
+        [--own] [--jobs N] [--within SECONDS] [--patience FACTOR] [--markdown FILE]
 
 Milliseconds of processor time, caches cold, processes warm; the least of the rounds counts. `own`: what is minitriton's own code, from
 the frontend to LLVM IR as text; `LLVM`: its optimiser and code generator; `assembler`: PTX to cubin. Of Triton `to PTX` and `assembler`
 (`ptxas`, a process of its own). `ratio`: minitriton's time to PTX, and to the cubin, over Triton's. `grows`: the exponent of growth of
-`own` since the row above (1: in proportion; n log n reads up to 1.2). A compile over the limit ends its family for that compiler.
+`own` since the row above (1: in proportion; n log n reads up to 1.2). `--own` stops there, before LLVM. A compile over the limit ends its family for that compiler.
 With `--jobs` families are measured beside each other, small sizes first, each compile by one processor; sizes for which `--within` leaves no
 time are left out. Triton is given up at `--patience` times what minitriton took, though not before ten seconds.
 """
@@ -14,6 +14,7 @@ time are left out. Triton is given up at `--patience` times what minitriton took
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import multiprocessing
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,11 @@ from growth_families import FAMILIES, Program
 LLVM_STEPS = ("optimize-llvm-ir", "emit-ptx")
 
 
-def _minitriton(kernel: Any, program: Program) -> dict[str, float]:
+class _OwnCodeDone(Exception):
+    """LLVM would come next, and is not wanted."""
+
+
+def _minitriton(kernel: Any, program: Program, own_only: bool) -> dict[str, float]:
     """Seconds of `frontend`, of each pass, and of what becomes of them: `own`, `LLVM`, `assembler`."""
     import minitriton
     from minitriton.codegen.cubin import ptx_to_cubin
@@ -52,6 +58,8 @@ def _minitriton(kernel: Any, program: Program) -> dict[str, float]:
         start = 0.0
 
         def before(self, step: Any, value: Any) -> None:
+            if own_only and step.name in LLVM_STEPS:
+                raise _OwnCodeDone
             self.start = time.process_time()
 
         def after(self, step: Any, value: Any) -> None:
@@ -61,7 +69,11 @@ def _minitriton(kernel: Any, program: Program) -> dict[str, float]:
     start = time.process_time()
     source = ASTSource(kernel, program.signature, program.constexprs, program.attributes)
     options = {"num_warps": program.num_warps}
-    compiled = minitriton.compile(source, target, options, hooks=[ProcessorTime()], assemble=False)
+    try:
+        compiled = minitriton.compile(source, target, options, hooks=[ProcessorTime()], assemble=False)
+    except _OwnCodeDone:
+        own = time.process_time() - start
+        return {"own": own, "LLVM": 0.0, "to PTX": own, "assembler": 0.0, **passes}
     to_ptx = time.process_time() - start
     start = processor_seconds()
     ptx_to_cubin(compiled.asm["ptx"], target, compiled.metadata)
@@ -86,26 +98,36 @@ def _children_seconds() -> float:
     return processor_seconds() - time.process_time()
 
 
-def compile_once(compiler: str, program: Program) -> dict[str, float] | str:
+def compile_once(compiler: str, program: Program, own_only: bool = False) -> dict[str, float] | str:
     """Seconds by column, or why it did not compile. With the name "" a small kernel is compiled first, so that all is loaded."""
     folder = tempfile.mkdtemp()
     os.environ["TRITON_CACHE_DIR"] = str(Path(folder) / "cache")
     path = Path(folder) / f"grown_{time.time_ns()}.py"
     path.write_text(program.text)
     try:
-        kernel = load_kernels(str(path.with_suffix("")), compiler).kernel
-        return (_minitriton if compiler == "minitriton" else _triton)(kernel, program)
+        with _deep_recursion():
+            kernel = load_kernels(str(path.with_suffix("")), compiler).kernel
+        return _minitriton(kernel, program, own_only) if compiler == "minitriton" else _triton(kernel, program)
     except Exception as error:
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:150]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Python 3.11 compiles no chain of 3,000 `elif`s with the recursion it allows itself."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20000)
+    yield
+    sys.setrecursionlimit(before)
+
+
 class Contender:
     """A process that compiles with one compiler, and is started again when a compile takes too long."""
 
-    def __init__(self, compiler: str) -> None:
-        self.compiler = compiler
+    def __init__(self, compiler: str, own_only: bool) -> None:
+        self.compiler, self.own_only = compiler, own_only
         self.pool: Any = None
 
     def compile(self, program: Program, limit: float) -> dict[str, float] | str:
@@ -113,7 +135,7 @@ class Contender:
         if self.pool is None:
             self.pool = multiprocessing.get_context("spawn").Pool(1)
             self.pool.apply(compile_once, (self.compiler, FAMILIES["statements"].program(3)))
-        asked = self.pool.apply_async(compile_once, (self.compiler, program))
+        asked = self.pool.apply_async(compile_once, (self.compiler, program, self.own_only))
         try:
             return asked.get(limit)
         except multiprocessing.TimeoutError:
@@ -247,9 +269,9 @@ class Measurement:
         """All rows, by family."""
         return [row for each in self.growing for row in each.rows]
 
-    def work(self, compilers: list[str]) -> None:
+    def work(self, compilers: list[str], own_only: bool) -> None:
         """Measures with a process for each compiler, until there is nothing more."""
-        contenders = {compiler: Contender(compiler) for compiler in compilers}
+        contenders = {compiler: Contender(compiler, own_only) for compiler in compilers}
         try:
             while (growing := self.next()) is not None:
                 self.done(growing, measure(growing, contenders, self.patience))
@@ -362,6 +384,9 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a compile is given up")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--without-triton", action="store_true")
+    parser.add_argument(
+        "--own", action="store_true", help="minitriton's own code alone: no LLVM, no assembler, no Triton"
+    )
     parser.add_argument("--json", help="also write the figures to this file")
     parser.add_argument("--jobs", type=int, default=1, help="how many programs are compiled at once")
     parser.add_argument(
@@ -372,7 +397,7 @@ def main() -> None:
     )
     parser.add_argument("--markdown", help="also write a table to this file")
     arguments = parser.parse_args()
-    compilers = ["minitriton"] if arguments.without_triton else ["minitriton", "triton"]
+    compilers = ["minitriton"] if arguments.without_triton or arguments.own else ["minitriton", "triton"]
     growing = [
         Growing(name, [n for n in family.sizes if arguments.least <= n <= arguments.up_to], list(compilers))
         for name, family in FAMILIES.items()
@@ -386,7 +411,9 @@ def main() -> None:
     )
     patience = Patience(arguments.rounds, arguments.limit, arguments.patience, time.monotonic() + arguments.within)
     measurement = Measurement(growing, patience, arguments.jobs > 1, arguments.json, arguments.markdown)
-    workers = [threading.Thread(target=measurement.work, args=(compilers,)) for _ in range(arguments.jobs)]
+    workers = [
+        threading.Thread(target=measurement.work, args=(compilers, arguments.own)) for _ in range(arguments.jobs)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
