@@ -75,3 +75,18 @@ def test_a_bisection_that_shows_nothing_says_the_numbers(capsys: pytest.CaptureF
     said = capsys.readouterr().err
     assert "is right, instructions" in said
     assert "own pipeline has instructions" in said
+
+
+def test_records_of_another_launch_or_an_edited_kernel_are_not_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, store = tmp_path / "own.py", str(tmp_path / "s.db")
+    text = OWN.format(name="own_plus", by=1)
+    file.write_text(text)
+    command = ["sweep", f"{file}:own_plus", "--grid", "1", "--orders", "1", "--store", store, "--signature"]
+    assert main([*command, "*fp32:16,*fp32:16,BLOCK=128"]) == 0
+    assert main([*command, "*fp32:16,*fp32:16,BLOCK=128"]) == 0
+    assert main([*command, "*fp32:16,*fp32:16,BLOCK=256"]) == 1
+    assert "with another signature, launch or source" in capsys.readouterr().err
+    file.write_text(text.replace("+ 1)", "+ 3)"))
+    assert main([*command, "*fp32:16,*fp32:16,BLOCK=128"]) == 1

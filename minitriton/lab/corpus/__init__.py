@@ -97,6 +97,11 @@ def _with_name(name: str) -> Case | None:
     return None
 
 
+def own_file_of(name: str) -> Path | None:
+    """The file that was added and has the case called `name`; None for one of the package, or of none."""
+    return next((path for path in _added for case in _of_file(path) if case.name == name), None)
+
+
 @cache
 def ops(name: str) -> Counter[str]:
     """How often each op stands in the first IR of the case called `name`, functions that it calls among it."""

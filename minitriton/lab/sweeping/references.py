@@ -7,6 +7,7 @@ recorded/003-softmax                  a launch that `minitriton record` wrote, w
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -38,11 +39,19 @@ class Reference:
     files: tuple[str, ...] = ()
     loads: tuple[str, ...] = ()
     """Files that register passes."""
+    content: str = ""
+    """A digest of the file that has the kernel, where that is none of the package: an edited kernel is another."""
 
     @property
     def name(self) -> str:
         """What records call it: a launch on another target is another kernel."""
         return self.kernel if self.arch == 90 else f"{self.kernel} sm_{self.arch}"
+
+    @property
+    def launch(self) -> tuple[object, ...]:
+        """What its records depend on beside name and pipeline."""
+        given = (self.signature, self.grid, self.numbers, self.sizes, self.options) if ".py:" in self.kernel else ()
+        return (self.arch, self.seed, self.content, *given)
 
     def text(self) -> str:
         """One line of JSON, which `of_text` reads."""
@@ -142,7 +151,14 @@ def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
             names.append(str(Path(kernel)))
         else:
             names.append(corpus.find(kernel).name)
-    return [replace(Reference(name), **shared) for name in dict.fromkeys(names)]
+    return [replace(Reference(name), content=_content_of(name), **shared) for name in dict.fromkeys(names)]
+
+
+def _content_of(name: str) -> str:
+    file = Path(name.partition(".py:")[0] + ".py") if ".py:" in name else corpus.own_file_of(name)
+    if file is None or not file.exists():
+        return ""
+    return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
 
 
 def _of_group(name: str) -> list[str]:

@@ -132,6 +132,17 @@ class _Wanted:
         return sorted(found, key=lambda record: record.pipeline)
 
 
+def _check_launches(store: Store, kernels: Iterable[Reference]) -> None:
+    """Raises `MinitritonError` where the store's records of a kernel are of another launch, or of its file before an edit."""
+    known = store.kernels()
+    for kernel in kernels:
+        if kernel.name in known and Reference.of_text(known[kernel.name][0]).launch != kernel.launch:
+            raise MinitritonError(
+                f"{store.path} has records of {kernel.name} with another signature, launch or source",
+                help="give another file for the store: its records would be taken for those of this kernel",
+            )
+
+
 def _judged(
     plan: _Plan,
     work: Work,
@@ -140,6 +151,7 @@ def _judged(
     progress: Callable[[str], None] | None,
 ) -> Table:
     store = Store(work.store, work.compiler)
+    _check_launches(store, plan.kernels)
     wanted = _Wanted(store, plan.kernels)
     drawing, given = plan.drawing(), plan.given()
     batches = (
