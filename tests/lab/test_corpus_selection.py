@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from minitriton.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.references import references
+from minitriton.lab.sweeping.store import Store, compiler_name
 
 OWN = """
 import triton
@@ -90,3 +94,65 @@ def test_records_of_another_launch_or_an_edited_kernel_are_not_taken(
     assert "with another signature, launch or source" in capsys.readouterr().err
     file.write_text(text.replace("+ 1)", "+ 3)"))
     assert main([*command, "*fp32:16,*fp32:16,BLOCK=128"]) == 1
+
+
+PASS = """
+from dataclasses import dataclass
+from minitriton.pass_registry import Pass, register_pass
+
+@register_pass
+@dataclass(frozen=True)
+class Nothing(Pass):
+    name = "test-does-nothing"
+    def apply(self, ctx, op):
+        return False  # {0}
+"""
+
+
+def test_a_store_notices_that_files_of_passes_changed_and_that_a_kernel_was_only_compiled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    passes, store = tmp_path / "passes.py", str(tmp_path / "s.db")
+    passes.write_text(PASS.format(1))
+    command = ["sweep", "running_product", "--orders", "1", "--store", store, "--load", str(passes)]
+    assert main(command) == 0
+    assert main([*command, "--compile-only"]) == 1
+    passes.write_text(PASS.format(2))
+    assert main(command) == 1
+    assert "other files of passes" in capsys.readouterr().err
+
+
+def test_modules_that_a_kernels_file_imports_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = OWN.format(name="helped", by="added(0.0)").replace(
+        "CASES, case", "from helping import added\n\nCASES, case", 1
+    )
+    (tmp_path / "own.py").write_text(own.replace("1: x + added(0.0)", "1: x"))
+    helper = "import triton\n\n@triton.jit\ndef added(x):\n    return x + {0}.0\n"
+    signature = "*fp32:16,*fp32:16,BLOCK=128"
+    command = [sys.executable, "-m", "minitriton", "sweep", f"{tmp_path / 'own.py'}:helped", "--grid", "1"]
+    command += ["--orders", "1", "--store", str(tmp_path / "s.db"), "--signature", signature]
+    codes: list[int] = []
+    for by in (1, 1, 27):
+        (tmp_path / "helping.py").write_text(helper.format(by))
+        codes.append(subprocess.run(command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False).returncode)
+    assert codes == [0, 0, 1]
+
+
+def test_of_two_launches_of_one_name_that_begin_at_once_one_is_refused(tmp_path: Path) -> None:
+    file, path = tmp_path / "own.py", tmp_path / "s.db"
+    file.write_text(OWN.format(name="own_plus", by=1))
+    command = [sys.executable, "-m", "minitriton", "sweep", f"{file}:own_plus", "--grid", "1", "--orders", "40"]
+    running = [
+        subprocess.Popen([*command, "--store", str(path), "--signature", f"*fp32:16,*fp32:16,BLOCK={block}"])
+        for block in (128, 256)
+    ]
+    assert sorted(process.wait() for process in running) == [0, 1]
+    (kernel,) = Store(path, compiler_name()).kernels().values()
+    chosen = "128" if "BLOCK=128" in kernel[0] else "256"
+    own = lab.sweep(
+        references([f"{file}:own_plus"], signature=f"*fp32:16,*fp32:16,BLOCK={chosen}", grid=(1,)), orders=40
+    )
+    assert {r.program for r in Store(path, compiler_name()).records()} == {r.program for r in own.records}

@@ -46,6 +46,7 @@ def doubled(x, out, n, BLOCK: tl.constexpr):
         (["search", KERNEL, "--budget", "0"], "cannot search 0 points"),
         (["search", KERNEL, "--patience", "0"], "patience of 0"),
         (["search", KERNEL, "--prune", "-1"], "-1 times the best"),
+        (["search", KERNEL, "--objective", "cycles", "--prune", "2"], "only what is timed is pruned"),
         (["measure", "nothing.db", "--metrics", "cycles"], "no such store"),
         (["report", "nothing.db", "--html", "page.html"], "no such store"),
         (["report", "nothing.db", "--html", "no/such/folder/page.html"], "there is no folder"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -278,3 +279,15 @@ def test_memory_of_any_shape_comes_back(shape: tuple[int, ...]) -> None:
     for name, wanted in (("x", array), ("flipped", array[..., ::-1] if shape else array)):
         view = memory.views[name]
         assert np.array_equal(array_in(places[view.span], view, array.dtype), wanted)
+
+
+def test_a_store_notices_that_a_launch_was_recorded_again(
+    recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(recorded / "000-scale", tmp_path / "launch")
+    command = ["sweep", str(folder), "--orders", "1", "--store", str(tmp_path / "s.db")]
+    assert [main(command), main(command)] == [0, 0]
+    description = folder / "launch.json"
+    description.write_text(description.read_text().replace("2.0", "3.0"))
+    assert main(command) == 1
+    assert "with another signature, launch or source" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from typing import Any
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.program import KernelProgram
+from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
 from minitriton.lab.sweeping.workers import Bench, Drawn, Judged, PointBatch, Work, nothing_drawn
 
@@ -33,6 +34,7 @@ class BatchAnswer:
     records: list[Record] = field(default_factory=list[Record])
     programs: list[KernelProgram] = field(default_factory=list[KernelProgram])
     own: str = ""
+    made: Reference | None = None
     drawn: list[str] = field(default_factory=list[str])
     numbers: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     cubins: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -48,7 +50,7 @@ def answer(batch: PointBatch, run: bool, measured: Measured | None = None) -> Ba
         return BatchAnswer(drawn=list(bench.drawn(batch)))
     if measured is None:
         records, programs = bench.judged(batch, set())
-        return BatchAnswer(records, programs, bench.own_point(batch.reference))
+        return BatchAnswer(records, programs, bench.own_point(batch.reference), made=bench.made(batch.reference))
     numbers, cubins = bench.numbers(batch, measured.programs, measured.own, measured.known)
     return BatchAnswer(numbers=numbers, cubins=cubins)
 
@@ -176,7 +178,8 @@ class ClusterWorkers:
             store.add_metrics(name, batch.measure, found.numbers)
             store.add_cubins(name, found.cubins)
         else:
-            store.add_kernel(name, batch.reference.text(), found.own)
+            made = found.made or batch.reference
+            store.add_kernel(name, made.text(), found.own, made.is_that_of)
             store.add(found.records, found.programs)
 
     @staticmethod

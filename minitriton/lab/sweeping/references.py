@@ -40,7 +40,13 @@ class Reference:
     loads: tuple[str, ...] = ()
     """Files that register passes."""
     content: str = ""
-    """A digest of the file that has the kernel, where that is none of the package: an edited kernel is another."""
+    """A digest of the files that are not of the package and that its records depend on: the kernel's own, those of a recorded launch,
+    those that register passes. Edited, they make another kernel."""
+    run: bool = True
+    """Whether what it compiles to is run: without, records say nothing about numbers."""
+    made: str = ""
+    """A digest of the first IR, as the process that judged had it: modules that the kernel's file imports are in it. Not in a
+    reference before that."""
 
     @property
     def name(self) -> str:
@@ -51,7 +57,12 @@ class Reference:
     def launch(self) -> tuple[object, ...]:
         """What its records depend on beside name and pipeline."""
         given = (self.signature, self.grid, self.numbers, self.sizes, self.options) if ".py:" in self.kernel else ()
-        return (self.arch, self.seed, self.content, *given)
+        return (self.arch, self.seed, self.content, self.run, *given)
+
+    def is_that_of(self, text: str) -> bool:
+        """Whether records of `text`, a reference as a store has it, are those of this one."""
+        other = Reference.of_text(text)
+        return self.launch == other.launch and (self.made == other.made or not (self.made and other.made))
 
     def text(self) -> str:
         """One line of JSON, which `of_text` reads."""
@@ -151,14 +162,30 @@ def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
             names.append(str(Path(kernel)))
         else:
             names.append(corpus.find(kernel).name)
-    return [replace(Reference(name), content=_content_of(name), **shared) for name in dict.fromkeys(names)]
+    loads = shared.get("loads", ())
+    loaded = [Path(str(file)) for file in loads] if instance_of(loads, TUPLE) else []
+    return [replace(Reference(name), content=_content_of(name, loaded), **shared) for name in dict.fromkeys(names)]
 
 
-def _content_of(name: str) -> str:
-    file = Path(name.partition(".py:")[0] + ".py") if ".py:" in name else corpus.own_file_of(name)
-    if file is None or not file.exists():
-        return ""
-    return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+def _content_of(name: str, loaded: list[Path]) -> str:
+    digest, is_any = hashlib.blake2b(digest_size=8), False
+    for file in [*_files_of(name), *loaded]:
+        if file.is_file():
+            digest.update(hashlib.blake2b(file.read_bytes()).digest())
+            is_any = True
+    return digest.hexdigest() if is_any else ""
+
+
+def _files_of(name: str) -> list[Path]:
+    """The files that are not of the package and that say what kernel `name` is."""
+    if is_launch(name):
+        source = read_launch(name).reference
+        own = [Path(source.partition(".py:")[0] + ".py")] if ".py:" in source else []
+        return [*sorted(Path(name).iterdir()), *own]
+    if ".py:" in name:
+        return [Path(name.partition(".py:")[0] + ".py")]
+    own_file = corpus.own_file_of(name)
+    return [own_file] if own_file is not None else []
 
 
 def _of_group(name: str) -> list[str]:

@@ -19,7 +19,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.metrics import METRICS, unknown_metric_help
+from minitriton.lab.sweeping.metrics import METRICS, groups_of, unknown_metric_help
 from minitriton.lab.sweeping.point import Point, settings_text
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.samplers import sampler_of
@@ -93,7 +93,7 @@ def search(
     """The best of `budget` points for `kernel`, by the metric `objective` (less is better); of several, none of which is better in all.
 
     `patience`: points without a gain after which it stops. `prune`: programs of which the cost model expects more than `prune` times the
-    cycles of the best so far are not timed. A time is compared with the own pipeline's of the same rounds, and the best one is timed
+    cycles of the best so far are not timed; only with a time among the objectives. A time is compared with the own pipeline's of the same rounds, and the best one is timed
     once more: if it is not faster by more than the spread then, the own pipeline is the best. Raises `MinitritonError` for a sampler
     or an objective that there is not, one that cannot be measured here, and for a kernel whose own pipeline is not right.
     """
@@ -102,6 +102,11 @@ def search(
         if name not in METRICS:
             raise MinitritonError(f"a search cannot lower {name!r}", help=unknown_metric_help(name))
     _check_numbers(budget, patience, prune)
+    if prune is not None and "time" not in groups_of(objectives):
+        raise MinitritonError(
+            f"nothing to leave out: {' and '.join(objectives)} take no time to measure, and only what is timed is pruned",
+            help="search by microseconds or speedup, or without prune",
+        )
     walk_of = sampler_of(sampler, len(objectives), seed)
     subject = kernel if isinstance(kernel, Subject) else _subject(kernel)
     evaluate = Evaluator(subject, objectives, prune)

@@ -63,7 +63,10 @@ def _add_search(commands: Subcommands) -> None:
     search.add_argument("--budget", type=int, default=200, metavar="N", help="points (default: %(default)s)")
     search.add_argument("--patience", type=int, metavar="N", help="points without a gain after which to stop")
     search.add_argument(
-        "--prune", type=float, metavar="X", help="do not time what the cost model expects to take X times the best"
+        "--prune",
+        type=float,
+        metavar="X",
+        help="do not time what the cost model expects to take X times the best (only with a time as objective)",
     )
     search.add_argument("--seed", type=int, default=0)
     add_space_arguments(search)

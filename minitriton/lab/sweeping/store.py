@@ -15,7 +15,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
@@ -179,12 +179,26 @@ class Store:
                 [(zlib.compress(cubin), self.compiler, kernel, digest) for digest, cubin in cubins.items()],
             )
 
-    def add_kernel(self, kernel: str, reference: str, own: str) -> None:
-        """Notes how `kernel` is found again (plain text), and the point that is its own."""
+    def add_kernel(
+        self, kernel: str, reference: str, own: str, is_same: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        """Notes how `kernel` is found again (plain text), and the point that is its own. Raises `MinitritonError` where the store has one
+        of this name that is not the same: of two processes that begin at once, the second."""
         with self._transaction():
+            ask = "SELECT reference FROM kernels WHERE compiler = ? AND kernel = ?"
+            known = self._db.execute(ask, (self.compiler, kernel)).fetchone()
+            if known is not None and not is_same(known[0]):
+                raise self.of_another(kernel)
             self._db.execute(
                 "INSERT OR REPLACE INTO kernels VALUES (?, ?, ?, ?)", (self.compiler, kernel, reference, own)
             )
+
+    def of_another(self, kernel: str) -> MinitritonError:
+        """What is said where the records of `kernel` are not those of the one asked for."""
+        return MinitritonError(
+            f"{self.path} has records of {kernel} with another signature, launch or source, other files of passes, or compiled only",
+            help="give another file for the store: its records would be taken for those of this kernel",
+        )
 
     def kernels(self) -> dict[str, tuple[str, str]]:
         """By name, how each kernel is found and its own point, as `add_kernel` was told."""
@@ -217,7 +231,7 @@ class Store:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield
                 self._db.execute("COMMIT")
-            except sqlite3.Error:
+            except (sqlite3.Error, MinitritonError):
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise

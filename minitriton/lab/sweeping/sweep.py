@@ -11,7 +11,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def sweep(
             f"cannot sweep {orders} orders with {jobs} jobs and {limit:g} s for a point",
             help="orders: at least 0 (the kernel's own point alone); jobs: at least 1; seconds: more than 0",
         )
-    found = references_of(kernels)
+    found = [replace(one, run=run) for one in references_of(kernels)]
     if not found:
         raise MinitritonError(
             "nothing to sweep", help="name kernels: a name of the corpus, @family, all, FILE.py:kernel"
@@ -133,14 +133,11 @@ class _Wanted:
 
 
 def _check_launches(store: Store, kernels: Iterable[Reference]) -> None:
-    """Raises `MinitritonError` where the store's records of a kernel are of another launch, or of its file before an edit."""
+    """Raises `MinitritonError` where the store's records of a kernel are of another launch, or of its files before an edit."""
     known = store.kernels()
     for kernel in kernels:
-        if kernel.name in known and Reference.of_text(known[kernel.name][0]).launch != kernel.launch:
-            raise MinitritonError(
-                f"{store.path} has records of {kernel.name} with another signature, launch or source",
-                help="give another file for the store: its records would be taken for those of this kernel",
-            )
+        if kernel.name in known and not kernel.is_that_of(known[kernel.name][0]):
+            raise store.of_another(kernel.name)
 
 
 def _judged(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import itertools
 import os
 import socket
@@ -143,6 +144,7 @@ def _judge_batches(work: Work, connection: Connection) -> None:
         start = time.process_time()
         try:
             if batch.drawing is not None:
+                _claim(batch.reference, bench, store)
                 points, records = bench.drawn(batch), list[Record]()
                 while drawn := tuple(itertools.islice(points, BATCH)):
                     connection.send(WorkerAnswer(drawn=drawn, more=True))
@@ -163,11 +165,19 @@ def _answer(batch: PointBatch, bench: Bench, store: Store) -> list[Record]:
     if batch.measure:
         store.add_metrics(name, batch.measure, bench.measured(batch, store))
         return []
-    if batch.reference not in bench.own:
-        store.add_kernel(name, batch.reference.text(), bench.own_point(batch.reference))
+    _claim(batch.reference, bench, store)
     records, programs = bench.judged(batch, store.known_of(name, batch.pipelines))
     store.add(records, programs)
     return records
+
+
+def _claim(reference: Reference, bench: Bench, store: Store) -> None:
+    """Makes the kernel's records in `store` those of `reference`, before the first is written. Raises `MinitritonError` where they are
+    of another kernel of this name already."""
+    if reference not in bench.claimed:
+        made = bench.made(reference)
+        store.add_kernel(reference.name, made.text(), bench.own_point(reference), made.is_that_of)
+        bench.claimed.add(reference)
 
 
 class Bench:
@@ -180,12 +190,19 @@ class Bench:
         self._written: dict[Reference, set[str]] = {}
         self.own: dict[Reference, str] = {}
         """The kernels seen, with their own points."""
+        self.claimed: set[Reference] = set()
+        """Those of which the store knows."""
 
     def own_point(self, reference: Reference) -> str:
         """The launch and the pipeline that a kernel has by itself, as text."""
         if reference not in self.own:
             self.own[reference] = str(Point(self._judge(reference).subject.pipeline()))
         return self.own[reference]
+
+    def made(self, reference: Reference) -> Reference:
+        """`reference` with the digest of the first IR."""
+        text = str(self._judge(reference).subject.make_ir())
+        return replace(reference, made=hashlib.blake2b(text.encode(), digest_size=8).hexdigest())
 
     def _judge(self, reference: Reference) -> Judge:
         judge = self._judges.get(reference)
