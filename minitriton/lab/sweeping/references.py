@@ -73,6 +73,10 @@ class Reference:
         """What `text` was made of."""
         return cls(**{name: frozen(value) for name, value in json.loads(text).items()})
 
+    def with_ir(self, text: str) -> Reference:
+        """This reference with the digest of the first IR, `text`."""
+        return replace(self, made=hashlib.blake2b(text.encode(), digest_size=8).hexdigest())
+
     def subject(self) -> Subject:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
         load_own_passes()

@@ -10,9 +10,11 @@ Only right programs count. A point asked for before costs nothing, and a program
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
@@ -23,6 +25,7 @@ from minitriton.lab.sweeping.metrics import METRICS, groups_of, unknown_metric_h
 from minitriton.lab.sweeping.point import Point, settings_text
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.samplers import sampler_of
+from minitriton.lab.sweeping.search_store import SearchStore
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.lab.sweeping.table import pareto_front
@@ -88,13 +91,15 @@ def search(
     patience: int | None = None,
     seed: int = 0,
     prune: float | None = None,
+    store: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Found:
     """The best of `budget` points for `kernel`, by the metric `objective` (less is better); of several, none of which is better in all.
 
     `patience`: points without a gain after which it stops. `prune`: programs of which the cost model expects more than `prune` times the
     cycles of the best so far are not timed; only with a time among the objectives. A time is compared with the own pipeline's of the same rounds, and the best one is timed
-    once more: if it is not faster by more than the spread then, the own pipeline is the best. Raises `MinitritonError` for a sampler
+    once more: if it is not faster by more than the spread then, the own pipeline is the best. `store`: a file of sweeps in which each
+    point is kept once it is judged, so that the same search, begun again, goes on; not for times, which compare within rounds. Raises `MinitritonError` for a sampler
     or an objective that there is not, one that cannot be measured here, and for a kernel whose own pipeline is not right.
     """
     objectives = (objective,) if isinstance(objective, str) else tuple(objective)
@@ -108,28 +113,38 @@ def search(
             help="search by microseconds or speedup, or without prune",
         )
     walk_of = sampler_of(sampler, len(objectives), seed)
-    subject = kernel if isinstance(kernel, Subject) else _subject(kernel)
+    if store is not None and ("time" in groups_of(objectives) or isinstance(kernel, Subject)):
+        raise MinitritonError(
+            "a search by time, or of a Subject, keeps no store: times compare within rounds, and a Subject has no name to be found by",
+            help="search without store, or by another metric a kernel of the corpus or FILE.py:kernel",
+        )
+    reference = None if isinstance(kernel, Subject) else _reference(kernel)
+    subject = kernel if isinstance(kernel, Subject) else _reference(kernel).subject()
     evaluate = Evaluator(subject, objectives, prune)
-    candidates = Candidates(space or Space(), subject)
-    first = evaluate(candidates.first)
-    if first.result is not Class.RIGHT:
-        raise MinitritonError(f"kernel {subject.name!r} is {first.result} as it is: {first.reason}")
-    for name in objectives:
-        if name not in first.all_metrics:
-            raise MinitritonError(
-                f"{name} of kernel {subject.name!r} is not known: its own program gives none",
-                help="search by another metric, such as cycles; minitriton.testing.do_bench times any launch",
-            )
-    found = Found(subject.name, objectives, first, first, [first])
-    ask = _Asking(evaluate, found, budget, patience, progress)
-    for turn, _ in enumerate(walk_of(candidates, random.Random(seed), ask)):
-        if ask.is_over or turn > 20 * budget:
-            break
-    found.stopped_early = len(found.records) < budget
-    found.pruned = evaluate.pruned
-    if found.objective in ("microseconds", "speedup"):
-        _confirm(found, subject, evaluate)
-    return found
+    with contextlib.ExitStack() as stack:
+        judge: Callable[[Point], Record] = evaluate
+        if store is not None and reference is not None:
+            judge = stack.enter_context(SearchStore(store, reference, evaluate))
+        candidates = Candidates(space or Space(), subject)
+        first = judge(candidates.first)
+        if first.result is not Class.RIGHT:
+            raise MinitritonError(f"kernel {subject.name!r} is {first.result} as it is: {first.reason}")
+        for name in objectives:
+            if name not in first.all_metrics:
+                raise MinitritonError(
+                    f"{name} of kernel {subject.name!r} is not known: its own program gives none",
+                    help="search by another metric, such as cycles; minitriton.testing.do_bench times any launch",
+                )
+        found = Found(subject.name, objectives, first, first, [first])
+        ask = _Asking(judge, found, budget, patience, progress)
+        for turn, _ in enumerate(walk_of(candidates, random.Random(seed), ask)):
+            if ask.is_over or turn > 20 * budget:
+                break
+        found.stopped_early = len(found.records) < budget
+        found.pruned = evaluate.pruned
+        if found.objective in ("microseconds", "speedup"):
+            _confirm(found, subject, evaluate)
+        return found
 
 
 def _check_numbers(budget: int, patience: int | None, prune: float | None) -> None:
@@ -155,9 +170,8 @@ def _confirm(found: Found, subject: Subject, evaluate: Evaluator) -> None:
         found.best = found.first
 
 
-def _subject(kernel: str | Reference) -> Subject:
-    reference = kernel if isinstance(kernel, Reference) else references([kernel])[0]
-    return reference.subject()
+def _reference(kernel: str | Reference) -> Reference:
+    return kernel if isinstance(kernel, Reference) else references([kernel])[0]
 
 
 def value_of(record: Record, objective: str) -> float:
@@ -174,7 +188,7 @@ def value_of(record: Record, objective: str) -> float:
 class _Asking:
     """Judges a point and remembers the best; equal points are judged once."""
 
-    evaluate: Evaluator
+    evaluate: Callable[[Point], Record]
     found: Found
     budget: int
     patience: int | None

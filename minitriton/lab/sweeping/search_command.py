@@ -69,6 +69,9 @@ def _add_search(commands: Subcommands) -> None:
         help="do not time what the cost model expects to take X times the best (only with a time as objective)",
     )
     search.add_argument("--seed", type=int, default=0)
+    search.add_argument(
+        "--store", type=Path, metavar="FILE", help="where points are kept; a search that stopped goes on (not by time)"
+    )
     add_space_arguments(search)
     add_kernel_arguments(search)
     add_json(search)
@@ -97,6 +100,7 @@ def run_search(given: argparse.Namespace) -> int:
         patience=given.patience,
         seed=given.seed,
         prune=given.prune,
+        store=given.store,
         progress=progress_shown(),
     )
     if given.json:
