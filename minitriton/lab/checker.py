@@ -33,6 +33,7 @@ from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
 from minitriton.lab.rounding import rounding_tolerance
 from minitriton.lab.soundness import KERNEL_RACES
+from minitriton.lab.time_limit import time_limit
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Pass, Property, Step
 from minitriton.runtime.cuda_driver import has_gpu
@@ -251,6 +252,12 @@ class _CheckingWatch(Hook):
             self.last_interpreted = value.clone()
 
     def _diagnose(
+        self, row: PassRow, step: Step, facts: frozenset[Property], value: Representation, outcome: Outcome
+    ) -> None:
+        with time_limit(self.launch.patience()):
+            self._look_for_cause(row, step, facts, value, outcome)
+
+    def _look_for_cause(
         self, row: PassRow, step: Step, facts: frozenset[Property], value: Representation, outcome: Outcome
     ) -> None:
         wrong = row.wrong

@@ -9,6 +9,7 @@ Out: an `Outcome`: the arrays after the run, or why there are none. The module t
 from __future__ import annotations
 
 import linecache
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -96,8 +97,23 @@ class Launch:
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
     _by_ptx: dict[str, Outcome] = field(default_factory=dict[str, Outcome], repr=False)
 
+    longest: float = 0.0
+    """Seconds of processor time of the longest run so far that came to its end."""
+
+    def patience(self) -> float:
+        """How many seconds a run may take that should take no longer than those so far: of the same IR with an op less, say."""
+        seconds = 1 + 10 * self.longest
+        return min(seconds, knobs.emulator.seconds or seconds)
+
     def run(self, value: Representation, facts: frozenset[Property]) -> Outcome:
         """Runs `value`, of which `facts` hold."""
+        start = time.process_time()
+        outcome = self._run(value, facts)
+        if outcome.ran:
+            self.longest = max(self.longest, time.process_time() - start)
+        return outcome
+
+    def _run(self, value: Representation, facts: frozenset[Property]) -> Outcome:
         if isinstance(value, ModuleOp) and Property.LLVM_DIALECT not in facts:
             outcome = self.interpret(value)
             return self._look_for_order(value, outcome) if Property.ENCODINGS in facts and outcome.ran else outcome

@@ -97,3 +97,18 @@ def by_descriptor_call() -> dict[str, Any]:
     out = np.zeros((32, 16), np.float32)
     descriptors = [TensorDescriptor(x, [32, 64], [64, 1], [16, 16]), TensorDescriptor(out, [32, 16], [16, 1], [16, 16])]
     return {"kernel": by_descriptor, "args": [*descriptors, 2.5], "grid": (2,)}
+
+
+@triton.jit
+def counted_down(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    distance = tl.load(x_ptr + columns) - columns
+    while n > 1:
+        distance = tl.flip(distance, 0) * 3
+        n = n // 2 - 1
+    tl.store(out_ptr + columns, distance)
+
+
+def counted_down_call() -> dict[str, Any]:
+    x = np.random.default_rng(4).integers(0, 100, 64).astype(np.int32)
+    return {"kernel": counted_down, "args": [x, np.zeros_like(x), 20], "grid": (1,), "BLOCK": 64}

@@ -1,16 +1,18 @@
 """Each deliberately broken pass is named, wherever in the pipeline it stands, with the kernel's line and a reproducer."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import broken_passes as mistakes
 import pytest
 from broken_passes import broken
-from checked_kernels import loops_call, mixed_call
+from checked_kernels import counted_down_call, loops_call, mixed_call
 
 from minitriton.dialects import arith
 from minitriton.lab import CheckReport, check_call, with_passes
 from minitriton.lab.comparison import Verdict
+from minitriton.lab.time_limit import time_limit
 from minitriton.pass_manager import read_reproducer
 
 SHOWN_IN_MIXED: list[tuple[Any, str]] = [
@@ -134,3 +136,12 @@ def test_ir_that_nothing_can_run_is_reported_and_blamed_on_no_pass() -> None:
     assert report.rows[0].against_before is Verdict.NOT_RUN
     assert "not executable: " in report.text()
     assert "no meaning for arith.sitofp" in report.text()
+
+
+def test_smaller_reproducers_that_never_end_are_given_up_soon(tmp_path: Path) -> None:
+    start = time.process_time()
+    with time_limit(40):
+        report = checked(counted_down_call(), {"cse": NAMES[mistakes.swap_subi]}, tmp_path)
+    (row,) = report.broken
+    assert row.reproducer is not None
+    assert time.process_time() - start < 30
