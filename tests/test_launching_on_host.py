@@ -1,8 +1,10 @@
 """`kernel[grid](...)` and `warmup` without a GPU: host arrays of any library are run on the CPU, other arrays reach the launcher."""
 
+import gc
 import subprocess
 import sys
 import textwrap
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -272,3 +274,16 @@ def test_a_compiled_kernel_takes_its_arguments_with_and_without_those_compiled_i
         np.testing.assert_array_equal(x, np.arange(8) * 2 + 4)
     with pytest.raises(MinitritonError, match=r"takes 5 arguments \(x_ptr, stride, n, pair, extra\), got 1"):
         compiled[(1,)](x)
+
+
+def test_a_launch_lets_go_of_its_arrays_without_the_garbage_collector() -> None:
+    x = np.ones(128, np.float32)
+    gc.collect()
+    gc.disable()
+    try:
+        scale[(1,)](x, x, 128, 2.0, BLOCK=128)
+        gone = weakref.ref(x)
+        del x
+        assert gone() is None
+    finally:
+        gc.enable()

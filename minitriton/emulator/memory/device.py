@@ -152,6 +152,14 @@ class GlobalMemory:
         return f"byte {offset - nearest.start} of `{nearest.name}` ({nearest.end - nearest.start} bytes)"
 
 
+@dataclass(frozen=True)
+class _HostBytes:
+    """What NumPy asks for the bytes of arrays. One class for all: a class is in a circle, which would keep its arrays until the garbage collector comes."""
+
+    __array_interface__: dict[str, Any]
+    owners: list[np.ndarray]
+
+
 def _words(buffer: np.ndarray, a: DeviceAllocation) -> np.ndarray:
     """The aligned words of 8 bytes of an allocation; its address is as aligned as the host's."""
     first = -(-a.start // 8)
@@ -174,5 +182,4 @@ def _bytes_at(members: list[tuple[str, np.ndarray]], low: int, high: int) -> np.
     """The host's bytes as an array that keeps the first member alive."""
     writeable = all(a.flags.writeable for _, a in members)
     interface = {"data": (low, not writeable), "shape": (high - low,), "typestr": "|u1", "version": 3}
-    holder: Any = type("Bytes", (), {"__array_interface__": interface, "owners": [a for _, a in members]})()
-    return np.asarray(holder)
+    return np.asarray(_HostBytes(interface, [a for _, a in members]))
