@@ -287,3 +287,30 @@ def test_a_launch_lets_go_of_its_arrays_without_the_garbage_collector() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_the_first_launch_of_a_process_lets_go_of_its_arrays_too(tmp_path: Path) -> None:
+    program = tmp_path / "first_launch.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import gc, weakref
+            import numpy as np
+            import minitriton as triton
+            import minitriton.language as tl
+
+            @triton.jit
+            def double(x, BLOCK: tl.constexpr):
+                at = x + tl.arange(0, BLOCK)
+                tl.store(at, tl.load(at) * 2)
+
+            x = np.ones(128, np.float32)
+            gone = weakref.ref(x)
+            gc.disable()
+            double[(1,)](x, BLOCK=128)
+            del x
+            assert gone() is None, gc.get_referrers(gone())
+            """
+        )
+    )
+    subprocess.run([sys.executable, str(program)], check=True)

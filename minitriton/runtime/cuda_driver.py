@@ -258,7 +258,8 @@ def _looked_for() -> CudaDriver | MinitritonError:
             try:
                 _driver = CudaDriver()
             except MinitritonError as error:
-                _driver = error
+                # Not the error itself: its traceback would keep what the frames that look for the driver hold, a launch's arrays.
+                _driver = MinitritonError(error.message, help=error.help)
         return _driver
 
 
@@ -266,7 +267,7 @@ def get_driver() -> CudaDriver:
     """The process's driver. Raises `MinitritonError` where there is no driver or no device."""
     found = _looked_for()
     if isinstance(found, MinitritonError):
-        raise found.with_traceback(None)
+        raise MinitritonError(found.message, help=found.help)
     return found
 
 
