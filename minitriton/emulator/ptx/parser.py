@@ -41,6 +41,7 @@ _HEADER = re.compile(
     re.S,
 )
 _REGISTER_RANGE = re.compile(r"([%\w$]+)<(\d+)>")
+_REGISTER_TYPE = re.compile(r"\.(?:pred|[bus](?:8|16|32|64)|f(?:16|32|64))")
 _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(.*?)([\w$]+)(?:\[(\d*)\])?$", re.S)
 _VARIABLE = re.compile(
     r"(?:\.align\s+(\d+)\s+)?\.(?:v\d\s+)?([busf]\d+)\s+([\w$%]+)((?:\[\d*\])*)\s*(?:=\s*(.*))?$", re.S
@@ -302,6 +303,8 @@ class _Parser:
         if not self.scopes:
             raise self.fail("registers declared outside a kernel", text)
         kind, names = text.split(None, 1)
+        if not _REGISTER_TYPE.fullmatch(kind):
+            raise self.fail(f"no register is {kind}: .pred, or .b, .u, .s or .f and its bits", text)
         for name in names.split(","):
             if match := _REGISTER_RANGE.match(name.strip()):
                 self.scopes[-1].ranges[match[1]] = (kind[1:], int(match[2]))
