@@ -17,6 +17,7 @@ from minitriton.host.containers import is_list_or_tuple
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import time_graph, time_launches
 from minitriton.runtime.cuda_driver import get_driver
+from minitriton.runtime.on_cpu.emulation_cost import TIMING
 from minitriton.tools.memcheck import cuda_memcheck
 from minitriton.tools.nvidia_smi import nvsmi, set_gpu_clock
 
@@ -202,9 +203,16 @@ def _mark(benchmarks: Any, fn: Callable[..., Any]) -> Mark:
     return Mark(fn, benchmarks)
 
 
+def _properties(device: int | None) -> dict[str, int]:
+    """Of the GPU, or of the one whose times are estimated on the CPU. Raises `MinitritonError` where there is neither."""
+    if TIMING.by_count:
+        return driver.active.utils.get_device_properties(device or 0)
+    return get_driver().properties(device or 0)
+
+
 def get_dram_gbps(device: int | None = None) -> float:
     """The memory bandwidth that the device's clocks and bus width allow, in GB/s."""
-    properties = get_driver().properties(device or 0)
+    properties = _properties(device)
     return properties["mem_clock_rate"] * properties["mem_bus_width"] * 2 / 1e6 / 8
 
 
@@ -241,5 +249,5 @@ def _peak_tflops(operations: dict[str, int], dtype: Any, clock_rate: float, devi
     )
     if name not in operations:
         raise RuntimeError("dtype not supported")
-    parts = get_driver().properties(device or 0)["multiprocessor_count"] * 4
+    parts = _properties(device)["multiprocessor_count"] * 4
     return parts * clock_rate * operations[name] * 1e-9

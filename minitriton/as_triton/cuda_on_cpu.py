@@ -217,7 +217,7 @@ def _answer_for_cuda(torch: ModuleType) -> None:
         "CUDAGraph": NoGraph, "graph": NoGraph,
     }  # fmt: skip
     constants: dict[str, object] = {
-        "is_initialized": True, "memory_stats": dict[str, int](), "is_bf16_supported": True, "device_count": 1, "get_device_name": _NAME, "mem_get_info": (_MEMORY, _MEMORY),
+        "is_initialized": True, "memory_stats": dict[str, int](), "is_bf16_supported": True, "device_count": 1, "get_device_name": _NAME, "memory_summary": "", "utilization": 0, "mem_get_info": (_MEMORY, _MEMORY),
         "current_stream": stream, "default_stream": stream,
         **dict.fromkeys(("init", "set_device", "synchronize", "empty_cache", "manual_seed_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "ipc_collect", "set_stream")),
         **dict.fromkeys(("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), 0),
@@ -225,6 +225,8 @@ def _answer_for_cuda(torch: ModuleType) -> None:
     answers.update((name, constant(value)) for name, value in constants.items())
     for name, value in answers.items():
         setattr(torch.cuda, name, value)
+    for kind in ("Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double"):
+        setattr(torch.cuda, f"{kind}Tensor", getattr(torch, f"{kind}Tensor"))
     torch.cpu.set_stream = constant(None)
     torch.Tensor.record_stream = constant(None)
     torch.Tensor.pin_memory = torch.Tensor.clone

@@ -57,6 +57,8 @@ HABITS = textwrap.dedent("""
     one = torch.ones(3, device=0)
     one.record_stream(torch.cuda.current_stream())
     assert one.to(0).is_cuda and one.cuda(0).is_cuda and torch.ones(3).pin_memory().to(torch.cuda.current_device()).is_cuda
+    assert isinstance(one, torch.cuda.FloatTensor) and torch.cuda.IntTensor(3).is_cuda
+    assert torch.cuda.memory_summary() == "" and torch.cuda.utilization() == 0
     assert torch.empty(3, pin_memory=True).shape == one.to("cpu", copy=True).shape and torch.ones(3).to(device=0).sum() == 3
     with torch.device("cuda"):
         assert torch.zeros(3).is_cuda
@@ -206,6 +208,23 @@ def test_where_only_its_time_is_asked_for_a_large_launch_runs_in_part(program: s
     (tmp_path / "program.py").write_text(program)
     done = python(tmp_path, "-m", "minitriton.run_as_triton", "--cpu", "program.py")
     assert said in done.stdout, done.stdout + done.stderr
+
+
+PEAKS = textwrap.dedent("""
+    import triton
+    from triton.testing import get_dram_gbps, get_max_simd_tflops, get_max_tensorcore_tflops, nvsmi
+
+    clock = nvsmi(["clocks.max.sm"])[0] * 1e3
+    print(round(get_dram_gbps()), round(get_max_tensorcore_tflops("float16", clock)), round(get_max_simd_tflops("float32", clock)))
+    properties = triton.runtime.driver.active.utils.get_device_properties(0)
+    print(properties["sm_clock_rate"], properties["mem_clock_rate"], properties["mem_bus_width"])
+""")
+
+
+def test_peaks_are_those_of_the_gpu_whose_times_are_estimated(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PEAKS)
+    done = python(tmp_path, "-m", "minitriton.run_as_triton", "--cpu", "program.py")
+    assert done.stdout == "3352 474 30\n1755000 2619000 5120\n", done.stderr
 
 
 def test_without_the_option_there_is_nothing_to_time_on(tmp_path: Path) -> None:

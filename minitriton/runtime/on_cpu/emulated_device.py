@@ -9,7 +9,7 @@ Programs ask the current device what to compile for, where to put tensors, and h
 from __future__ import annotations
 
 from minitriton.runtime.default_target import default_target
-from minitriton.runtime.on_cpu.emulation_cost import MULTIPROCESSORS, TIMING
+from minitriton.runtime.on_cpu.emulation_cost import CLOCK, MEMORY_BUS, MEMORY_CLOCK, MULTIPROCESSORS, TIMING
 from minitriton.target import GPUTarget
 
 _REGISTERS_OF_SM = 65536
@@ -33,14 +33,14 @@ class EmulatedDevice:
             raise ValueError(f"there is no device {device}: without a GPU, device 0 is the emulator")
 
     def properties(self, device: int = 0) -> dict[str, int]:
-        """As of a GPU (bytes, counts, kHz, bits); clocks and bus are 0, which the emulator has not."""
+        """As of a GPU (bytes, counts, kHz, bits); clocks and bus are 0, which the emulator has not, but for programs for a GPU."""
         target = self.target()
         return {
             "max_shared_mem": target.max_shared_memory,
             "max_num_regs": _REGISTERS_OF_SM,
             "multiprocessor_count": MULTIPROCESSORS if TIMING.by_count else 1,
             "warpSize": target.warp_size,
-            "sm_clock_rate": 0,
-            "mem_clock_rate": 0,
-            "mem_bus_width": 0,
+            "sm_clock_rate": CLOCK if TIMING.by_count else 0,
+            "mem_clock_rate": MEMORY_CLOCK if TIMING.by_count else 0,
+            "mem_bus_width": MEMORY_BUS if TIMING.by_count else 0,
         }

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 MULTIPROCESSORS = 132
 """Of an H100 (H100 white paper), for which times are estimated."""
-ISSUES_A_MILLISECOND = MULTIPROCESSORS * 4 * 1.755e6
-"""Warp-level instructions: 4 schedulers each, 1.755 GHz (H100 white paper)."""
+CLOCK = 1_755_000
+"""kHz of its multiprocessors (H100 white paper)."""
+MEMORY_CLOCK, MEMORY_BUS = 2_619_000, 5120
+"""kHz and bits of its memory: 3352 GB/s, at two bits a clock and line."""
+ISSUES_A_MILLISECOND = MULTIPROCESSORS * 4 * CLOCK
+"""Warp-level instructions: 4 schedulers each."""
 BYTES_A_MILLISECOND = 3.35e9
 """Of its memory."""
 LAUNCH = 0.002
