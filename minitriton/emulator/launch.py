@@ -6,6 +6,7 @@ report = run(ptx, "vector_add", (4,), [x, y, out, 4000], shared_bytes=0)     wri
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,6 +29,8 @@ SHADOW_AT_ONCE = 64 << 20
 """Bytes of race shadow that a batch of CTAs may take."""
 POLLS_OF_A_BATCH = 200
 """Atomics in a row that change nothing, before the CTAs of a batch are taken to wait for those of a later one."""
+MOST_SHARED = 1 << 20
+"""Bytes: more than any GPU has."""
 THREADS_OF_A_GPU = 132 * 2048
 """Threads that an H100 runs at once: programs of a larger grid cannot wait for each other."""
 
@@ -66,14 +69,17 @@ def run(
     With `reach` the report says what of global memory each CTA reads and writes, too. Words of 8 bytes among the arguments, and in arrays of
     such integers, may be addresses of arguments or of `reachable` arrays, unless that is None.
     """
-    module = parse_cached(ptx) if isinstance(ptx, str) else ptx
+    module = _module(ptx)
+    extents = _extents(grid)
+    if not hasattr(shared_bytes, "__index__") or not 0 <= shared_bytes <= MOST_SHARED:
+        raise EmulationError(f"shared_bytes is a number of bytes from 0 to {MOST_SHARED}, not {shared_bytes!r}")
     deadline = Deadline(seconds)
     while True:
         try:
             return _launch(
                 module,
                 kernel,
-                grid,
+                extents,
                 args,
                 shared_bytes,
                 check,
@@ -92,10 +98,30 @@ def run(
             pass
 
 
+def _module(ptx: object) -> Module:
+    if isinstance(ptx, str):
+        return parse_cached(ptx)
+    if not isinstance(ptx, Module):
+        raise EmulationError(f"PTX is a text, not a {type(ptx).__name__}")
+    return ptx
+
+
+def _extents(grid: Sequence[int]) -> tuple[int, int, int]:
+    """A grid in three dimensions."""
+    try:
+        extents = [operator.index(n) for n in grid]
+    except TypeError:
+        extents = []
+    if not 1 <= len(extents) <= 3 or min(extents) < 0:
+        raise EmulationError(f"a grid is 1 to 3 numbers of programs, not {grid!r}")
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
+
+
 def _launch(
     module: Module,
     kernel: str | None,
-    grid: Sequence[int],
+    grid: tuple[int, int, int],
     args: Sequence[Value],
     shared_bytes: int,
     check: bool,
@@ -127,8 +153,7 @@ def _launch(
         granule = min(program.global_granule, memory.item) if program.copies_elements else program.global_granule
         group_lanes = -(-int(np.prod(entry.threads)) // 32) * 32 * int(np.prod(entry.cluster))
         memory.follow(granule, program.followed, group_lanes)
-    extents = (*grid, 1, 1, 1)[:3]
-    report = Report(entry, (int(extents[0]), int(extents[1]), int(extents[2])))
+    report = Report(entry, grid)
     report.reach = Reach() if reach else None
     report.warps = np.zeros(len(entry.instructions), np.int64)
     report.threads = np.zeros(len(entry.instructions), np.int64)

@@ -57,3 +57,25 @@ def test_names_of_arguments_are_used() -> None:
 def test_numbers_of_every_width_are_taken() -> None:
     for value in (-1, np.int32(-1), np.uint32(0xFFFFFFFF), 0xFFFFFFFF, True, b"\xff\xff\xff\xff", None):
         assert emulator.run(UNREAD, "k", (1,), [OUT, value]).ok
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"ptx": None}, "PTX is a text, not a NoneType"),
+        ({"ptx": TEXT.encode()}, "PTX is a text, not a bytes"),
+        ({"grid": "a"}, "a grid is 1 to 3 numbers of programs, not 'a'"),
+        ({"grid": 4}, "a grid is 1 to 3 numbers of programs, not 4"),
+        ({"grid": ()}, "a grid is 1 to 3 numbers of programs, not ()"),
+        ({"grid": (1, 2, 3, 4)}, "a grid is 1 to 3 numbers of programs, not (1, 2, 3, 4)"),
+        ({"grid": (1, 2.5)}, "a grid is 1 to 3 numbers of programs, not (1, 2.5)"),
+        ({"grid": (-1,)}, "a grid is 1 to 3 numbers of programs, not (-1,)"),
+        ({"shared_bytes": "x"}, "shared_bytes is a number of bytes from 0 to 1048576, not 'x'"),
+        ({"shared_bytes": -1}, "shared_bytes is a number of bytes from 0 to 1048576, not -1"),
+    ],
+)
+def test_a_text_grid_or_size_of_another_kind_is_an_error(wrong: dict[str, Any], text: str) -> None:
+    launch: dict[str, Any] = {"ptx": TEXT, "kernel": "k", "grid": (1,), "args": [OUT, 1, 0.5, OUT], **wrong}
+    with pytest.raises(EmulationError) as caught:
+        emulator.run(**launch)
+    assert text in str(caught.value)
