@@ -387,3 +387,50 @@ print([name for name in ("xdsl", "numpy", "llvmlite") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+OF_TUPLES = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def scaled(arrays, factors, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(arrays[0] + i, mask=i < n, other=0)
+    tl.store(arrays[1][0] + i, x * factors[0] + factors[1], mask=i < n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("signature", "arguments"),
+    [
+        ("(*fp32:16, (*fp32,)), (fp32, 3), i32, BLOCK=64", "%arrays: !tt.ptr<f32> {tt.divisibility = 16 : i32} "),
+        ("n=i32, factors=(2.5, i32:1), arrays=(*fp16, (*fp64:16,)), BLOCK=64", "%arrays: !tt.ptr<f16> loc"),
+        ("(*fp32, (*fp32,)), (2, 3), i32, 64", "%arrays: !tt.ptr<f32> "),
+    ],
+)
+def test_tuples_are_written_in_brackets(
+    signature: str, arguments: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tuples.py").write_text(OF_TUPLES)
+    command = [f"{tmp_path / 'tuples.py'}:scaled", "--signature", signature]
+    assert main(["compile", *command, "--emit", "ttir"]) == 0
+    assert arguments in capsys.readouterr().out
+    assert main(["run", *command, "--arg", "n=64"]) == 0
+    assert "arrays[1][0]: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("signature", "message"),
+    [
+        ("(*fp32, i32", "'(*fp32, i32' has a bracket that nothing closes"),
+        ("(*fp32, what), i32, i32, BLOCK=64", "'what' is not the name of an argument type"),
+        ("(*fp32:8, i32)", "unknown hint '8' in '*fp32:8'"),
+    ],
+)
+def test_a_tuple_that_is_none_is_refused(
+    signature: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tuples.py").write_text(OF_TUPLES)
+    assert main(["compile", f"{tmp_path / 'tuples.py'}:scaled", "--signature", signature]) == 1
+    assert message in capsys.readouterr().err

@@ -3,7 +3,8 @@
     *fp32:16, i32:1, n=i32, 1024, EPS=0.5
         →  in order: *fp32, divisible by 16;  i32, equal to 1;  n: i32;  the next one is 1024;  EPS = 0.5
 
-An item is `[NAME=]TYPE[:HINT]` or `[NAME=]VALUE`. Items without a name go to the parameters that have none yet, in order; a parameter that
+An item is `[NAME=]TYPE[:HINT]` or `[NAME=]VALUE`, or for a tuple items without names in brackets: `(*fp32:16, i32, (0.5, *i64))`, where numbers
+are compiled in. Items without a name go to the parameters that have none yet, in order; a parameter that
 nothing is said of takes what `@triton.heuristics` computes from the values of others, or its default. Commas inside of brackets belong to
 the item: `tensordesc<fp16[128, 64]>`.
 """
@@ -11,10 +12,11 @@ the item: `tensordesc<fp16[128, 64]>`.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from minitriton.commands.decorators import advice_on, computed_values
-from minitriton.compilation.ast_source import ASTSource, Attributes
+from minitriton.compilation.ast_source import ASTSource, Attributes, Path, TypeName
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
 from minitriton.language.signatures import str_to_ty
@@ -24,13 +26,17 @@ DIVISIBLE, EQUAL_TO_ONE = 16, 1
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a kernel. `hint` is 16 (divisible by 16), 1 (equal to 1) or None; `constant` is compiled in if `is_constant`."""
+    """One parameter of a kernel. `hint` is 16 (divisible by 16), 1 (equal to 1) or None; `constant` is compiled in if `is_constant`.
+
+    A tuple has `items`, parameters as well, and is called by its text.
+    """
 
     name: str
     type_name: str
     hint: int | None = None
     constant: object = None
     is_constant: bool = False
+    items: tuple[Parameter, ...] = ()
 
     @property
     def is_passed(self) -> bool:
@@ -69,12 +75,26 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
 
 def source_of(kernel: JITCallable, parameters: list[Parameter]) -> ASTSource:
     """What is compiled for `kernel` with these parameters."""
-    types = {p.name: p.type_name if p.is_passed else "constexpr" for p in parameters}
-    constants = {p.name: p.constant if p.is_constant else 1 for p in parameters if not p.is_passed}
-    attrs: Attributes = {
-        (i,): [["tt.divisibility", DIVISIBLE]] for i, p in enumerate(parameters) if p.hint == DIVISIBLE
-    }
+    types = {p.name: _type_of(p) for p in parameters}
+    scalars = list(_scalars(parameters))
+    constants = {path: p.constant if p.is_constant else 1 for path, p in scalars if not p.is_passed}
+    attrs: Attributes = {path: [["tt.divisibility", DIVISIBLE]] for path, p in scalars if p.hint == DIVISIBLE}
     return ASTSource(kernel, types, constants, attrs)
+
+
+def _type_of(parameter: Parameter) -> TypeName:
+    if parameter.items:
+        return tuple(_type_of(item) for item in parameter.items)
+    return parameter.type_name if parameter.is_passed else "constexpr"
+
+
+def _scalars(parameters: Iterable[Parameter], path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
+    """Everything that is no tuple, with its path."""
+    for i, parameter in enumerate(parameters):
+        if parameter.items:
+            yield from _scalars(parameter.items, (*path, i))
+        else:
+            yield (*path, i), parameter
 
 
 def ast_source(kernel: JITCallable, signature: str) -> ASTSource:
@@ -113,12 +133,23 @@ def split_items(text: str) -> list[str]:
 
 
 def _parameter(name: str, text: str, *, is_named: bool) -> Parameter:
+    text = text.strip()
+    if text.startswith("("):
+        value = literal(text)
+        return _tuple(name, text) if isinstance(value, str) else _constant(name, value)
     if is_named and not _is_type(text):
         return _constant(name, literal(text))
     value = literal(text)
     if isinstance(value, (int, float)):
         return _constant(name, value)
     return Parameter(name, *typed(text))
+
+
+def _tuple(name: str, text: str) -> Parameter:
+    if text[-1] != ")" or len(split_items(text)) != 1:
+        raise MinitritonError(f"{text!r} has a bracket that nothing closes", help="a tuple is written (*fp32:16, i32)")
+    items = [_parameter(f"{name}[{i}]", item, is_named=False) for i, item in enumerate(split_items(text[1:-1]))]
+    return Parameter(name, text, items=tuple(items))
 
 
 def _constant(name: str, value: object) -> Parameter:

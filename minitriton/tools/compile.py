@@ -49,6 +49,10 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
     if len(grid) != 3:
         raise MinitritonError(f"grid {args.grid!r}", help="give three C expressions, separated by commas")
     parameters = parse_signature(args.signature, kernel)
+    if any(parameter.items for parameter in parameters):
+        raise MinitritonError(
+            "tuples cannot be compiled ahead of time", help="pass their items as parameters of their own"
+        )
     target = _target(args.target)
     compiled = compile(
         source_of(kernel, parameters), target, {"num_warps": args.num_warps, "num_stages": args.num_stages}
