@@ -24,8 +24,8 @@ def load_plugin(path: str) -> None:
     _import_file(path, "--load takes a Python file that registers passes")
 
 
-def _import_file(path: str, help: str) -> ModuleType:
-    """The module that file `path` makes. Raises `MinitritonError`, at the file's line where it fails."""
+def _import_file(path: str, help: str, kernel: str = "") -> ModuleType:
+    """The module that file `path` makes. Raises `MinitritonError`, at the file's line where it fails: before `kernel` is defined, if that is named."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None or not Path(path).exists():
         raise MinitritonError(f"cannot load {path!r}", help=help)
@@ -33,13 +33,17 @@ def _import_file(path: str, help: str) -> ModuleType:
     _importing[path] = module
     sys.modules.setdefault(Path(path).stem, module)
     try:
-        with _beside(path):
+        with _beside(path), _arguments_of(path):
             spec.loader.exec_module(module)
-    except MinitritonError:
-        raise
     except _KernelIsDefined:
         pass
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if _defines(module, kernel):
+            failure = _import_failure(path, error)
+            print(f"{failure.location or path}: warning: {failure.message}; {kernel} is defined", file=sys.stderr)
+            return module
+        if isinstance(error, MinitritonError):
+            raise
         if sys.modules.get(Path(path).stem) is module:
             del sys.modules[Path(path).stem]
         raise _import_failure(path, error) from error
@@ -58,7 +62,18 @@ def _beside(path: str) -> Generator[None]:
             sys.path.remove(folder)
 
 
-def _import_failure(path: str, error: Exception) -> MinitritonError:
+@contextlib.contextmanager
+def _arguments_of(path: str) -> Generator[None]:
+    """The program at `path` is given no arguments, as where Python runs it without: not those of the command that imports it."""
+    kept = sys.argv
+    sys.argv = [path]
+    try:
+        yield
+    finally:
+        sys.argv = kept
+
+
+def _import_failure(path: str, error: BaseException) -> MinitritonError:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == path]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
@@ -82,7 +97,7 @@ def _until_its_launch(path: str, name: str) -> Generator[None]:
     """Lets the import of a program that launches its kernels end at the first launch behind the definition of kernel `name`."""
 
     def see(*_: object) -> None:
-        if isinstance(getattr(_importing.get(path), name, None), KernelInterface):
+        if _defines(_importing.get(path), name):
             raise _KernelIsDefined
 
     hook = knobs.runtime.launch_arguments_hook
@@ -93,6 +108,10 @@ def _until_its_launch(path: str, name: str) -> Generator[None]:
     finally:
         hook.remove(see)
         _importing.pop(path, None)
+
+
+def _defines(module: ModuleType | None, name: str) -> bool:
+    return isinstance(getattr(module, name, None), KernelInterface) if name else False
 
 
 def kernel_in(value: object) -> JITFunction | None:
@@ -108,7 +127,7 @@ def load_kernel(reference: str) -> JITFunction:
     if not Path(path).exists():
         raise MinitritonError(f"no such file: {path}", help="name a kernel as FILE.py:kernel")
     with triton_means_minitriton(), _until_its_launch(path, name):
-        module = _import_file(path, "name a kernel as FILE.py:kernel")
+        module = _import_file(path, "name a kernel as FILE.py:kernel", name)
     kernels = {name: found for name, value in vars(module).items() if (found := kernel_in(value)) is not None}
     for each, kernel in kernels.items():
         remember_decorators(kernel, getattr(module, each))

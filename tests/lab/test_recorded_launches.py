@@ -291,3 +291,45 @@ def test_a_store_notices_that_a_launch_was_recorded_again(
     description.write_text(description.read_text().replace("2.0", "3.0"))
     assert main(command) == 1
     assert "with another signature, launch or source" in capsys.readouterr().err
+
+
+UNGUARDED = """
+import argparse, sys
+import triton
+import triton.language as tl
+
+@triton.jit
+def one(x):
+    tl.store(x, 1)
+
+END
+
+@triton.jit
+def other(x):
+    tl.store(x, 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("sys.exit(3)", "SystemExit: 3"),
+        ("raise AssertionError('Torch not compiled with CUDA enabled')", "Torch not compiled with CUDA enabled"),
+        ("argparse.ArgumentParser().parse_args()", ""),
+        ("assert sys.argv == [__file__], sys.argv", ""),
+    ],
+)
+def test_a_program_without_a_guard_may_end_behind_the_kernel(
+    end: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "unguarded.py"
+    path.write_text(UNGUARDED.replace("END", end))
+    arguments = list(sys.argv)
+    assert main(["compile", f"{path}:one", "--signature", "*i32", "--emit", "ttir"]) == 0
+    assert sys.argv == arguments
+    out, err = capsys.readouterr()
+    assert "@one" in out and said in err and bool(err) == bool(said)
+    if said:
+        assert f"{path}:10: warning: " in err
+        assert main(["compile", f"{path}:other", "--signature", "*i32", "--emit", "ttir"]) == 1
+        assert f"{path}:10: error: {path} cannot be imported: " in capsys.readouterr().err
