@@ -31,10 +31,17 @@ _MEANING = {
 
 def check_llvm_module(module: ModuleOp) -> None:
     """Raises `LoweringError`, at the function, for what LLVM would end the process for."""
+    named: dict[str, Operation] = {}
     for op in module.ops:
         name = op.properties.get("sym_name")
         if isinstance(name, StringAttr):
             _check_name(op, name.data)
+            if (other := named.setdefault(name.data, op)) is not op:
+                own = other if "nvvm.kernel" in other.attributes else op
+                raise LoweringError(
+                    f"the lowering has something else called {_shown(name.data)}", source_location(own.location),
+                    help="give the function another name",
+                )  # fmt: skip
         if op.name == "llvm.func":
             for attribute, (least, most) in _BOUNDS.items():
                 for number in _numbers(op, attribute):

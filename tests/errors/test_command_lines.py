@@ -233,3 +233,10 @@ def test_truncated_text_is_refused_by_opt_at_its_line(tmp_path: Path, fails: Cal
 def test_a_program_that_is_not_there_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
     fails(run_as_triton.main, [f"{tmp_path}/none.py"], f"no such script: {tmp_path}/none.py")
     fails(run_as_triton.main, ["-m"], "usage: ")
+
+
+def test_a_file_that_run_does_not_take_is_told_from_a_name_of_the_corpus(
+    tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    path = written(tmp_path, "k.ptx", ".version 8.7")
+    fails(cli.main, ["run", path], "k.ptx' cannot be run", "help: ", "minitriton check")

@@ -100,6 +100,27 @@ def test_a_name_that_ptx_cannot_spell_is_refused_at_the_function(
     assert "called" in error.message or "name" in error.message
 
 
+SORTED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def NAME(x, B: tl.constexpr):
+    at = x + tl.arange(0, B)
+    tl.device_print("x", tl.sum(tl.load(at)))
+    tl.store(at, tl.sort(tl.load(at)))
+"""
+
+
+@pytest.mark.parametrize("name", ["global_smem", "vprintf"])
+def test_a_kernel_called_as_what_the_lowering_adds_is_refused_at_its_line(
+    name: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    (tmp_path / "k.py").write_text(SORTED.replace("NAME", name))
+    command = ["compile", f"{tmp_path / 'k.py'}:{name}", "--signature", "*fp32,B=128", "--emit", "ptx"]
+    fails(cli.main, command, "k.py:6: error: ", f'something else called "{name}"', "help: ")
+
+
 def test_device_functions_may_have_any_name(tmp_path: Path) -> None:
     text = with_body('tt.call @"a b\\22"() : () -> ()').rstrip("}\n")
     path = tmp_path / "k.ttir"

@@ -81,6 +81,11 @@ def find(name: str) -> Case:
     found = _with_name(name)
     if found is not None:
         return found
+    if Path(name).is_file():
+        raise MinitritonError(
+            f"{name!r} cannot be run: it is no .ttir or .ttgir file, and no kernel in it is named",
+            help="write FILE.py:kernel; a .ptx or .llir file is run by `minitriton check`",
+        )
     close = difflib.get_close_matches(name, names(), n=1)
     raise MinitritonError(
         f"the corpus has no kernel {name!r}",
