@@ -1,4 +1,5 @@
-"""What orders the instructions of an atomic: one fence for many of them, none where nothing is read after; `red` where no old value is wanted."""
+"""What orders the instructions of an atomic: one fence for many of them, none where a tile is gathered and nothing is read after, and then
+`red`; single numbers and what is exchanged, counters and locks, as the kernel says."""
 
 from __future__ import annotations
 
@@ -37,6 +38,23 @@ def exchanged(x, out, N: tl.constexpr, SEM: tl.constexpr):
     tl.atomic_xchg(out + i, tl.load(x + i), sem=SEM)
 
 
+@triton.jit
+def counted(x, out, N: tl.constexpr, SEM: tl.constexpr):
+    tl.atomic_add(out, tl.load(x), sem=SEM)
+
+
+@triton.jit
+def unlocked(x, out, N: tl.constexpr, SEM: tl.constexpr):
+    tl.store(x + tl.arange(0, N), 1)
+    tl.debug_barrier()
+    tl.atomic_xchg(out, 0, sem=SEM)
+
+
+@triton.jit
+def locked(x, out, N: tl.constexpr, SEM: tl.constexpr):
+    tl.atomic_cas(out, 0, 1, sem=SEM)
+
+
 def ordered(kernel: Any, n: int, sem: str) -> list[str]:
     """The opcodes of atomics and fences; neighbours that are equal once."""
     x = np.arange(2 * n, dtype=np.int32)
@@ -61,6 +79,16 @@ FENCE = "fence.acq_rel.gpu"
         (wanted, 512, "acq_rel", [FENCE, "atom.global.gpu.relaxed.add.u32", FENCE]),
         (wanted, 128, "acq_rel", ["atom.global.gpu.acq_rel.add.u32"]),
         (exchanged, 512, "release", [FENCE, "atom.global.gpu.relaxed.exch.b32"]),
+        (exchanged, 512, "acq_rel", [FENCE, "atom.global.gpu.relaxed.exch.b32", FENCE]),
+        *[
+            (kernel, 128, sem, [f"atom.global.{order}"])
+            for sem in ("acq_rel", "acquire", "release", "relaxed")
+            for kernel, order in (
+                (counted, f"gpu.{sem}.add.u32"),
+                (unlocked, f"gpu.{sem}.exch.b32"),
+                (locked, f"{sem}.gpu.cas.b32"),
+            )
+        ],
     ],
 )
 def test_atomics_are_ordered_by_as_few_fences_as_can_be(kernel: Any, n: int, sem: str, expected: list[str]) -> None:

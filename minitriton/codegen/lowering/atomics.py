@@ -113,7 +113,7 @@ def _atomic(
     type_ = vector_type(element, accesses.width)
     vectors = [f.vector(value) for value in values]
     predicates = _predicates(f, pointer, mask, accesses)
-    order = _order(op, len(accesses.starts))
+    order = _order(op, text, len(accesses.starts))
     scope = {"scope": string_attr(_name(op.scope))}
     properties = {"operation": string_attr(text), "sem": string_attr(order.sem), **scope}
     old: list[SSAValue] = []
@@ -124,11 +124,7 @@ def _atomic(
         operands = [registers.element(b, f.values[pointer], start), *pieces]
         if predicate is not None:
             operands.append(predicate)
-        if (
-            op.results[0].first_use is None
-            and order.sem in nvvm.RedOp.SEMANTICS
-            and not text.startswith(("cas", "exch"))
-        ):
+        if order.sem in nvvm.RedOp.SEMANTICS and _only_gathers(op, text):
             b.operation(nvvm.RedOp, operands, (), properties)
             continue
         groups = segments(1, len(values), int(predicates[0] is not None))
@@ -146,12 +142,21 @@ class _Order(NamedTuple):
     fence_after: bool = False
 
 
-def _order(op: _Atomic, count: int) -> _Order:
+def _only_gathers(op: _Atomic, text: str) -> bool:
+    """Whether `op` adds to elements of a tile, or puts their bits or extremes together, and nobody looks at what was there: a histogram,
+    partial sums. Single numbers are counters and locks, and what is exchanged is a lock: they are ordered as the kernel says.
+    A program may take a lock with a relaxed exchange and rely on the L1 cache that an earlier program's release, which acquires too,
+    has emptied (Triton's `test_atomic_cas`)."""
+    is_tile = instance_of(op.operands[0].type, TensorType)
+    return is_tile and op.results[0].first_use is None and not text.startswith(("cas", "exch"))
+
+
+def _order(op: _Atomic, text: str, count: int) -> _Order:
     """The elements of an atomic are in no order among themselves, so that one fence does for `count` instructions: an ordered
-    one has its own, of some 500 cycles. Where nothing is read after it, it acquires nothing."""
+    one has its own, of some 500 cycles. A tile that is only gathered acquires nothing where nothing is read after it."""
     sem = _name(op.sem)
     releases = sem in ("release", "acq_rel")
-    acquires = sem in ("acquire", "acq_rel") and (op.results[0].first_use is not None or _may_read_after(op))
+    acquires = sem in ("acquire", "acq_rel") and (not _only_gathers(op, text) or _may_read_after(op))
     if count > 1:
         return _Order("relaxed", releases, acquires)
     return _Order(
