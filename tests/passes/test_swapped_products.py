@@ -115,6 +115,18 @@ def test_products_are_right_in_every_order(
         assert "cp.async.ca.shared.global [" not in kernel.asm["ptx"]
 
 
+@pytest.mark.parametrize("tile", [(256, 128, 32), (64, 256, 32), (128, 128, 32)])
+@pytest.mark.parametrize("ctas", [2, 4])
+def test_products_of_several_ctas_keep_their_sides(ctas: int, tile: tuple[int, int, int]) -> None:
+    m, n, k = tile[0], tile[1], 2 * tile[2]
+    rng = np.random.default_rng(m)
+    a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
+    c = np.zeros((m, n), np.float32)
+    constants = dict(zip(("BM", "BN", "BK"), tile, strict=True))
+    product[(1,)](a, b, c, m, n, k, k, 1, n, 1, **constants, num_warps=4, num_ctas=ctas)
+    check(c, a.astype(np.float64) @ b)
+
+
 def test_a_sum_that_a_loop_carries_turns_with_the_product() -> None:
     kernel = product.warmup(
         *(np.zeros((128, 128), np.float32),) * 3, 128, 128, 128, 128, 1, 128, 1, BM=128, BN=128, BK=32, grid=(1,),

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import Float32Type, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.dialects import tt
+from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.op_access import set_type
 from minitriton.dialects.tt.inference import infer_trans
 from minitriton.passes.accelerate_matmul.instruction import mma_layout
@@ -56,9 +57,12 @@ def swap_product(dot: tt.DotOp, arch: int) -> None:
 
 
 def _gains(dot: tt.DotOp, arch: int) -> bool:
-    """Whether the right operand alone, of 32 bits, lies across in memory, and the turned product is one of `wgmma` too."""
+    """Whether the right operand alone, of 32 bits, lies across in memory, and the turned product is one of `wgmma` too. Not with
+    several CTAs: each has loaded, of either operand, what its own part of the product takes on that side."""
     type_ = cast(TensorType, dot.a.type)
     if not isinstance(type_.element_type, Float32Type) or not (is_from_memory(dot.a) and is_from_memory(dot.b)):
+        return False
+    if num_ctas(dot) > 1:
         return False
     layout = mma_layout(dot, arch)
     if layout is None or not layout.is_hopper or shape_of(dot.result)[1] % _ROWS:
