@@ -76,7 +76,9 @@ class IRSource:
         return other
 
     def hash(self) -> str:
-        return hashlib.sha256(self.src.encode()).hexdigest()
+        """Of the text, and of where it lies if places in it are what the machine code will name (`USE_IR_LOC`)."""
+        place = str(self.path.absolute()) if knobs.compilation.use_ir_loc else ""
+        return hashlib.sha256((self.src + place).encode()).hexdigest()
 
     @overload
     def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp | str: ...

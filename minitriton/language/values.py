@@ -224,7 +224,7 @@ class tensor(base_value):
         return constexpr(self.type.numel)
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.type.shape))}]"
+        return f"{self.dtype}[{', '.join(f'constexpr[{size}]' for size in self.type.shape)}]"
 
     __repr__ = __str__
 

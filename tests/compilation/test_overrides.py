@@ -140,6 +140,13 @@ def test_a_source_of_ir_can_have_its_own_lines_as_places(tmp_path: Path, monkeyp
     assert 'filename: "kernel.ttir"' in triton.compile(str(path)).asm["llir"]
 
 
+def test_the_same_text_in_another_file_has_that_file_s_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USE_IR_LOC", "ttir")
+    for name in ("one.ttir", "two.ttir"):
+        (tmp_path / name).write_text(compiled().asm["ttir"])
+        assert f'filename: "{name}"' in triton.compile(str(tmp_path / name)).asm["llir"]
+
+
 def test_only_the_binary_is_kept_where_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_STORE_BINARY_ONLY", "1")
     kernel = compiled()

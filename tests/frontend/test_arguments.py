@@ -129,6 +129,15 @@ def test_users_can_write_operations_from_operations() -> None:
     assert "arith.addf" in ttir(kernel, {"ptr": "*fp32"})
 
 
+def test_static_print_of_a_tensor_has_its_type_as_triton_writes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    @triton.jit
+    def kernel(ptr):
+        tl.static_print("x:", tl.load(ptr + tl.arange(0, 8)[:, None] + tl.arange(0, 4)))
+
+    ttir(kernel, {"ptr": "*i32"})
+    assert capsys.readouterr().out == "x: int32[constexpr[8], constexpr[4]]\n"
+
+
 def test_static_print_prints_while_compiling(capsys: pytest.CaptureFixture[str]) -> None:
     @triton.jit
     def kernel(ptr, N: tl.constexpr):

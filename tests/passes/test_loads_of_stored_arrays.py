@@ -48,6 +48,69 @@ def from_one_to_another(p, q, n, BLOCK: tl.constexpr):
         tl.store(q + (i + 1) * BLOCK + offsets, x * 2)
 
 
+@triton.jit
+def in_place(p, n, BLOCK: tl.constexpr):
+    """One pass over an array: every element is read by the iteration that writes it."""
+    for i in tl.range(0, n, num_stages=3):
+        at = p + i * BLOCK + tl.arange(0, BLOCK)
+        tl.store(at, tl.load(at) * 2)
+
+
+@triton.jit
+def in_place_by_steps(p, n, BLOCK: tl.constexpr):
+    at = p + n * BLOCK - BLOCK + tl.arange(0, BLOCK)
+    for _ in tl.range(0, n, num_stages=3):
+        tl.store(at, tl.load(at) * 2)
+        at -= BLOCK
+
+
+@triton.jit
+def in_place_by_programs(p, n, BLOCK: tl.constexpr):
+    for start in tl.range(tl.program_id(0) * BLOCK, n * BLOCK, tl.num_programs(0) * BLOCK, num_stages=3):
+        at = p + start + tl.arange(0, BLOCK)[:, None]
+        tl.store(at, tl.load(at) * 2)
+
+
+@triton.jit
+def two_ahead(p, n, BLOCK: tl.constexpr):
+    """What an iteration loads the one after the next stores."""
+    for i in tl.range(0, n - 1, num_stages=3):
+        at = p + i * BLOCK + tl.arange(0, BLOCK)
+        tl.store(at, tl.load(at + BLOCK) * 2)
+
+
+@triton.jit
+def half_a_step(p, n, BLOCK: tl.constexpr):
+    """Half of what an iteration stores the next one loads."""
+    for i in tl.range(0, 2 * n - 1, num_stages=3):
+        at = p + i * (BLOCK // 2) + tl.arange(0, BLOCK)
+        tl.store(at, tl.load(at) * 2)
+
+
+@triton.jit
+def backwards(p, n, BLOCK: tl.constexpr):
+    """What an iteration stores the next one loads, further down."""
+    for i in tl.range(0, n - 1, num_stages=3):
+        at = p + (n - 2 - i) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(at, tl.load(at + BLOCK) * 2)
+
+
+@triton.jit
+def stored_first(p, n, BLOCK: tl.constexpr):
+    """What an iteration loads it has stored itself."""
+    for i in tl.range(0, n, num_stages=3):
+        at = p + i * BLOCK + tl.arange(0, BLOCK)
+        tl.store(at, at.to(tl.int64).to(tl.float32) * 0 + i)
+        tl.store(at, tl.load(at) * 2)
+
+
+@triton.jit
+def steps_of_any_width(p, n, step, BLOCK: tl.constexpr):
+    for i in tl.range(0, n, num_stages=3):
+        at = p + i * step + tl.arange(0, BLOCK)
+        tl.store(at, tl.load(at) * 2)
+
+
 def rows() -> np.ndarray:
     return np.ones((ROUNDS + 1, BLOCK), np.float32)
 
@@ -92,3 +155,33 @@ def test_one_array_given_twice_is_found_by_the_emulator() -> None:
     p = rows()
     with pytest.raises(KernelFault, match="async-write: writes what an asynchronous copy reads"):
         from_one_to_another[(1,)](p, p, ROUNDS, BLOCK=BLOCK)
+
+
+@pytest.mark.parametrize("kernel", [in_place, in_place_by_steps, in_place_by_programs])
+def test_an_array_that_is_gone_over_in_place_is_read_ahead(kernel: object) -> None:
+    p = rows()
+    compiled = kernel[(1,)](p, ROUNDS + 1, BLOCK=BLOCK)  # type: ignore[index]
+    np.testing.assert_array_equal(p, 2)
+    assert runs_ahead(compiled)
+
+
+def test_an_array_whose_later_parts_are_moved_forward_is_read_ahead() -> None:
+    p = np.arange((ROUNDS + 1) * BLOCK, dtype=np.float32).reshape(-1, BLOCK)
+    compiled = two_ahead[(1,)](p, ROUNDS + 1, BLOCK=BLOCK)
+    np.testing.assert_array_equal(p[:-1].ravel(), 2 * np.arange(BLOCK, (ROUNDS + 1) * BLOCK, dtype=np.float32))
+    assert runs_ahead(compiled)
+
+
+def test_what_is_stored_is_not_read_ahead_where_steps_overlap_turn_back_or_are_not_known() -> None:
+    p = rows()
+    assert not runs_ahead(half_a_step[(1,)](p, ROUNDS + 1, BLOCK=BLOCK))
+    assert (p.ravel()[BLOCK // 2 : -BLOCK // 2] == 4).all()
+    p = rows()
+    assert not runs_ahead(backwards[(1,)](p, ROUNDS + 1, BLOCK=BLOCK))
+    assert p[:, 0].tolist() == [2.0 ** (ROUNDS - i) for i in range(ROUNDS + 1)]
+    p = rows()
+    assert not runs_ahead(stored_first[(1,)](p, ROUNDS + 1, BLOCK=BLOCK))
+    assert p[:, 0].tolist() == [2.0 * i for i in range(ROUNDS + 1)]
+    p = rows()
+    assert not runs_ahead(steps_of_any_width[(1,)](p, 3, 0, BLOCK=BLOCK))
+    assert (p[0] == 8).all()

@@ -4,8 +4,9 @@
         x = tl.load(p + i)                    →     started a stage ahead, the load would read what was there before
         tl.store(p + i + 1, x * 2)
 
-Where load and store have different arguments, these are taken to be different arrays; `minitriton check` and the emulator find a kernel that
-is given one array twice. Triton moves such loads.
+Not where no iteration can load what one before it has stored: an array that is gone over once, in place, is read ahead
+(`analysis.moving_addresses`). Where load and store have different arguments, these are taken to be different arrays; `minitriton check` and
+the emulator find a kernel that is given one array twice. Triton moves such loads.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
+from minitriton.analysis.moving_addresses import meets_later
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots, points
 from minitriton.dialects import tt
@@ -29,15 +31,27 @@ def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Opera
     while function is not None and not isinstance(function, tt.FuncOp):
         function = function.parent_op()
     roots = PointerRoots(function if function is not None else loop)
-    stored = {root: op for op, pointer in stores for root in roots.of(pointer)}
+    stored: dict[SSAValue, list[Operation]] = {}
+    for op, pointer in stores:
+        for root in roots.of(pointer):
+            stored.setdefault(root, []).append(op)
     found: set[Operation] = set()
     for load in loads:
-        both = next((root for root in roots.of(load.operands[0]) if root in stored), None)
-        if both is not None:
+        both = (root for root in roots.of(load.operands[0]) if root in stored)
+        meeting = next(((root, op) for root in both for op in stored[root] if _meets(load, op, loop)), None)
+        if meeting is not None:
+            root, store = meeting
             found.add(load)
-            through = f"argument {both.index}" if isinstance(both, BlockArgument) else "its pointer"
-            remark(load, f"not started ahead of its iteration: the loop stores through {through} too", stored[both])
+            through = f"argument {root.index}" if isinstance(root, BlockArgument) else "its pointer"
+            remark(load, f"not started ahead of its iteration: the loop stores through {through} too", store)
     return found
+
+
+def _meets(load: Operation, store: Operation, loop: scf.ForOp) -> bool:
+    """Whether `load` may read what `store` has written in an iteration before."""
+    if not isinstance(load, tt.LoadOp) or not isinstance(store, tt.StoreOp):
+        return True
+    return meets_later(load, store, loop)
 
 
 def written_pointers(op: Operation) -> list[SSAValue]:
