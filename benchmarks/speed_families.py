@@ -1,10 +1,11 @@
 """Kernel speed over families of shapes on a GPU, minitriton beside Triton: the worst of each kernel, and of all.
 
-    python benchmarks/speed_families.py [KERNEL ...] [--quick] [--rounds N] [--json FILE] [--markdown FILE]
+    python benchmarks/speed_families.py [KERNEL ...] [--quick] [--warps-times F] [--rounds N] [--json FILE] [--markdown FILE]
 
 The launches are those of `speed_shapes.py`. All kernels are compiled ahead, by as many processes as there are cores. Then each launch is
 run once by either compiler, the results compared bit by bit, and timed in rounds that begin with the one and the other in turn; the
-ratio is Triton's time over minitriton's, the median of the rounds. `--quick`: two launches of each kernel, one round.
+ratio is Triton's time over minitriton's, the median of the rounds. `--quick`: two launches of each kernel, one round. `--warps-times 2`:
+each launch by twice as many warps as it was chosen for.
 
 Launches are run by a process of their own: one that fails, crashes or hangs is a row that says so, and the rest goes on.
 """
@@ -26,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
-from speed_shapes import LAUNCHES, Array, Launch
+from speed_shapes import LAUNCHES, Array, Launch, with_warps
 
 COMPILERS = ("minitriton", "triton")
 TORCH_NAMES = {
@@ -37,11 +38,11 @@ LIMIT = 90
 """Seconds after which a launch counts as hanging."""
 
 
-def compile_ahead(index: int) -> str | None:
+def compile_ahead(index: int, warps_times: float) -> str | None:
     """Compiles launch `index` with both compilers into their caches; what went wrong, if something did."""
     import torch
 
-    launch = LAUNCHES[index]
+    launch = with_warps(LAUNCHES[index], warps_times)
     arguments = [getattr(torch, TORCH_NAMES[a.dtype]) if isinstance(a, Array) else a for a in launch.arguments]
     try:
         for compiler in COMPILERS:
@@ -67,12 +68,12 @@ def make(array: Array, torch: Any) -> Any:
     return found
 
 
-def measure(index: int, rounds: int) -> dict[str, Any]:
+def measure(index: int, warps_times: float, rounds: int) -> dict[str, Any]:
     """Microseconds of each compiler, the ratio, and whether results have the same bits (or how far they are apart)."""
     import torch
     from triton.testing import do_bench
 
-    launch = LAUNCHES[index]
+    launch = with_warps(LAUNCHES[index], warps_times)
     torch.manual_seed(index)
     inputs = [make(a, torch) if isinstance(a, Array) else a for a in launch.arguments]
     runs: dict[str, Any] = {}
@@ -116,11 +117,11 @@ def _apart(a: Any, b: Any, torch: Any) -> float:
     return max(((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item(), 1e-30)
 
 
-def serve(connection: Any, rounds: int) -> None:
+def serve(connection: Any, warps_times: float, rounds: int) -> None:
     """Answers each index that comes with its row."""
     while (index := connection.recv()) is not None:
         try:
-            connection.send(measure(index, rounds))
+            connection.send(measure(index, warps_times, rounds))
         except Exception as error:
             message = str(error).strip().splitlines() or [""]
             failed = {"failed": f"{type(error).__name__}: {message[0]}"[:200]}
@@ -141,8 +142,8 @@ def _gpu_works() -> bool:
 class Runner:
     """A process that runs launches; replaced where it ended, hangs, or has lost the GPU."""
 
-    def __init__(self, rounds: int) -> None:
-        self.rounds = rounds
+    def __init__(self, warps_times: float, rounds: int) -> None:
+        self.arguments = (warps_times, rounds)
         self.process: Any = None
 
     def row(self, index: int) -> dict[str, Any]:
@@ -150,7 +151,7 @@ class Runner:
         if self.process is None:
             context = multiprocessing.get_context("spawn")
             self.connection, other = context.Pipe()
-            self.process = context.Process(target=serve, args=(other, self.rounds), daemon=True)
+            self.process = context.Process(target=serve, args=(other, *self.arguments), daemon=True)
             self.process.start()
             other.close()
         found: dict[str, Any]
@@ -223,11 +224,11 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def compile_all(indices: list[int]) -> None:
+def compile_all(indices: list[int], warps_times: float) -> None:
     """Fills the caches, and says what does not compile."""
     start = time.perf_counter()
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(compile_ahead, index): index for index in indices}
+        running = {pool.submit(compile_ahead, index, warps_times): index for index in indices}
         for done in as_completed(running):
             wrong = done.exception() or done.result()
             if wrong:
@@ -252,6 +253,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only kernels whose name contains one of these")
     parser.add_argument("--quick", action="store_true", help="two launches of each kernel, one round")
+    parser.add_argument(
+        "--warps-times", type=float, default=1.0, metavar="F", help="so many times the warps of each launch"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", help="also write the rows to this file")
     parser.add_argument("--markdown", help="also write the table to this file")
@@ -263,12 +267,12 @@ def main() -> None:
     indices = chosen(arguments.names, arguments.quick)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_CACHE_DIR"] = folder
-        compile_all(indices)
-        runner = Runner(1 if arguments.quick else arguments.rounds)
+        compile_all(indices, arguments.warps_times)
+        runner = Runner(arguments.warps_times, 1 if arguments.quick else arguments.rounds)
         rows: list[dict[str, Any]] = []
         try:
             for index in indices:
-                row = {**described(LAUNCHES[index]), **runner.row(index)}
+                row = {**described(with_warps(LAUNCHES[index], arguments.warps_times)), **runner.row(index)}
                 rows.append(row)
                 shown = row.get("failed") or (
                     f"{row['minitriton']:9.1f} µs {row['triton']:9.1f} µs  {row['ratio']:6.3f}  {row['apart']:.0e}"

@@ -7,7 +7,7 @@ run on one. Sizes are such that a run takes long enough to be timed and a row of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -48,6 +48,11 @@ class Launch:
     @property
     def name(self) -> str:
         return f"{self.kernel} {self.label}, {self.num_warps} warps"
+
+
+def with_warps(launch: Launch, times: float) -> Launch:
+    """The same work by `times` as many warps, 1 to 16: a launch that nobody tuned."""
+    return replace(launch, num_warps=min(max(int(launch.num_warps * times), 1), 16))
 
 
 def result(dtype: str, *shape: int) -> Array:
@@ -195,7 +200,11 @@ def rows_and_columns() -> Iterator[Launch]:
 
 def _reductions(kernel: str, dtype: str) -> Iterator[Launch]:
     along_rows = kernel.endswith("rows")
-    tiles = ((4, 1024, 4), (1, 4096, 8), (16, 256, 4)) if along_rows else ((128, 64, 4), (512, 32, 8), (64, 128, 4))
+    tiles = (
+        ((4, 1024, 4), (1, 4096, 8), (16, 256, 4), (32, 128, 4), (32, 256, 8), (64, 64, 4), (2, 2048, 4))
+        if along_rows
+        else ((128, 64, 4), (512, 32, 8), (64, 128, 4), (256, 32, 4), (32, 256, 4))
+    )
     for rows, columns in ((32768, 1024), (4096, 8000), (1023, 32768)):
         for tile_rows, tile_columns, warps in tiles:
             programs = cdiv(rows, tile_rows) if along_rows else cdiv(columns, tile_columns)

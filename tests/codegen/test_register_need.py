@@ -130,3 +130,56 @@ def test_a_limit_under_which_what_was_loaded_does_not_fit_is_not_tried(monkeypat
     ptx = kernel(*START, *loads(128), "bar.sync \t0;", *stores)
     assert cubin.assembled(ptx, H100, CUDAOptions()) == cubin.Cubins(b"168")
     assert limits == [255]
+
+
+@pytest.mark.parametrize(
+    ("sums_carried", "loaded", "tried"),
+    [(32, 32, [255]), (16, 16, [255, 64, 80]), (6, 64, [255, 64])],
+    ids=["loads do not fit beside the sums", "they fit", "few sums"],
+)
+def test_a_limit_that_would_part_the_loads_of_an_iteration_is_not_tried(
+    sums_carried: int, loaded: int, tried: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of rows by tiles ran at 0.55 to 0.9 of their speed."""
+    limits: list[int] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        limits.append(next((n for n in (64, 80) if f".maxnreg {n}\n" in ptx), 255))
+        return nvjitlink.Assembled(str(limits[-1]).encode())
+
+    def resources(code: bytes, name: str) -> KernelResources:
+        return KernelResources(96 if code == b"255" else int(code), 0 if sums_carried == 6 else 8 * (code != b"255"))
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", resources)
+    added = [
+        f"add.f32 \t%r{1000 + n % sums_carried}, %r{1000 + n % sums_carried}, %r{n};" for n in range(1, loaded + 1)
+    ]
+    carried = [f"add.f32 \t%r{1000 + n}, %r{1000 + n}, %r1;" for n in range(sums_carried)]
+    ptx = kernel(*START, "$L__BB0_1:", *loads(loaded), *added, *carried, "@%p1 bra \t$L__BB0_1;")
+    cubin.assembled(ptx, H100, CUDAOptions())
+    assert limits == tried
+
+
+@pytest.mark.parametrize(("kept", "tried"), [(20, [255, 168]), (120, [255])], ids=["keeps little", "keeps much"])
+def test_a_kernel_that_spills_is_tried_under_a_far_limit_if_what_it_loads_leaves_room(
+    kept: int, tried: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        limits.append(next((n for n in (64, 168) if f".maxnreg {n}\n" in ptx), 255))
+        return nvjitlink.Assembled(str(limits[-1]).encode())
+
+    def resources(code: bytes, name: str) -> KernelResources:
+        return {b"255": KernelResources(254, 32), b"168": KernelResources(168, 0)}.get(code, KernelResources(64, 64))
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", resources)
+    stores = [f"st.global.b32 \t[%rd1+{4 * n}], %r{n};" for n in range(1, kept + 1)]
+    ptx = kernel(*START, *loads(kept), *stores)
+    taken = cubin.assembled(ptx, H100, CUDAOptions())
+    assert [limit for limit in limits if limit != 64] == tried
+    assert taken.cubin == (b"168" if 168 in tried else b"255")
