@@ -142,6 +142,7 @@ def llvm_passes() -> list[str]:
         "minitriton-first-warp-barriers",
         "minitriton-alternate-warp-groups",
         "minitriton-keep-what-is-read-again",
+        "minitriton-ordered-indices",
         "convert-triton-gpu-to-llvm",
     ]
 

@@ -42,6 +42,7 @@ from minitriton.passes import merge_tile_axes as merge_tile_axes
 from minitriton.passes import optimize_descriptor_encoding as optimize_descriptor_encoding
 from minitriton.passes import optimize_dot_operands as optimize_dot_operands
 from minitriton.passes import optimize_thread_locality as optimize_thread_locality
+from minitriton.passes import ordered_indices as ordered_indices
 from minitriton.passes import outer_reduction_layout as outer_reduction_layout
 from minitriton.passes import overlap_launches as overlap_launches
 from minitriton.passes import prefetch as prefetch

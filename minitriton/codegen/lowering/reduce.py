@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerType, TensorType
@@ -32,8 +33,9 @@ from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
-from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.attribute_values import integer, integers
 from minitriton.dialects.facts import Rounds
+from minitriton.dialects.facts.reduction_hints import INCREASING
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import layout_of
@@ -154,9 +156,22 @@ def reduce(f: FunctionLowering, op: tt.ReduceOp) -> None:
 def _within_thread(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> list[SSAValue]:
     vectors = [f.vector(operand) for operand in op.operands]
     total = [f.b.permute(vector, plan.steps[0]) for vector in vectors]
+    increasing = _increasing(f, op, plan)
     for step in plan.steps[1:]:
-        total = combine(f, op, total, [f.b.permute(vector, step) for vector in vectors])
+        total = combine(f, op, total, [f.b.permute(vector, step) for vector in vectors], increasing)
     return total
+
+
+def _increasing(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> tuple[int, ...]:
+    """The operands of which what was combined so far is less than the next element: `minitriton-ordered-indices` says that they increase
+    along the axis, and the thread goes along it."""
+    noted = op.attributes.get(INCREASING)
+    if noted is None:
+        return ()
+    offsets = f.facts(op.operands[0].type).layout.offsets
+    places = [[offsets[register][plan.axis] for register in step] for step in plan.steps]
+    goes_along = all(a < b for step, later in pairwise(places) for a, b in zip(step, later, strict=True))
+    return integers(noted) if goes_along else ()
 
 
 _REDUX: OpRules[str] = OpRules()
