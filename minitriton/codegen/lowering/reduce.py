@@ -153,10 +153,24 @@ def reduce(f: FunctionLowering, op: tt.ReduceOp) -> None:
 
 def _within_thread(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> list[SSAValue]:
     vectors = [f.vector(operand) for operand in op.operands]
+    scalars = [known for vector in vectors if (known := f.b.scalars_of(vector)) is not None]
+    if len(scalars) == len(vectors):
+        return _of_scalars(f, op, plan, scalars)
     total = [f.b.permute(vector, plan.steps[0]) for vector in vectors]
     for step in plan.steps[1:]:
         total = combine(f, op, total, [f.b.permute(vector, step) for vector in vectors])
     return total
+
+
+def _of_scalars(
+    f: FunctionLowering, op: Operation, plan: ReductionPlan, scalars: Sequence[Sequence[SSAValue]]
+) -> list[SSAValue]:
+    """The same register by register, in the same order."""
+    totals = [[held[register] for held in scalars] for register in plan.steps[0]]
+    for step in plan.steps[1:]:
+        entering = [[held[register] for held in scalars] for register in step]
+        totals = [combine(f, op, total, more) for total, more in zip(totals, entering, strict=True)]
+    return [f.b.pack(column) for column in zip(*totals, strict=True)]
 
 
 _REDUX: OpRules[str] = OpRules()
