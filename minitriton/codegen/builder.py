@@ -41,8 +41,9 @@ from minitriton.codegen.op_making import (
     segments,
     string_attr,
 )
-from minitriton.codegen.types import I1, I32, VOID, lane_type, lanes, vector_type
+from minitriton.codegen.types import I1, I32, VOID, bit_width, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
+from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import dense_elements
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import defining, operand_values
@@ -68,10 +69,6 @@ _OF_NUMBERS: Mapping[type[Operation], Callable[[int, int], int]] = {
     L.SubOp: operator.sub,
     L.MulOp: operator.mul,
 }
-
-LONG = 256
-"""Lanes from which on a vector is remembered by what it was made of. LLVM takes time with the square of the lanes to find out that a lane of
-one is what was put there (a scan of 512 registers a thread: 190 ms of InstCombine; 2026-11-23); for short ones it is the quicker."""
 
 
 class Builder:
@@ -108,7 +105,8 @@ class Builder:
         """Of addresses that are a root and a constant, these and the unit of the constant."""
         self._moved: dict[tuple[SSAValue, SSAValue, Attribute], SSAValue] = {}
         self._parts: dict[SSAValue, tuple[SSAValue, ...]] = {}
-        """Of long vectors, the scalars or equally long vectors that they were made of."""
+        """Of vectors, the scalars or equally long vectors that they were made of: LLVM takes time with the square of the lanes to find out
+        that a lane is what was put there (a scan of 512 registers a thread: 190 ms of InstCombine; 2026-11-23)."""
 
     def move_to(self, block: Block) -> None:
         """Goes on at the end of `block`. What was cached in the block before may not dominate it and is forgotten."""
@@ -352,24 +350,27 @@ class Builder:
         """A vector of the given scalars."""
         if len(values) == 1:
             return values[0]
-        vector = self.poison(vector_type(values[0].type, len(values)))
-        for index, value in enumerate(values):
-            vector = self.insert(vector, value, index)
-        return self._remembered(vector, values)
+        return self._made_of(values, self.value(nvvm.PackOp, values, vector_type(values[0].type, len(values))))
 
-    def _remembered(self, vector: SSAValue, parts: Sequence[SSAValue]) -> SSAValue:
-        if lanes(vector.type) >= LONG:
-            self._parts[vector] = tuple(parts)
+    def _made_of(self, parts: Sequence[SSAValue], vector: SSAValue) -> SSAValue:
+        self._parts[vector] = tuple(parts)
         return vector
 
+    def scalars_of(self, vector: SSAValue) -> tuple[SSAValue, ...] | None:
+        """The scalars that a vector was made of; None if it is another, or its lanes are narrower than a register."""
+        parts = self._parts.get(vector)
+        return (
+            parts if parts is not None and lanes(vector.type) == len(parts) and fills_registers(parts[0].type) else None
+        )
+
     def erase_unused_vectors(self) -> None:
-        """Erases long vectors all of whose lanes were taken from what they were made of."""
+        """Erases vectors all of whose lanes were taken from what they were made of."""
         for vector in reversed(self._parts):
             unused = [vector]
             while unused:
-                op = defining(unused.pop(), L.InsertElementOp, L.ShuffleVectorOp)
+                op = defining(unused.pop(), nvvm.PackOp, L.ShuffleVectorOp)
                 if op is not None and op.parent is not None and op.results[0].first_use is None:
-                    unused += operand_values(op)[:2]
+                    unused += operand_values(op)
                     op.parent.erase_op(op)
         self._parts.clear()
 
@@ -421,7 +422,7 @@ class Builder:
             level = joined
         wanted = sum(lanes(p.type) for p in parts)
         whole = level[0] if lanes(level[0].type) == wanted else self.shuffle(level[0], None, range(wanted))
-        return self._remembered(whole, parts)
+        return self._made_of(parts, whole)
 
     # Memory and aggregates --------------------------------------------------------------------------------------------
 
@@ -533,6 +534,11 @@ class Builder:
         properties = {"operandSegmentSizes": segments(1, len(then_arguments), len(else_arguments))}
         operands = (cond, *then_arguments, *else_arguments)
         self.operation(L.CondBrOp, operands, (), properties, (then, otherwise))
+
+
+def fills_registers(type_: Attribute) -> bool:
+    """Whether nothing is gained by doing an op to two such scalars at once: those of 16 bits share a register."""
+    return type_ is I1 or bit_width(type_) >= 32
 
 
 _DYNAMIC = DenseArrayBase.from_list(i32, (ours.DYNAMIC_INDEX,))

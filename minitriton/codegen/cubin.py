@@ -163,8 +163,7 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
             return None
 
     expected = _expected_limit(ptx, threads, shared_bytes)
-    has_products = _has_products(ptx)
-    if expected is not None and _needs_all_of(limited_to(expected), expected, name, has_products=has_products):
+    if expected is not None and _needs_all_of(limited_to(expected), expected, name):
         limited = limited_to(expected)
         assert limited is not None
         _show(limited.log)
@@ -278,15 +277,13 @@ def _parts_loads(limit: int, ptx: str) -> bool:
     return 5 * need.sums >= 2 * limit and BESIDE_SUMS * need.held >= limit
 
 
-def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str, *, has_products: bool) -> bool:
-    """Whether a kernel keeps within `limit` without spilling or waiting, and would have taken more: no other limit would be chosen. Products
-    on tensor cores take registers by the tile, and are taken at what is allotted; loads take one after another."""
+def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str) -> bool:
+    """Whether a kernel keeps within `limit` without spilling or waiting, and takes all that is allotted under it: if it had taken more, no other
+    limit would be chosen, and if not, it is what it is without one."""
     if limited is None or _products_one_by_one(limited.log):
         return False
     taken = kernel_resources(limited.cubin, entry)
-    if taken.local_bytes:
-        return False
-    return taken.registers == limit or (has_products and allotted(taken.registers) == allotted(limit))
+    return not taken.local_bytes and allotted(taken.registers) == allotted(limit)
 
 
 def _is_worse(limited: nvjitlink.Assembled, free: nvjitlink.Assembled, entry: str) -> bool:

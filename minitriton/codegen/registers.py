@@ -101,7 +101,7 @@ def is_splat(registers: Registers) -> TypeGuard[SSAValue]:
     return isinstance(registers, SSAValue) and not isinstance(registers.type, VectorType)
 
 
-def is_vector(registers: Registers) -> bool:
+def is_vector(registers: Registers) -> TypeGuard[SSAValue]:
     """Whether the registers already are an LLVM vector."""
     return isinstance(registers, SSAValue) and registers.type.__class__ is VectorType
 

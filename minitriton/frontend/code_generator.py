@@ -122,7 +122,7 @@ class CodeGenerator:
             region,
             visibility=visibility,
             arg_attrs=[DictionaryAttr(a) for a in arg_attrs] if any(arg_attrs) else None,
-            attributes={"noinline": BoolAttr.from_bool(fn.noinline and visibility == _PRIVATE)},
+            attributes={"noinline": _IS_NOINLINE[bool(fn.noinline and visibility == _PRIVATE)]},
         )
         op.location = location
         return op, result_type
@@ -172,6 +172,9 @@ Generator.visitors = {
     if hasattr(part, f"visit_{name}")
 }
 Generator.visitors[ast.List] = Generator.visitors[ast.Tuple]
+
+
+_IS_NOINLINE = BoolAttr.from_bool(False), BoolAttr.from_bool(True)
 
 
 def _run_time_type(arg: object) -> base_type | None:

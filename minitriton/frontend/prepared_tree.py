@@ -101,8 +101,13 @@ def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> _Inside:
             if place is None:
                 place = places[key] = Place(file, offset + line, key[1])
             annotated.place = place
-    _tell_around(nodes)
+    if any(isinstance(node, _AROUND) for node in inside):
+        _tell_around(nodes)
     return inside
+
+
+_AROUND = (ast.For, ast.While, ast.If, ast.With)
+"""Nodes of which is told what lies in them."""
 
 
 def _tell_around(nodes: list[tuple[ast.AST, ast.AST | None]]) -> None:
@@ -127,6 +132,8 @@ def _tell_around(nodes: list[tuple[ast.AST, ast.AST | None]]) -> None:
 
 def _mark_counters(function: ast.FunctionDef, inside: _Inside) -> None:
     loops: list[Any] = [node for node in inside if isinstance(node, (ast.For, ast.While))]
+    if not loops:
+        return
     read = _reads_outside_of_counting_loops(function, inside)
     counters = {n.target.id for n in loops if isinstance(n, ast.For) and isinstance(n.target, ast.Name)}
     for loop in loops:

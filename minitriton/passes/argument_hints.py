@@ -11,10 +11,8 @@ Answers to `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, i64
-from xdsl.ir import Attribute
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_of
@@ -29,16 +27,15 @@ def write_argument_hints(module: ModuleOp, facts: AxisInfoAnalysis) -> None:
     called = {_callee(call) for call in ops_of(module, tt.CallOp)}
     for function in functions:
         if function.sym_name.data in called and function.args:
-            old = (
-                function.arg_attrs.data
-                if function.arg_attrs is not None
-                else (DictionaryAttr({}),) * len(function.args)
-            )
+            old = function.arg_attrs.data if function.arg_attrs is not None else (_NOTHING,) * len(function.args)
             known = (facts.get(argument) for argument in function.args)
             function.arg_attrs = ArrayAttr(
-                _hinted(attributes.data, fact.contiguity, fact.divisibility, fact.constancy)
+                _hinted(attributes, fact.contiguity, fact.divisibility, fact.constancy)
                 for attributes, fact in zip(old, known, strict=True)
             )
+
+
+_NOTHING = DictionaryAttr({})
 
 
 def _callee(call: tt.CallOp) -> str:
@@ -52,8 +49,9 @@ def _number(value: int) -> IntegerAttr:
     return IntegerAttr(value, i64)
 
 
+@functools.lru_cache(maxsize=1024)
 def _hinted(
-    attributes: Mapping[str, Attribute],
+    attributes: DictionaryAttr,
     contiguity: tuple[int, ...],
     divisibility: tuple[int, ...],
     constancy: tuple[int, ...],
@@ -61,4 +59,4 @@ def _hinted(
     """`attributes` with what is known of a scalar; a tensor's facts have no place there."""
     hints = {"tt.constancy": constancy, "tt.contiguity": contiguity, "tt.divisibility": divisibility}
     written = {name: _number(value[0]) for name, value in hints.items() if len(value) == 1}
-    return DictionaryAttr(dict(sorted({**attributes, **written}.items())))
+    return DictionaryAttr(dict(sorted({**attributes.data, **written}.items())))

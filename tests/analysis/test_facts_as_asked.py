@@ -69,6 +69,43 @@ def test_what_is_computed_behind_a_branch_needs_the_whole_and_what_is_not_does_n
     assert found["twice"] in facts.facts
 
 
+CALLS = """
+module {
+  tt.func public @kernel(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) {
+    %eight = arith.constant 8 : i32
+    %rows = arith.muli %n, %eight : i32
+    %inner = tt.call @inner(%rows) : (i32) -> i32
+    %outer = tt.call @outer(%rows) : (i32) -> i32
+    tt.return
+  }
+  tt.func private @inner(%m: i32) -> i32 {
+    %two = arith.constant 2 : i32
+    %doubled = arith.muli %m, %two : i32
+    tt.return %doubled : i32
+  }
+  tt.func private @outer(%k: i32) -> i32 {
+    %four = arith.constant 4 : i32
+    %more = arith.muli %k, %four : i32
+    %found = tt.call @inner(%more) : (i32) -> i32
+    tt.return %found : i32
+  }
+}
+"""
+
+
+def test_of_several_functions_the_callers_of_one_are_looked_at_and_no_other() -> None:
+    module = parse_module(CALLS)
+    _agree(module)
+    found = {value.name_hint: value for value in _values(module)}
+    facts = AxisInfoAnalysis(module, as_asked=True)
+    assert facts.get(found["rows"]).divisibility == (8,)
+    assert found["more"] not in facts.facts and found["doubled"] not in facts.facts
+    assert facts.get(found["k"]).divisibility == (8,)
+    assert found["more"] not in facts.facts
+    assert facts.get(found["m"]).divisibility == (8,)
+    assert found["more"] in facts.facts and found["doubled"] not in facts.facts
+
+
 KINDS = ("memory", "atomics", "control", "sequences", "whole_numbers")
 
 

@@ -304,6 +304,11 @@ def _insert(m: _Machine, op: Any, vector: np.ndarray, value: np.ndarray, index: 
     return result
 
 
+@_handles("nvvm.pack")
+def _pack(m: _Machine, op: Any, *values: np.ndarray) -> np.ndarray:
+    return np.stack(values, axis=1)
+
+
 @_handles("llvm.shufflevector")
 def _shuffle(m: _Machine, op: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.concatenate([a, b], axis=1)[:, list(op.properties["mask"].get_values())]

@@ -86,10 +86,11 @@ def test_a_register_that_is_defined_twice_ends() -> None:
     ("limited", "tried", "taken"),
     [
         (KernelResources(64, 0), [64], cubin.Cubins(b"64", cubin.WHEN_ASKED)),
-        (KernelResources(61, 0), [64, 255, 128], cubin.Cubins(b"64", b"255")),
+        (KernelResources(61, 0), [64], cubin.Cubins(b"64", cubin.WHEN_ASKED)),
+        (KernelResources(56, 0), [64, 255, 128], cubin.Cubins(b"64", b"255")),
         (KernelResources(64, 16), [64, 255, 128], cubin.Cubins(b"128", b"255")),
     ],
-    ids=["takes all", "takes less", "spills"],
+    ids=["takes all", "takes all that is allotted", "takes less", "spills"],
 )
 def test_a_sum_of_many_loads_is_assembled_under_its_limit_first(
     limited: KernelResources, tried: list[int], taken: cubin.Cubins, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ A function that others call gets, for each scalar (or 1-d) argument, what holds 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import cast
 
@@ -50,13 +51,17 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
     """The facts of a module, found when the first one is asked for.
 
     Facts speak of the IR as it was then; a value made later has the fact that claims nothing. With `as_asked` the IR stays as it is
-    until the last fact was asked for: only what a value is computed from is looked at then, as long as no control flow is in the way.
+    until the last fact was asked for: only what a value is computed from is looked at then, as long as no control flow is in the way,
+    and of several functions only the value's own and those that call it.
     """
 
     def __init__(self, module: ModuleOp, *, as_asked: bool = False) -> None:
         super().__init__()
         self.module = module
+        self._as_asked = as_asked
         self._straight = _entry_of_only_function(module) if as_asked else None
+        self._begun: set[Operation] = set()
+        self._finished: set[Operation] = set()
         self._computed: set[Operation] = set()
         self.promises: dict[SSAValue, list[Promise]] = {}
         self._noted: set[Block] = set()
@@ -65,9 +70,13 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
     def get(self, value: SSAValue) -> AxisInfo:
         """What is known of `value`."""
         if not self._done and not self._is_found_straight(value):
-            self._done = True
-            self.facts.clear()
-            self._run_module()
+            if self._as_asked and self._straight is None:
+                self._run_for(value)
+            else:
+                self._done = True
+                self.facts.clear()
+                self._begun.clear()
+                self._run(self._functions)
         return self.fact(value)
 
     def _is_found_straight(self, value: SSAValue) -> bool:
@@ -183,18 +192,50 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
             fact = promise.apply(fact)
         return fact
 
-    def _run_module(self) -> None:
-        functions = {_name(op): op for op in self.module.ops if Function.of(op) and op.regions}
-        calls = _calls_by_function(functions) if len(functions) > 1 else {}
-        for function in _callers_first(functions, calls):
+    @cached_property
+    def _calls(self) -> dict[str, list[Operation]]:
+        """The calls of each function, by its name."""
+        functions = _functions_of(self.module)
+        return _calls_by_function(functions) if len(functions) > 1 else {}
+
+    @cached_property
+    def _functions(self) -> list[Operation]:
+        """The functions, each after its callers."""
+        return _callers_first(_functions_of(self.module), self._calls)
+
+    def _run_for(self, value: SSAValue) -> None:
+        """Finds the facts of the function that `value` is in, or of its arguments if it is one of these, and of those that call it."""
+        function = _function_around(value)
+        if function is None or function in self._finished or function.parent_op() is not self.module:
+            return
+        needed: set[Operation] = set()
+        waiting = [function]
+        while waiting:
+            callers = {_enclosing_function(call) for call in self._calls.get(_name(waiting.pop()), ())} - needed
+            needed |= callers
+            waiting += callers
+        entry = function.regions[0].first_block
+        if value.owner is not entry:
+            needed.add(function)
+        missing = needed - self._finished
+        if missing:
+            self._run([each for each in self._functions if each in missing])
+        if entry is not None and function not in self._begun:
+            self._begin(function, entry, self._calls.get(_name(function), ()))
+
+    def _run(self, functions: Sequence[Operation]) -> None:
+        for function in functions:
             first = function.regions[0].first_block
-            if first is None:
+            if first is None or function in self._finished:
                 continue
-            self._begin(function, first, calls.get(_name(function), ()))
+            self._finished.add(function)
+            if function not in self._begun:
+                self._begin(function, first, self._calls.get(_name(function), ()))
             self.run(function.regions[0])
 
     def _begin(self, function: Operation, entry: Block, call_sites: Sequence[Operation]) -> None:
         """Find the facts of the arguments of `function`."""
+        self._begun.add(function)
         self._arguments(function, entry, call_sites)
         for promise in promises(entry):
             if promise.value.owner is entry:
@@ -229,9 +270,19 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
         return fact._replace(constant_value=None)
 
 
+def _functions_of(module: ModuleOp) -> dict[str, Operation]:
+    return {_name(op): op for op in module.ops if Function.of(op) and op.regions}
+
+
+def _function_around(value: SSAValue) -> Operation | None:
+    """The function that `value` is defined in."""
+    owner = value.owner
+    return _enclosing_function(owner) if owner.parent is not None else None
+
+
 def _entry_of_only_function(module: ModuleOp) -> Block | None:
     """The first block of the function of `module`, if there is just one, which nothing calls then."""
-    functions = [op for op in module.ops if Function.of(op) and op.regions]
+    functions = list(_functions_of(module).values())
     return functions[0].regions[0].first_block if len(functions) == 1 else None
 
 
@@ -291,8 +342,8 @@ def _callers_first(functions: dict[str, Operation], calls: dict[str, list[Operat
     return order
 
 
-def _enclosing_function(op: Operation) -> Operation:
-    parent = op.parent_op()
+def _enclosing_function(inside: Operation | Block) -> Operation:
+    parent = inside.parent_op()
     while parent is not None and not Function.of(parent):
         parent = parent.parent_op()
     assert parent is not None

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.builder import Builder
+from minitriton.codegen.builder import Builder, fills_registers
 from minitriton.codegen.lowering.compared_ranges import offsets_and_room
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
@@ -67,10 +67,21 @@ def apply(f: FunctionLowering, reps: Sequence[Registers], emit: Emit) -> Registe
     return emit(f.b, [registers.vector(f.b, rep, count) for rep in reps])
 
 
+def apply_to_registers(f: FunctionLowering, result: SSAValue, reps: Sequence[Registers], emit: Emit) -> Registers:
+    """As `apply`; to each register by itself where the vectors are known by the scalars that they were made of, so that LLVM sees none."""
+    vectors = [rep for rep in reps if registers.is_vector(rep)]
+    if not vectors or any(f.b.scalars_of(vector) is None for vector in vectors):
+        return apply(f, reps, emit)
+    if not fills_registers(scalar_type(result.type)):
+        return apply(f, reps, emit)
+    rows = zip(*[registers.elements(f.b, rep, width(reps)) for rep in reps], strict=True)
+    return f.b.pack([emit(f.b, row) for row in rows])
+
+
 def apply_lazily(f: FunctionLowering, result: SSAValue, reps: Sequence[Registers], emit: Emit) -> Registers:
     """Applies a pure lane-by-lane op, later if no operand is data; once for all registers that are known to be equal."""
     if any(registers.is_vector(rep) for rep in reps) or not any(isinstance(rep, Expression) for rep in reps):
-        return apply(f, reps, emit)
+        return apply_to_registers(f, result, reps, emit)
     element = scalar_type(result.type)
     same = f.equal_registers(result)
     if same is None:
@@ -308,7 +319,9 @@ def select(f: FunctionLowering, op: arith.SelectOp) -> None:
         return
     emit: Emit = lambda b, v: b.select(v[0], v[1], v[2])  # noqa: E731
     f.values[result] = (
-        apply(f, reps, emit) if element.name.startswith(("f", "bf")) else apply_lazily(f, result, reps, emit)
+        apply_to_registers(f, result, reps, emit)
+        if element.name.startswith(("f", "bf"))
+        else apply_lazily(f, result, reps, emit)
     )
 
 
@@ -347,7 +360,8 @@ def on_vectors(emit: Emit) -> Lowering:
     """The rule of an op that does `emit` to the whole vector at once."""
 
     def lower(f: FunctionLowering, op: Operation) -> None:
-        f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
+        result = op.results[0]
+        f.values[result] = apply_to_registers(f, result, operands_of(f, op), emit)
 
     return lower
 
@@ -376,7 +390,8 @@ _FLOAT_PREDICATES = tuple(str(p) for p in (
 def cmpf(f: FunctionLowering, op: arith.CmpfOp) -> None:
     """Floating-point comparison."""
     predicate = _FLOAT_PREDICATES[op.predicate.value.data]
-    f.values[op.results[0]] = apply(f, operands_of(f, op), lambda b, v: b.fcmp(predicate, v[0], v[1]))
+    result = op.results[0]
+    f.values[result] = apply_to_registers(f, result, operands_of(f, op), lambda b, v: b.fcmp(predicate, v[0], v[1]))
 
 
 def each_lane(b: Builder, callee: str, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:

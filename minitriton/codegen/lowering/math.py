@@ -17,7 +17,15 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math
-from minitriton.codegen.lowering.elementwise import Emit, apply, each_lane, on_vectors, operands_of, width
+from minitriton.codegen.lowering.elementwise import (
+    Emit,
+    apply,
+    apply_to_registers,
+    each_lane,
+    on_vectors,
+    operands_of,
+    width,
+)
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.op_making import string_attr
@@ -47,9 +55,10 @@ def by_width(f32: Emit, f64: Emit) -> Lowering:
     """By the width of the operands; narrower floats go through 32 bits."""
 
     def lower(f: FunctionLowering, op: Operation) -> None:
-        element = scalar_type(op.results[0].type)
+        result = op.results[0]
+        element = scalar_type(result.type)
         emit = f64 if element is F64 else f32 if element is F32 else _through_f32(f32, element)
-        f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
+        f.values[result] = apply_to_registers(f, result, operands_of(f, op), emit)
 
     return lower
 

@@ -155,8 +155,11 @@ def reduce(f: FunctionLowering, op: tt.ReduceOp) -> None:
 
 def _within_thread(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> list[SSAValue]:
     vectors = [f.vector(operand) for operand in op.operands]
-    total = [f.b.permute(vector, plan.steps[0]) for vector in vectors]
     increasing = _increasing(f, op, plan)
+    scalars = [known for vector in vectors if (known := f.b.scalars_of(vector)) is not None]
+    if len(scalars) == len(vectors):
+        return _of_scalars(f, op, plan, scalars, increasing)
+    total = [f.b.permute(vector, plan.steps[0]) for vector in vectors]
     for step in plan.steps[1:]:
         total = combine(f, op, total, [f.b.permute(vector, step) for vector in vectors], increasing)
     return total
@@ -172,6 +175,21 @@ def _increasing(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> tupl
     places = [[offsets[register][plan.axis] for register in step] for step in plan.steps]
     goes_along = all(a < b for step, later in pairwise(places) for a, b in zip(step, later, strict=True))
     return integers(noted) if goes_along else ()
+
+
+def _of_scalars(
+    f: FunctionLowering,
+    op: Operation,
+    plan: ReductionPlan,
+    scalars: Sequence[Sequence[SSAValue]],
+    increasing: Sequence[int],
+) -> list[SSAValue]:
+    """The same register by register, in the same order."""
+    totals = [[held[register] for held in scalars] for register in plan.steps[0]]
+    for step in plan.steps[1:]:
+        entering = [[held[register] for held in scalars] for register in step]
+        totals = [combine(f, op, total, more, increasing) for total, more in zip(totals, entering, strict=True)]
+    return [f.b.pack(column) for column in zip(*totals, strict=True)]
 
 
 _REDUX: OpRules[str] = OpRules()

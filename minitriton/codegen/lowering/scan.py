@@ -143,15 +143,31 @@ def scan(f: FunctionLowering, op: tt.ScanOp) -> None:
     order = {register: (j, at) for j, row in enumerate(plan.rows) for at, register in enumerate(row)}
     places = [order[plan.copies[register]] for register in range(facts.count)]
     for number, result in enumerate(op.results):
-        joined = f.b.concat([row[number] for row in sums])
-        f.values[result] = f.b.permute(joined, [j * plan.width + at for j, at in places])
+        columns = [row[number] for row in sums]
+        if f.b.scalars_of(vectors[number]) is not None:
+            f.values[result] = f.b.pack([f.b.extract(columns[j], at) for j, at in places])
+            continue
+        f.values[result] = f.b.permute(f.b.concat(columns), [j * plan.width + at for j, at in places])
 
 
 def _within_thread(f: FunctionLowering, op: Operation, plan: ScanPlan, vectors: Values) -> list[Values]:
+    scalars = [known for vector in vectors if (known := f.b.scalars_of(vector)) is not None]
+    if len(scalars) == len(vectors):
+        return _of_scalars(f, op, plan, scalars)
     sums = [[f.b.permute(vector, plan.rows[0]) for vector in vectors]]
     for row in plan.rows[1:]:
         sums.append(combine(f, op, sums[-1], [f.b.permute(vector, row) for vector in vectors]))
     return sums
+
+
+def _of_scalars(
+    f: FunctionLowering, op: Operation, plan: ScanPlan, scalars: Sequence[Sequence[SSAValue]]
+) -> list[Values]:
+    """The same register by register, in the same order."""
+    rows = [[[held[register] for held in scalars] for register in row] for row in plan.rows]
+    for before, row in itertools.pairwise(rows):
+        row[:] = [combine(f, op, total, each) for total, each in zip(before, row, strict=True)]
+    return [[f.b.pack(column) for column in zip(*row, strict=True)] for row in rows]
 
 
 class _Scan:

@@ -10,6 +10,7 @@ profiler; a device function a third before them, its part of shared memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
@@ -40,6 +41,25 @@ TMA_DESCRIPTOR_BYTES = 128
 _UNIT = UnitAttr()
 _MOST_REGISTERS = 255
 """Registers that a thread can name; ptxas leaves a larger limit out of account."""
+
+
+_CCC = L.CallingConventionAttr("ccc")
+_EXTERNAL, _INTERNAL = L.LinkageAttr("external"), L.LinkageAttr("internal")
+_DEFAULT_VISIBILITY = IntegerAttr(0, 64)
+_NOTHING = DictionaryAttr({})
+_DESCRIPTOR = DictionaryAttr(
+    {
+        "llvm.byval": L.LLVMArrayType(TMA_DESCRIPTOR_BYTES, I8),
+        "llvm.align": IntegerAttr(64, 64),
+        "nvvm.grid_constant": _UNIT,
+    }
+)
+"""A tensor descriptor is passed to a kernel by value: 128 bytes in constant memory. A function gets its address."""
+
+
+@lru_cache(maxsize=1024)
+def _function_type(inputs: tuple[Attribute, ...], output: Attribute) -> L.LLVMFunctionType:
+    return L.LLVMFunctionType(inputs, output)
 
 
 def is_kernel(function: Operation) -> bool:
@@ -91,10 +111,10 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
         (),
         {
             "sym_name": name,
-            "function_type": L.LLVMFunctionType([*inputs, *hidden], output),
-            "CConv": L.CallingConventionAttr("ccc"),
-            "linkage": L.LinkageAttr("external" if kernel else "internal"),
-            "visibility_": IntegerAttr(0, 64),
+            "function_type": _function_type((*inputs, *hidden), output),
+            "CConv": _CCC,
+            "linkage": _EXTERNAL if kernel else _INTERNAL,
+            "visibility_": _DEFAULT_VISIBILITY,
             "arg_attrs": _argument_attributes(signature.inputs.data if kernel else (), len(inputs) + len(hidden)),
         },
         function.location,
@@ -123,17 +143,8 @@ def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> dict[str,
 
 
 def _argument_attributes(types: Sequence[Attribute], count: int) -> ArrayAttr[DictionaryAttr]:
-    """A tensor descriptor is passed to a kernel by value: 128 bytes in constant memory. A function gets its address."""
-    descriptor = DictionaryAttr(
-        {
-            "llvm.byval": L.LLVMArrayType(TMA_DESCRIPTOR_BYTES, I8),
-            "llvm.align": IntegerAttr(64, 64),
-            "nvvm.grid_constant": _UNIT,
-        }
-    )
-    nothing = DictionaryAttr({})
-    given = [descriptor if isinstance(type_, TensorDescType) else nothing for type_ in types]
-    return ArrayAttr([*given, *[nothing] * (count - len(given))])
+    given = [_DESCRIPTOR if isinstance(type_, TensorDescType) else _NOTHING for type_ in types]
+    return ArrayAttr([*given, *[_NOTHING] * (count - len(given))])
 
 
 @lowers(tt.ReturnOp)

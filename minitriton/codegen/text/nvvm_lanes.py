@@ -89,6 +89,11 @@ def _each_lane(w: FunctionWriter, op: nvvm.EachLaneOp) -> None:
     w.names[result] = vector
 
 
+@writes("nvvm.pack")
+def _pack(w: FunctionWriter, op: nvvm.PackOp) -> None:
+    w.names[op.res] = inserted(w, [w.names[value] for value in op.values], type_text(lane_type(op.res.type)))
+
+
 class _Packed:
     """How `packed` lanes of a type are cut into registers."""
 

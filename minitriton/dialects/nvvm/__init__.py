@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i1, i32
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     AnyAttr,
@@ -29,6 +29,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import cluster as nvvm_cluster
 from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, lanes, one_of
@@ -86,6 +87,7 @@ __all__ = [
     "LoadSharedOp",
     "MmaSyncOp",
     "NamedBarrierOp",
+    "PackOp",
     "PtxOp",
     "RedOp",
     "ReduxSyncOp",
@@ -313,6 +315,22 @@ class EachLaneOp(IRDLOperation):
     def verify_(self) -> None:
         if any(lanes(arg.type) != lanes(self.res.type) for arg in self.args):
             raise VerifyException("nvvm.each_lane needs operands and a result of as many lanes")
+
+
+@op_definition
+class PackOp(IRDLOperation):
+    """A vector of scalars, the first in lane 0."""
+
+    name = "nvvm.pack"
+
+    values = var_operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+
+    def verify_(self) -> None:
+        type_ = self.res.type
+        element = type_.element_type if instance_of(type_, VectorType) else type_
+        if lanes(type_) != len(self.values) or any(value.type != element for value in self.values):
+            raise VerifyException("nvvm.pack needs a scalar of the vector's element type for each lane")
 
 
 @op_definition

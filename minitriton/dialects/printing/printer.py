@@ -11,6 +11,7 @@ Out: text. The ops' own `print` methods say what stands where; this class says h
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, cast
@@ -29,6 +30,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NameLoc,
     NoneAttr,
+    UnitAttr,
     UnknownLoc,
     UnregisteredOp,
     i1,
@@ -37,6 +39,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import next_op
@@ -67,6 +70,14 @@ def _dialect_inside(kind: type[Operation] | None) -> str:
 @functools.cache
 def _new_line(level: int) -> str:
     return "\n" + INDENT * level
+
+
+_name_of = operator.itemgetter(0)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_identifier(name: str) -> bool:
+    return MLIRLexer.bare_identifier_regex.fullmatch(name) is not None
 
 
 @functools.cache
@@ -320,7 +331,18 @@ class TritonPrinter(Printer):
         self.print_attribute(attribute.type)
 
     def print_attr_dict(self, attr_dict: Mapping[str, Attribute]) -> None:
-        super().print_attr_dict(dict(sorted(attr_dict.items())))
+        before = "{"
+        for name, value in sorted(attr_dict.items(), key=_name_of):
+            self.parts.append(before)
+            if _is_identifier(name):
+                self.parts.append(name)
+            else:
+                self.print_string_literal(name)
+            if type(value) is not UnitAttr:
+                self.parts.append(" = ")
+                self.print_attribute(value)
+            before = ", "
+        self.parts.append("}" if attr_dict else "{}")
 
     def print_float(self, value: float, type: AnyFloat) -> None:
         self.parts.append(float_text(value, type))

@@ -41,6 +41,8 @@ Candidates = dict[DistributedEncoding, None]
 def propagate_layouts(func: Operation) -> bool:
     """Carry the layouts of the anchors of `func` forward and rewrite it accordingly. Whether anything changed."""
     candidates = _anchor_layouts(func)
+    if not candidates:
+        return False
     _spread(candidates)
     rewriter = _Rewriter({value: _choose(value, found) for value, found in candidates.items()})
     rewriter.rewrite(func.regions[0])
