@@ -13,7 +13,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
+from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
 
 _TEXT = frozenset({Property.LLVM_IR, Property.PTX})

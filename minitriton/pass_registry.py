@@ -24,7 +24,7 @@ import importlib
 import importlib.metadata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -34,6 +34,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from minitriton.errors import PipelineError
+from minitriton.host.records import dataclass
 
 
 class Property(StrEnum):

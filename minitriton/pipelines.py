@@ -6,10 +6,10 @@ In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLV
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
 from minitriton.errors import PipelineError
+from minitriton.host.records import dataclass
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass, load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget

@@ -10,7 +10,7 @@ import functools
 import gc
 import time
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,6 +32,7 @@ from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
 from minitriton.host.file_names import stem_of
+from minitriton.host.records import dataclass
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import Switches, pipeline_for

@@ -10,7 +10,6 @@ The option `ir_override="kernel.ttgir"` of a launch or a `Config` names such a f
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -19,6 +18,7 @@ from minitriton import knobs
 from minitriton.compilation.stages import STAGES
 from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of
+from minitriton.host.records import dataclass
 from minitriton.target import CUDAOptions
 
 _REPLACEABLE = (*STAGES, "cubin")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import gpu
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.facts import Fact, give
+from minitriton.host.records import dataclass
 
 
 class Barrier(Fact):
