@@ -66,13 +66,11 @@ def _defer(cls: type, flags: dict[str, bool]) -> None:
         cls.__hash__ = None  # pyright: ignore[reportAttributeAccessIssue]
     if _adds_nothing(cls, flags):
         return
-    given: dict[str, Any] = {name: own[name] for name in own.get("__annotations__", ()) if name in own}
+    given: dict[str, Any] = {name: getattr(cls, name) for name in own.get("__annotations__", ()) if hasattr(cls, name)}
     for name, value in given.items():
         if isinstance(value, dataclasses.Field):
             _set_default(cls, name, cast("dataclasses.Field[Any]", value).default)
-    names = tuple(f"__{name}__" for name in ("init", "repr", "eq") if flags[name] and f"__{name}__" not in own)
-    if flags["eq"] and flags["frozen"]:
-        names = (*names, "__hash__")
+    names = tuple(name for name in _methods(flags) if name not in own)
     record = _Record(cls, flags, given, names)
     for name in names:
         setattr(cls, name, _first_call(record, name))
@@ -88,12 +86,21 @@ def _set_default(cls: type, name: str, value: object) -> None:
         setattr(cls, name, value)
 
 
+def _methods(flags: dict[str, bool]) -> tuple[str, ...]:
+    """What a class with these flags is given, unless it has it."""
+    named = tuple(f"__{name}__" for name in ("init", "repr", "eq") if flags[name])
+    return (*named, "__hash__") if flags["eq"] and flags["frozen"] else named
+
+
 def _adds_nothing(cls: type, flags: dict[str, bool]) -> bool:
-    """Whether the methods of `cls` would be those of its base: one of ours with the same flags, and no field more."""
-    record = getattr(cls.__bases__[0], "__record__", None)
+    """Whether the methods of `cls` would be those of its base: all made for one of ours with the same flags, and no field more."""
+    base = cls.__bases__[0]
+    record = getattr(base, "__record__", None)
     return (
         record is not None
         and record.flags == flags
+        and record.names == _methods(flags)
+        and all(next(c for c in base.__mro__ if name in vars(c)) is record.cls for name in record.names)
         and "__annotations__" not in vars(cls)
         and "__post_init__" not in vars(cls)
         and not any(hasattr(other, "__dataclass_fields__") for other in cls.__bases__[1:])
@@ -101,7 +108,7 @@ def _adds_nothing(cls: type, flags: dict[str, bool]) -> bool:
 
 
 class _Record:
-    """How `names`, methods of `cls`, come to be. `given`: the values that stood in the class behind its fields' names."""
+    """How `names`, methods of `cls`, come to be. `given`: the values that its fields' names had in the class, inherited ones too."""
 
     def __init__(self, cls: type, flags: dict[str, bool], given: dict[str, Any], names: tuple[str, ...]) -> None:
         self.cls, self.flags, self.given, self.names = cls, flags, given, names

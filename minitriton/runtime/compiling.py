@@ -19,6 +19,7 @@ from minitriton.codegen.cubin import assembler_settings, chosen_assembler
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.compilation.request import Request, environment_switches, overrides_for_source
 from minitriton.compilation.stage_names import STAGES
+from minitriton.dialects.xdsl_loading import load_xdsl
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.garbage import no_garbage_collection
@@ -76,6 +77,7 @@ def _compile_or_load(
     is_hit = kernel is not None
     if kernel is None:
         with no_garbage_collection():
+            load_xdsl()
             from minitriton.runtime.fresh_compile import fresh_kernel
 
             kernel = fresh_kernel(request, key, hooks, until)

@@ -62,9 +62,37 @@ def test_a_class_that_adds_no_field_has_its_bases_methods_and_is_frozen_too() ->
         load.other = 3  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def test_methods_that_a_base_has_of_its_own_are_not_taken_for_made_ones() -> None:
+    class Wider(Load):
+        def __init__(self) -> None:
+            super().__init__(32)
+
+    @dataclass(frozen=True)
+    class Again(Wider):
+        """The standard library writes its `__init__` anew."""
+
+    assert Wider().width == 32
+    assert Again(4).width == 4  # pyright: ignore[reportCallIssue]
+
+
 def test_a_subclass_has_the_fields_of_its_base_first() -> None:
     assert WideLoad(1, lanes=64) == WideLoad(1, False, (), 64)
     assert [f.name for f in dataclasses.fields(WideLoad)] == ["width", "cached", "places", "lanes"]
+
+
+def test_a_field_without_a_default_has_that_of_the_same_name_in_a_base() -> None:
+    class Named:
+        label = "unnamed"
+
+    @dataclass
+    class Labelled(Named):
+        label: str
+
+    @dataclass
+    class Again(Labelled):
+        label: str
+
+    assert (Labelled().label, Again().label) == ("unnamed", "unnamed")  # pyright: ignore[reportCallIssue]
 
 
 def test_questions_of_the_class_come_before_any_instance() -> None:
