@@ -72,8 +72,8 @@ def _defer(cls: type, flags: dict[str, bool]) -> None:
             _set_default(cls, name, cast("dataclasses.Field[Any]", value).default)
     names = tuple(name for name in _methods(flags) if name not in own)
     record = _Record(cls, flags, given, names)
-    for name in names:
-        setattr(cls, name, _first_call(record, name))
+    for name, stand_in in record.stand_ins.items():
+        setattr(cls, name, stand_in)
     for name in _FACTS:
         setattr(cls, name, _Fact(record, name))
     cls.__record__ = record  # pyright: ignore[reportAttributeAccessIssue]
@@ -112,11 +112,12 @@ class _Record:
 
     def __init__(self, cls: type, flags: dict[str, bool], given: dict[str, Any], names: tuple[str, ...]) -> None:
         self.cls, self.flags, self.given, self.names = cls, flags, given, names
+        self.stand_ins = {name: _first_call(self, name) for name in names}
         self.made: dict[str, Any] | None = None
         self._known: Any = None
 
     def complete(self) -> dict[str, Any]:
-        """The methods and facts, which `cls` has from now on."""
+        """The methods and facts, which `cls` has from now on, but where a program has put another method in the place of one."""
         with _lock:
             if self.made is None:
                 facts = self._facts()
@@ -124,7 +125,8 @@ class _Record:
                 made = {name: _METHODS[name](self.cls, fields, self.flags["frozen"]) for name in self.names}
                 made |= facts
                 for name, value in made.items():
-                    setattr(self.cls, name, value)
+                    if name in _FACTS or vars(self.cls)[name] is self.stand_ins[name]:
+                        setattr(self.cls, name, value)
                 self.made = made
         return self.made
 
@@ -163,7 +165,7 @@ class _Fact:
 
 def _first_call(record: _Record, name: str) -> Callable[..., Any]:
     def method(self: object, *arguments: Any, **named: Any) -> Any:
-        return record.complete()[name](self, *arguments, **named)
+        return (record.made or record.complete())[name](self, *arguments, **named)
 
     method.__name__, method.__qualname__ = name, f"{record.cls.__qualname__}.{name}"
     return method
@@ -228,29 +230,29 @@ def _repr(cls: type, fields: list[dataclasses.Field[Any]], frozen: bool) -> Call
     return __repr__
 
 
-def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """The values of these fields of an instance."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return (lambda self: (getattr(self, names[0]),)) if names else (lambda self: ())
+def _values(names: list[str]) -> Callable[[Any], Any]:
+    """The values of these fields of an instance, those of several as a tuple."""
+    return attrgetter(*names) if names else lambda self: ()
 
 
 def _eq(cls: type, fields: list[dataclasses.Field[Any]], frozen: bool) -> Callable[..., bool]:
     values = _values([f.name for f in fields if f.compare])
 
     def __eq__(self: object, other: object) -> bool:
-        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        ours, theirs = values(self), values(other)
+        return ours is theirs or ours == theirs
 
     return __eq__
 
 
 def _hash(cls: type, fields: list[dataclasses.Field[Any]], frozen: bool) -> Callable[..., int]:
-    values = _values([f.name for f in fields if (f.compare if f.hash is None else f.hash)])
-
-    def __hash__(self: object) -> int:
-        return hash(values(self))
-
-    return __hash__
+    names = [f.name for f in fields if (f.compare if f.hash is None else f.hash)]
+    values = _values(names)
+    if len(names) == 1:
+        return lambda self: hash((values(self),))
+    return lambda self: hash(values(self))
 
 
 _METHODS: dict[str, Callable[[type, list[dataclasses.Field[Any]], bool], Callable[..., Any]]] = {

@@ -25,13 +25,12 @@ _T = TypeVar("_T")
 def encoding(cls: type[_T]) -> type[_T]:
     """A frozen dataclass whose hash is computed once."""
     made: Any = dataclass(frozen=True)(cls)
-    names = tuple(f.name for f in fields(made))
 
     def cached_hash(self: Any) -> int:
         try:
             return self._hash
         except AttributeError:
-            value = hash((made, *(getattr(self, name) for name in names)))
+            value = hash((made, *(getattr(self, f.name) for f in fields(made))))
             object.__setattr__(self, "_hash", value)
             return value
 

@@ -95,6 +95,16 @@ def test_a_field_without_a_default_has_that_of_the_same_name_in_a_base() -> None
     assert (Labelled().label, Again().label) == ("unnamed", "unnamed")  # pyright: ignore[reportCallIssue]
 
 
+def test_a_method_that_a_program_puts_in_the_place_of_one_stays() -> None:
+    @dataclass(frozen=True)
+    class Kept:
+        number: int
+
+    made = Kept.__hash__
+    Kept.__hash__ = lambda self: made(self) + 1
+    assert hash(Kept(3)) == hash((3,)) + 1
+
+
 def test_questions_of_the_class_come_before_any_instance() -> None:
     @dataclass(frozen=True)
     class Unused:
