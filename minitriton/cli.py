@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.metadata
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from minitriton.dialects.xdsl_loading import load_xdsl
 from minitriton.errors import MinitritonError
+from minitriton.host.garbage import no_garbage_collection
 
 _FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("minitriton.commands.compile", "add_compile_command", ("compile",)),
@@ -40,12 +41,16 @@ _FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Modules of commands, what adds them to the command line, and their names: only what is asked for is imported."""
 
 
+_WITHOUT_COMPILER = ("cache", "--version")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Runs the command. Exit code 1 for an error in the input, 2 for a wrong command line, 130 when Ctrl-C ended it."""
     from minitriton.commands.output import print_error, until_the_reader_leaves
 
     argv = sys.argv[1:] if argv is None else argv
-    parser, commands = _parser(argv)
+    with no_garbage_collection():
+        parser, commands = _parser(argv)
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
         commands.get(argv[0], parser).error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -75,10 +80,12 @@ def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argp
     parser = argparse.ArgumentParser(
         prog="minitriton", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--version", action="version", version=f"minitriton {_version()}, compatible with Triton 3.6.0")
+    parser.add_argument("--version", action=_Version, help="show program's version number and exit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     wanted = argv[0] if argv else ""
     known = {name for _, _, names in _FAMILIES for name in names} | {"demo", "--version"}
+    if wanted not in _WITHOUT_COMPILER:
+        load_xdsl()
     for module, function, names in _FAMILIES:
         if wanted in names or wanted not in known:
             add: Any = getattr(importlib.import_module(module), function)
@@ -99,8 +106,21 @@ def _opt(argv: list[str] | None = None) -> int:
     return main(argv)
 
 
+class _Version(argparse.Action):
+    """Finds out the version only if it is asked for: it costs 30 ms (2026-11-24)."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"minitriton {_version()}, compatible with Triton 3.6.0")
+        parser.exit()
+
+
 def _version() -> str:
     """The installed one; a tree that is only on the path has none."""
+    import importlib.metadata
+
     try:
         return importlib.metadata.version("minitriton")
     except importlib.metadata.PackageNotFoundError:

@@ -13,7 +13,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
-from minitriton.pass_registry import Pass, Property, Step, registered_passes
+from minitriton.host.records import dataclass
+from minitriton.pass_registry import Pass, Property, Step, load_own_passes, registered_passes
 
 _TEXT = frozenset({Property.LLVM_IR, Property.PTX})
 """What only translations take."""
@@ -134,6 +135,7 @@ def _broken_contract(
     wanted = ", ".join(sorted(missing))
     destroyer = next((ended[fact].name for fact in sorted(missing) if fact in ended), None)
     since = f", which {destroyer!r} destroyed" if destroyer else ""
+    load_own_passes()
     makers = [cls.name for cls in registered_passes().values() if cls.establishes & missing]
     if makers:
         help = "run one of these before it: " + ", ".join(makers)

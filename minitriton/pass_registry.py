@@ -21,10 +21,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -34,6 +33,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from minitriton.errors import PipelineError
+from minitriton.host.records import dataclass
 
 
 class Property(StrEnum):
@@ -143,10 +143,27 @@ ENTRY_POINT_GROUP = "minitriton.passes"
 def register_pass(cls: StepT) -> StepT:
     """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken."""
     known = _registry.get(cls.name)
-    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise PipelineError(f"a pass named {cls.name!r} is already registered by {known.__module__}")
+    taken_by = own_passes().get(cls.name, cls.__module__) if known is None else known.__module__
+    if taken_by != cls.__module__ or (known is not None and known.__qualname__ != cls.__qualname__):
+        raise PipelineError(f"a pass named {cls.name!r} is already registered by {taken_by}")
     _registry[cls.name] = cls
     return cls
+
+
+def find_pass(name: str) -> type[Pass] | type[Translation] | None:
+    """The pass or translation called `name`, its module imported now if it was not; None if there is none."""
+    if name not in _registry and name in own_passes():
+        importlib.import_module(own_passes()[name])
+    if name not in _registry:
+        load_entry_points()
+    return _registry.get(name)
+
+
+@functools.cache
+def own_passes() -> dict[str, str]:
+    """The module of each pass and translation of this package, by its name."""
+    tables = (importlib.import_module(f"{package}.names") for package in ("minitriton.passes", "minitriton.codegen"))
+    return {name: module for table in tables for name, module in table.PASSES.items()}
 
 
 def load_entry_points() -> None:
@@ -154,6 +171,8 @@ def load_entry_points() -> None:
 
     Raises `PipelineError` that names the package whose module fails to import.
     """
+    import importlib.metadata  # 30 ms (2026-11-24), for names that nobody here registers
+
     for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
         try:
             entry.load()
@@ -162,11 +181,10 @@ def load_entry_points() -> None:
             raise PipelineError(f"passes of package {package!r} ({entry.value}) failed to load: {error}") from error
 
 
-@functools.cache
 def load_own_passes() -> None:
-    """Imports the modules of this package that register passes and translations."""
-    for package in ("minitriton.passes", "minitriton.codegen"):
-        importlib.import_module(f"{package}.all_passes")
+    """Imports every module of this package that registers passes and translations."""
+    for module in dict.fromkeys(own_passes().values()):
+        importlib.import_module(module)
 
 
 def known_passes() -> dict[str, type[Pass] | type[Translation]]:
@@ -177,5 +195,6 @@ def known_passes() -> dict[str, type[Pass] | type[Translation]]:
 
 
 def registered_passes() -> dict[str, type[Pass] | type[Translation]]:
-    """All passes and translations registered so far, by name."""
-    return dict(_registry)
+    """All passes and translations registered so far, by name: this package's first, in the order of its tables."""
+    registered = _registry.copy()
+    return {name: registered[name] for name in (*own_passes(), *registered) if name in registered}

@@ -6,12 +6,12 @@ In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLV
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
+from minitriton.compilation.request import Switches
 from minitriton.errors import PipelineError
 from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Pass, load_own_passes
+from minitriton.pass_registry import Pass
 from minitriton.target import CUDAOptions, GPUTarget
 
 OWN_PASSES = "minitriton-"
@@ -19,15 +19,6 @@ OWN_PASSES = "minitriton-"
 
 _ONE_CTA_AN_SM = 32768
 """Elements of a sum that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such a sum waits, no other one computes."""
-
-
-@dataclass(frozen=True)
-class Switches:
-    """What the environment may switch in every kernel's pipeline. Read once, where a compile begins; a value from then on."""
-
-    line_info: bool = True
-    optimize_llvm: bool = True
-    local_variables: bool = False
 
 
 def ttir_passes(target: GPUTarget) -> list[str]:
@@ -181,7 +172,6 @@ def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = S
 
     Raises `PipelineError` for a bad one.
     """
-    load_own_passes()
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
     steps = (

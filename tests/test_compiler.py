@@ -148,14 +148,14 @@ def test_line_information_can_be_switched_off_in_a_process_that_had_it_on(monkey
 
 CHILD = textwrap.dedent("""
     import sys
-    import minitriton, minitriton.runtime.compiling as compiler
+    import minitriton, minitriton.runtime.fresh_compile as compiler
     from minitriton.compiler import ASTSource
     from minitriton.target import GPUTarget
     sys.path.insert(0, sys.argv[1])
     import kernel_of_test
     runs = []
-    wrapped = compiler._compile
-    compiler._compile = lambda *args: (runs.append(1), wrapped(*args))[1]
+    wrapped = compiler.fresh_kernel
+    compiler.fresh_kernel = lambda *args: (runs.append(1), wrapped(*args))[1]
     source = ASTSource(kernel_of_test.twice, {"x": "*fp32"}, {}, {})
     kernel = minitriton.compile(source, target=GPUTarget("cuda", 90))
     print(len(runs), len(kernel.asm["ptx"]))

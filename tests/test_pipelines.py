@@ -13,6 +13,7 @@ from cases import CASES, Case, load_kernels
 
 import minitriton
 from minitriton.codegen.cubin import assembler_available
+from minitriton.compilation.request import Switches
 from minitriton.compilation.stages import facts_of, first_facts
 from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.dialects.context import make_context
@@ -22,7 +23,7 @@ from minitriton.errors import PassError, PipelineError
 from minitriton.opt import main as opt
 from minitriton.pass_manager import Hook, PassManager, Pipeline, VerifyEach, representation_text
 from minitriton.pass_registry import Pass, Property, known_passes, registered_passes
-from minitriton.pipelines import Switches, pipeline_for
+from minitriton.pipelines import pipeline_for
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
 

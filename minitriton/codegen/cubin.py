@@ -13,7 +13,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +23,7 @@ from minitriton.codegen.occupancy import allotted, blocks_on_sm, register_limits
 from minitriton.codegen.reading_loops import iteration_need, reading_loops
 from minitriton.codegen.register_need import register_need, registers_loaded
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
+from minitriton.host.records import dataclass
 from minitriton.target import GPUTarget
 
 

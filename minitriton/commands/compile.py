@@ -11,7 +11,7 @@ from minitriton.commands.kernel_files import load_kernel
 from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
-from minitriton.compilation.stages import STAGES
+from minitriton.compilation.stage_names import STAGES
 from minitriton.compiler import ASTSource, CompiledKernel, compile
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError

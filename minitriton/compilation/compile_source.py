@@ -5,12 +5,10 @@ Nothing here knows of a cache, a device or a launch: `runtime.compiling` asks fo
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gc
 import time
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,19 +20,21 @@ from minitriton import knobs
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.compilation.dumps import reproducer_path
-from minitriton.compilation.ir_source import IRSource, entry_of_text
-from minitriton.compilation.overrides import Overrides, overrides_for
-from minitriton.compilation.stages import STAGES, facts_of, split
+from minitriton.compilation.ir_source import entry_of_text
+from minitriton.compilation.request import Request, Switches
+from minitriton.compilation.stage_names import STAGES
+from minitriton.compilation.stages import facts_of, split
 from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
 from minitriton.host.file_names import stem_of
+from minitriton.host.garbage import no_garbage_collection
+from minitriton.host.records import dataclass
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
-from minitriton.pipelines import Switches, pipeline_for
+from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -93,46 +93,6 @@ def _module_metadata(module: ModuleOp) -> dict[str, int]:
     }
 
 
-@dataclass(frozen=True)
-class Request:
-    """All that a result depends on beside the compiler itself."""
-
-    source: ASTSource | IRSource
-    target: GPUTarget
-    options: CUDAOptions
-    switches: Switches
-    overrides: Overrides
-
-
-def overrides_for_source(source: ASTSource | IRSource, options: CUDAOptions) -> Overrides:
-    """Nothing is overridden where nothing can be: the hash of a source is made only if files are looked for."""
-    wanted = knobs.compilation.override or options.ir_override is not None
-    return overrides_for(source.entry, source.hash(), options) if wanted else Overrides({})
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Generator[None]:
-    """Puts the cyclic garbage collector off until a compile is over: one full collection in the midst of it costs as much
-    as the compile of a small kernel (24 ms of 27 for an argmax, 2026-11-21)."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def environment_switches() -> Switches:
-    """What the environment switches in every pipeline."""
-    return Switches(
-        line_info=not knobs.compilation.disable_line_info,
-        optimize_llvm=not knobs.compilation.disable_llvm_opt,
-        local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
-    )
-
-
 Stage: TypeAlias = "Callable[[object, dict[str, object]], object]"
 """From the representation before a stage, and the metadata known by then, to the one after."""
 
@@ -158,7 +118,7 @@ def compile_request(
     """Runs the stages of `request`. `folder` is where their texts will be kept, for places in them (`USE_IR_LOC`); `inspect` may
     replace or add stages before they run. `until` names the last stage wanted. Raises `MinitritonError`s that name the kernel's line.
     """
-    with _no_garbage_collection():
+    with no_garbage_collection():
         return _compile(request, context, hooks, folder, until, inspect)
 
 

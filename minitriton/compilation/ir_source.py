@@ -19,7 +19,7 @@ from xdsl.ir import Attribute
 from minitriton import knobs
 from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
 from minitriton.codegen.ptx import ptx_version
-from minitriton.compilation.stages import STAGES
+from minitriton.compilation.stage_names import STAGES
 from minitriton.dialects import tt
 from minitriton.dialects.bindings import ModuleView, parameter_types
 from minitriton.dialects.text import parse_module

@@ -10,16 +10,18 @@ The option `ir_override="kernel.ttgir"` of a launch or a `Config` names such a f
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
-
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from typing import TYPE_CHECKING
 
 from minitriton import knobs
-from minitriton.compilation.stages import STAGES
+from minitriton.compilation.stage_names import STAGES
 from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of
+from minitriton.host.records import dataclass
 from minitriton.target import CUDAOptions
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 _REPLACEABLE = (*STAGES, "cubin")
 
@@ -85,9 +87,11 @@ def overrides_for(name: str, source_hash: str, options: CUDAOptions) -> Override
 
 
 def _check_num_warps(module: ModuleOp, options: CUDAOptions, path: Path) -> None:
-    written = module.attributes.get("ttg.num-warps")
-    if isinstance(written, IntegerAttr) and written.value.data != options.num_warps:
+    from minitriton.dialects.facts.launch import maybe_num_warps
+
+    written = maybe_num_warps(module)
+    if written is not None and written != options.num_warps:
         raise MinitritonError(
-            f"{path} is for {written.value.data} warps, the launch for {options.num_warps}",
-            help=f"launch with num_warps={written.value.data}",
+            f"{path} is for {written} warps, the launch for {options.num_warps}",
+            help=f"launch with num_warps={written}",
         )

@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
 from minitriton.errors import PipelineError
-from minitriton.pass_registry import Pass, Step, Translation, known_passes, registered_passes
+from minitriton.pass_registry import Pass, Step, Translation, find_pass, known_passes
 
 _NAME = re.compile(r"\s*([A-Za-z][\w.-]*)\s*")
 _OPTION = re.compile(r'\s*([A-Za-z][\w-]*)(?:=("(?:[^"\\]|\\.)*"|[^\s{}"]+))?\s*')
@@ -66,12 +66,9 @@ def parse_options_text(text: str) -> dict[str, str | None]:
 
 def make_step(name: str, options: dict[str, str | None]) -> Step:
     """The pass called `name` with `options` (text values). Raises `PipelineError` with the closest known name."""
-    known = registered_passes()
-    if name not in known:
-        known = known_passes()
-    cls = known.get(name)
+    cls = find_pass(name)
     if cls is None:
-        close = difflib.get_close_matches(name, known, n=1)
+        close = difflib.get_close_matches(name, known_passes(), n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`minitriton passes` lists the registered passes"
         raise PipelineError(f"unknown pass {name!r}", help=hint)
     types = _option_types(cls)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.operations import ops_in
+from minitriton.compilation.stage_names import STAGES
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.memory_access import DescriptorAccess
@@ -16,9 +17,6 @@ from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
-
-STAGES = ("ttir", "ttgir", "llir", "ptx")
-"""The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
 
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.UNPLACED})
 

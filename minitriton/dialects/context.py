@@ -1,56 +1,76 @@
 """The context that knows every dialect of the compiler.
 
-Parsing and passes take it; building IR needs none. xDSL's dialects serve where they are complete; `arith`, `math` and `llvm` are ours.
+Parsing and passes take it; building IR needs none. xDSL's dialects serve where they are complete; `arith`, `math`, `llvm` and the barrier of `gpu` are ours.
+A dialect is imported when a text has an op, a type or an attribute of it: what is compiled from Python needs none of them by name.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+from collections.abc import Callable
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
-from xdsl.dialects.cf import Cf
-from xdsl.dialects.func import Func
-from xdsl.dialects.gpu import GPU
-from xdsl.dialects.scf import Scf
-from xdsl.dialects.ub import UB
 from xdsl.ir import Dialect
 
-from minitriton.dialects.arith import ARITH
-from minitriton.dialects.llvm import LLVM
-from minitriton.dialects.math import MATH
-from minitriton.dialects.nvvm import NVVM
-from minitriton.dialects.nvws import NVWS
-from minitriton.dialects.tt import TT
-from minitriton.dialects.ttg import TTG
-from minitriton.dialects.ttng import TTNG
+_WHERE = {
+    "arith": ("minitriton.dialects.arith", "ARITH"),
+    "math": ("minitriton.dialects.math", "MATH"),
+    "scf": ("xdsl.dialects.scf", "Scf"),
+    "cf": ("xdsl.dialects.cf", "Cf"),
+    "ub": ("xdsl.dialects.ub", "UB"),
+    "llvm": ("minitriton.dialects.llvm", "LLVM"),
+    "nvvm": ("minitriton.dialects.nvvm", "NVVM"),
+    "tt": ("minitriton.dialects.tt", "TT"),
+    "ttg": ("minitriton.dialects.ttg", "TTG"),
+    "ttng": ("minitriton.dialects.ttng", "TTNG"),
+    "nvws": ("minitriton.dialects.nvws", "NVWS"),
+}
+"""Where each dialect is that is one value of a module."""
 
-DIALECTS: tuple[Dialect, ...] = (
-    Builtin,
-    ARITH,
-    MATH,
-    Scf,
-    Cf,
-    UB,
-    GPU,
-    Func,
-    LLVM,
-    NVVM,
-    TT,
-    TTG,
-    TTNG,
-    NVWS,
-)
+
+def _found(module: str, name: str) -> Dialect:
+    return getattr(importlib.import_module(module), name)
+
+
+def _func() -> Dialect:
+    from xdsl.dialects.func import Func, FuncOp
+
+    from minitriton.dialects.facts import Function, give
+
+    give(FuncOp, Function())
+    return Func
+
+
+def _gpu() -> Dialect:
+    from minitriton.dialects.gpu import gpu_dialect
+
+    return gpu_dialect()
+
+
+DIALECTS: dict[str, Callable[[], Dialect]] = {
+    **{name: functools.cache(functools.partial(_found, *where)) for name, where in _WHERE.items()},
+    "func": functools.cache(_func),
+    "gpu": functools.cache(_gpu),
+}
+"""By name, what makes each dialect beside `builtin`: one value, however often it is asked."""
+
+
+def dialects() -> tuple[Dialect, ...]:
+    """Every dialect."""
+    return (Builtin, *(make() for make in DIALECTS.values()))
 
 
 @functools.cache
-def _loaded() -> Context:
+def _registered() -> Context:
     context = Context(allow_unregistered=True)
-    for dialect in DIALECTS:
-        context.load_dialect(dialect)
+    context.load_dialect(Builtin)
+    for name, make in DIALECTS.items():
+        context.register_dialect(name, make)
     return context
 
 
 def make_context() -> Context:
-    """A new context with every dialect loaded. Ops of other dialects are accepted in generic form."""
-    return _loaded().clone()
+    """A new context that finds every dialect. Ops of other dialects are accepted in generic form."""
+    return _registered().clone()

@@ -1,45 +1,121 @@
-"""How the ops of these dialects are defined: by xDSL's declarations, their textual form read when it is first needed.
+"""How the ops of these dialects are defined: by xDSL's declarations, which are read when a class is first used.
 
     @op_definition
     class SplatOp(IRDLOperation): ...
 
-is `irdl_op_definition`, but for `assembly_format`: xDSL compiles it as the class is made, which was 50 of the 400 ms that importing
-the dialects took (2026-11-22), and a launch neither parses nor prints; and but for the fields, which are read fast (`op_fields`).
+is `irdl_op_definition`, but for when: a compile loads 270 classes of op and uses fifty. xDSL reads the declaration of each as it is defined (0.2 ms) and compiles
+its `assembly_format` (0.4 ms; 2026-11-24). Here the first use of a field, of the traits or of the definition has the declaration read, the first parse
+or print has the form compiled, and fields are read fast (`op_fields`). What is wrong in a declaration is an error then.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from xdsl.irdl import IRDLOperation, irdl_op_definition
+from xdsl.ir import Operation
+from xdsl.irdl import IRDLOperation
 from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.irdl.operations import OpDef, get_accessors_from_op_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from minitriton.dialects.op_fields import quicken
+from minitriton.dialects.op_fields import fast_fields
 from minitriton.dialects.printed_form import Form, printed_form
 
 OpT = TypeVar("OpT", bound=IRDLOperation)
 
-_LISTS = re.compile(r"(?<![$\w])(operands|results)\b")
-"""In a text: all operands or results at once, for whose fields xDSL's reader asks xDSL's own accessors."""
+_lock = threading.RLock()
 
 
 def op_definition(cls: type[OpT]) -> type[OpT]:
-    """The op that `cls` declares. An error in its `assembly_format` shows when an op is first parsed or printed."""
-    text = cls.assembly_format
-    cls.assembly_format = None
-    op = irdl_op_definition(cls)
-    if text is None or not _LISTS.search(text):
-        quicken(op)
-    if text is None:
-        return op
-    op.get_irdl_definition().assembly_format = op.assembly_format = text
-    op.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]
-    op.print = _print
-    return op
+    """The op that `cls` declares. An error in its declaration shows when an op is first used, one in its `assembly_format` when it is first parsed or printed."""
+    declaration = _Declaration(cls)
+    for name in declaration.fields():
+        setattr(cls, name, _Unread(declaration, name))
+    cls.get_irdl_definition = declaration.read
+    cls.verify_ = _verified(cls.verify_)
+    if cls.assembly_format is not None:
+        cls.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]
+        cls.print = _print
+    return cls
+
+
+def _verified(own: Any) -> Any:
+    def verify_(self: IRDLOperation) -> None:
+        self.get_irdl_definition().verify(self)
+        own(self)
+
+    return verify_
+
+
+class _Declaration:
+    """What stands in the class of an op before it is read."""
+
+    def __init__(self, cls: type[IRDLOperation]) -> None:
+        self.cls, self.written = cls, dict(vars(cls))
+        self.definition: OpDef | None = None
+
+    def fields(self) -> list[str]:
+        """The names of the fields, those of base classes too, and `traits`."""
+        found = ["traits"]
+        for base in self.cls.__mro__:
+            if base is IRDLOperation:
+                break
+            found += [name for name, value in vars(base).items() if value.__class__.__module__ == _FIELDS]
+        return found
+
+    def read(self) -> OpDef:
+        """xDSL's definition; the class has its fields from now on."""
+        if self.definition is None:
+            with _lock:
+                if self.definition is None:
+                    self._read()
+        assert self.definition is not None
+        return self.definition
+
+    def _read(self) -> None:
+        # xDSL reads a class of the same text: in `cls` itself every name has a meaning at every moment, for other threads.
+        text = self.written.get("assembly_format", self.cls.assembly_format)
+        written = {**self.written, "assembly_format": None}
+        metaclass: Any = type(self.cls)
+        same: type[IRDLOperation] = metaclass(self.cls.__name__, self.cls.__bases__, written)
+        definition = OpDef.from_pyrdl(same)
+        accessors = get_accessors_from_op_def(definition, None)
+        for given in ("get_irdl_definition", "verify_"):
+            del accessors[given]
+        definition.assembly_format = text
+        for name, accessor in (accessors if _has_lists(text) else fast_fields(accessors)).items():
+            setattr(self.cls, name, accessor)
+        self.definition = definition
+
+
+_FIELDS = "xdsl.irdl.operations"
+"""The module of the classes that declare fields."""
+
+
+def _has_lists(text: str | None) -> bool:
+    """Whether a form has all operands or results at once, for whose fields xDSL's reader asks xDSL's own accessors."""
+    return text is not None and re.search(r"(?<![$\w])(operands|results)\b", text) is not None
+
+
+class _Unread:
+    """A field before the declaration is read: whoever asks for it has it read."""
+
+    __slots__ = ("declaration", "name")
+
+    def __init__(self, declaration: _Declaration, name: str) -> None:
+        self.declaration, self.name = declaration, name
+
+    def __get__(self, op: Operation | None, cls: type[Operation]) -> Any:
+        self.declaration.read()
+        return getattr(cls if op is None else op, self.name)
+
+    def __set__(self, op: Operation, value: object) -> None:
+        self.declaration.read()
+        setattr(op, self.name, value)
 
 
 @cache

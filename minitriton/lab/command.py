@@ -145,7 +145,7 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
     from minitriton.commands.kernel_files import load_kernel
     from minitriton.commands.signature import ast_source
     from minitriton.compilation.ir_source import IRSource
-    from minitriton.compilation.stages import STAGES
+    from minitriton.compilation.stage_names import STAGES
     from minitriton.dialects.context import make_context
     from minitriton.lab.launches.replay import source_of
     from minitriton.lab.parameters import parameters_of

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
+from minitriton.compilation.request import Switches
 from minitriton.dialects.attribute_values import integer_or
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.dialects.tt.types import TensorDescType
@@ -32,7 +33,7 @@ from minitriton.lab.arguments import Arguments
 from minitriton.lab.soundness import OrderFault, has_barriers, laid_out
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step, Translation
-from minitriton.pipelines import Switches, emission_steps
+from minitriton.pipelines import emission_steps
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.on_cpu.emulation import emulator_value
 from minitriton.target import CUDAOptions, GPUTarget

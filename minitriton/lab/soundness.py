@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.gpu import BarrierOp
 
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.facts.launch import SHARED_BYTES
+from minitriton.dialects.gpu import BarrierOp
 from minitriton.dialects.ttg import LocalBarrierOp
 from minitriton.errors import MinitritonError
 

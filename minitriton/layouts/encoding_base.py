@@ -8,10 +8,11 @@ In: nothing. Out: the base classes, the decorator that makes an encoding of a cl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from minitriton.errors import IRError
+from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 
 Ints = tuple[int, ...]
@@ -24,13 +25,12 @@ _T = TypeVar("_T")
 def encoding(cls: type[_T]) -> type[_T]:
     """A frozen dataclass whose hash is computed once."""
     made: Any = dataclass(frozen=True)(cls)
-    names = tuple(f.name for f in fields(made))
 
     def cached_hash(self: Any) -> int:
         try:
             return self._hash
         except AttributeError:
-            value = hash((made, *(getattr(self, name) for name in names)))
+            value = hash((made, *(getattr(self, f.name) for f in fields(made))))
             object.__setattr__(self, "_hash", value)
             return value
 

@@ -12,8 +12,6 @@ fixed order either way. Not a pass of Triton's. Left out by `without="minitriton
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
@@ -24,6 +22,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import target_arch
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import element_type
+from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked
 from minitriton.pass_registry import Pass, Property, register_pass

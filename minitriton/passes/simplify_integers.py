@@ -17,7 +17,6 @@ exclusive or with a predicate are one instruction. The last one is what random n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -28,6 +27,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
+from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, number_attr, number_of, width_of
 from minitriton.rewriting.greedy import apply_patterns_greedily

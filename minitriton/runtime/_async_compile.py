@@ -9,12 +9,13 @@ with ThreadPoolExecutor(8) as pool, AsyncCompileMode(pool):
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from concurrent.futures import Executor, Future, as_completed
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from minitriton.runtime.compiled_kernel import CompiledKernel
 
 active_mode: ContextVar[AsyncCompileMode | None] = ContextVar("active_mode", default=None)
@@ -71,6 +72,8 @@ class AsyncCompileMode:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        from concurrent.futures import as_completed
+
         kernels = {kernel.future: kernel for kernel in self.future_kernels.values()}
         try:
             for future in as_completed(kernels):

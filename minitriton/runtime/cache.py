@@ -21,6 +21,7 @@ import minitriton
 from minitriton import knobs
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.runtime.caches.eviction import MANIFEST, note_store, note_use, take_away
+from minitriton.runtime.caches.sources import sources_digest
 
 
 def cache_directory() -> Path:
@@ -31,15 +32,7 @@ def cache_directory() -> Path:
 @functools.cache
 def compiler_fingerprint() -> str:
     """SHA-256 over minitriton's own sources and the versions of its libraries: another compiler, another entry."""
-    import llvmlite
-    import xdsl
-
-    digest = hashlib.sha256(f"xdsl {xdsl.__version__} llvmlite {llvmlite.__version__}".encode())
-    root = Path(minitriton.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return sources_digest(Path(minitriton.__file__).parent)
 
 
 def triton_key() -> str:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import SupportsIndex, cast
 
 from minitriton.errors import MinitritonError
+from minitriton.host.records import dataclass
 
 
 class InvalidOptionType(MinitritonError, TypeError):

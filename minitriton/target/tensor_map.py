@@ -13,8 +13,9 @@ The places of the fields are those that 777 calls of the driver on an H200 showe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TypedDict
+
+from minitriton.host.records import dataclass
 
 SIZE = 128
 MOST_DIMS = 5

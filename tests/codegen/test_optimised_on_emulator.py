@@ -8,11 +8,12 @@ import pytest
 import minitriton.codegen.all_passes
 import minitriton.passes.all_passes  # noqa: F401
 from minitriton import emulator
+from minitriton.compilation.request import Switches
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter.numbers.formats import encode_small
 from minitriton.pass_manager import PassManager, Pipeline
-from minitriton.pipelines import Switches, emission_steps, llvm_passes
+from minitriton.pipelines import emission_steps, llvm_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 SMEM = "#smem = #ttg.shared_memory"

@@ -32,6 +32,7 @@ from lit_triton import triton_ptx
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32
 
 from minitriton.codegen.cubin import ptx_to_cubin
+from minitriton.compilation.request import Switches
 from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
@@ -41,7 +42,7 @@ from minitriton.lab.arguments import Arguments, as_numbers
 from minitriton.lab.execution import Launch
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.passes.fence_insertion import FenceInsertion
-from minitriton.pipelines import Switches, emission_steps
+from minitriton.pipelines import emission_steps
 from minitriton.target import CUDAOptions, GPUTarget
 
 FILES = [

@@ -11,14 +11,14 @@ from xdsl.traits import MemoryEffectKind, get_effects
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
-from minitriton.dialects.context import DIALECTS
+from minitriton.dialects.context import dialects
 from minitriton.dialects.facts import Fact, Neutral, Widens, give, neutral_element
 from minitriton.dialects.facts.layout import Elementwise, LayoutRule
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow, receivers
 from minitriton.dialects.text import parse_module
 
-OPS = [op for dialect in DIALECTS for op in dialect.operations]
+OPS = [op for dialect in dialects() for op in dialect.operations]
 
 
 def test_an_op_of_which_nothing_is_said_has_no_fact() -> None:

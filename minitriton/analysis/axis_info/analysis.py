@@ -18,7 +18,6 @@ from functools import cached_property
 from math import prod
 from typing import cast
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseIntOrFPElementsAttr,
@@ -26,6 +25,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     ModuleOp,
     StringAttr,
+    SymbolRefAttr,
     TensorType,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
@@ -37,8 +37,7 @@ from minitriton.analysis.axis_info.fact import HINTS, AxisInfo, join, unknown, w
 from minitriton.analysis.axis_info.rules import RULES
 from minitriton.analysis.axis_info.types import pointee_bytes, rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.operations import ops_of
-from minitriton.dialects import tt
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function
 from minitriton.dialects.narrowing import instance_of
@@ -314,11 +313,16 @@ def _name(function: Operation) -> str:
     return name.data if isinstance(name, StringAttr) else ""
 
 
+_CALLS = ("tt.call", "func.call")
+"""By name: xDSL's `func` is there only where a text has it."""
+
+
 def _calls_by_function(functions: dict[str, Operation]) -> dict[str, list[Operation]]:
     calls: dict[str, list[Operation]] = {}
     for function in functions.values():
-        for op in ops_of(function, tt.CallOp, func.CallOp):
-            calls.setdefault(op.callee.string_value(), []).append(op)
+        for op in ops_in(function):
+            if op.name in _CALLS and isinstance(callee := op.properties.get("callee"), SymbolRefAttr):
+                calls.setdefault(callee.string_value(), []).append(op)
     return calls
 
 

@@ -16,7 +16,7 @@ ops, `ttg.shared` on the module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from math import prod
 from typing import cast
@@ -37,6 +37,7 @@ from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.errors import PassError
+from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import PaddedShared, SharedEncoding
 from minitriton.layouts.properties import allocation_shape_per_cta, shared_alignment
 from minitriton.layouts.to_linear import shape_per_cta

@@ -5,7 +5,6 @@ With several CTAs a program is a cluster: `tt.get_program_id` reads the cluster'
 
 from __future__ import annotations
 
-from xdsl.dialects import gpu
 from xdsl.dialects import llvm as L
 from xdsl.ir import Operation, SSAValue
 
@@ -13,7 +12,7 @@ from minitriton.analysis.global_scratch import SCRATCH_OFFSET, SCRATCH_SIZE, scr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import I8, I32, I64
-from minitriton.dialects import nvvm, tt, ttg
+from minitriton.dialects import gpu, nvvm, tt, ttg
 from minitriton.dialects.attribute_values import word
 
 _BLOCK_ID = (nvvm.BlockIdXOp, nvvm.BlockIdYOp, nvvm.BlockIdZOp)

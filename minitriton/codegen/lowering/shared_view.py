@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
+
+from minitriton.host.records import dataclass
 
 
 @dataclass(frozen=True)

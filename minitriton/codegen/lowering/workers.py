@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import Block, Operation
+
+from minitriton.host.records import dataclass
 
 
 @dataclass

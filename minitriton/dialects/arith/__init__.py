@@ -9,11 +9,18 @@ This module is the dialect's front door: every op, attribute and helper of it ca
 from __future__ import annotations
 
 from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
-from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Dialect, Operation
 
-from minitriton.dialects.arith.base import FLOAT, INTEGER, NO_FASTMATH, ConstantOp, IntegerOverflowAttr, splat_attr
+from minitriton.dialects.arith.base import (
+    FLOAT,
+    INTEGER,
+    NO_FASTMATH,
+    ConstantOp,
+    FastMathFlagsAttr,
+    IntegerOverflowAttr,
+    splat_attr,
+)
 from minitriton.dialects.arith.casts import (
     BitcastOp,
     ExtFOp,

@@ -6,9 +6,8 @@ bool_like(tensor<64xf32>)      tensor<64xi1>
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowFlag
 from xdsl.dialects.builtin import (
     AnyFloat,
     BytesAttr,
@@ -22,7 +21,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.dialects.utils import BitEnumAttribute
+from xdsl.dialects.utils import BitEnumAttribute, FastMathAttrBase, FastMathFlag
 from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_attr_definition, prop_def, result_def, traits_def
@@ -30,12 +29,30 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
 
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import TypeKind
 from minitriton.dialects.tt.types import with_element
+
+
+@irdl_attr_definition
+class FastMathFlagsAttr(FastMathAttrBase):
+    """What of floating-point arithmetic an op may leave: `fastmath<nnan, contract>`."""
+
+    name = "arith.fastmath"
+
+    def __init__(self, flags: Iterable[FastMathFlag] | Literal["none", "fast"] | None) -> None:
+        super().__init__(flags)
+
+
+class IntegerOverflowFlag(StrEnum):
+    """The result fits, as a signed or as an unsigned number."""
+
+    NSW = "nsw"
+    NUW = "nuw"
 
 
 @irdl_attr_definition

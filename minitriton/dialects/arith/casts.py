@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.arith.base import ANY, FLOAT, INTEGER, bool_like, is_integer, width_of
+from minitriton.dialects.arith.base import ANY, FLOAT, INTEGER, FastMathFlagsAttr, bool_like, is_integer, width_of
 from minitriton.dialects.facts import Rounds, Widens
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_definition import op_definition

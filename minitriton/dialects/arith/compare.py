@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
@@ -34,6 +33,7 @@ from minitriton.dialects.arith.base import (
     INTEGER,
     NO_FASTMATH,
     PREDICATE_ATTRS,
+    FastMathFlagsAttr,
     bool_like,
 )
 from minitriton.dialects.facts import HandsOn

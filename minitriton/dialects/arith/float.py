@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
 
-from minitriton.dialects.arith.base import FLOAT, NO_FASTMATH
+from minitriton.dialects.arith.base import FLOAT, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Dear, Rounds, RoundsOff
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_definition import op_definition

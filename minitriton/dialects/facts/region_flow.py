@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from xdsl.dialects import func, scf
+from xdsl.dialects import scf
 from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.facts import Fact, Function, MayNotReturn, give
+from minitriton.dialects.facts import Fact, MayNotReturn, give
 from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
 from minitriton.dialects.op_access import block_of, block_successors, end_of, entry_of, operand_at, operand_values
 
@@ -203,4 +203,3 @@ give(scf.IndexSwitchOp, Alternatives())
 give(scf.ExecuteRegionOp, Alternatives())
 give(scf.YieldOp, PassesOn())
 give(scf.ConditionOp, PassesOn(), OnlyOnce())
-give(func.FuncOp, Function())

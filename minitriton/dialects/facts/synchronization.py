@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.dialects import gpu
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.dialects.facts import Fact, give
+from minitriton.dialects.facts import Fact
+from minitriton.host.records import dataclass
 
 
 class Barrier(Fact):
@@ -51,6 +49,3 @@ class CopyInto(OfAsyncProxy):
 
 class TensorCoreReads(OfAsyncProxy):
     """A product of matrices that tensor cores read from shared memory: operands 0 and 1."""
-
-
-give(gpu.BarrierOp, Barrier())

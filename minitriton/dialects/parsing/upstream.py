@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects import gpu, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, i1
 from xdsl.dialects.utils import parse_assignment
 from xdsl.ir import Attribute, Block, Operation, Region
@@ -87,12 +87,7 @@ def _parse_while(parser: Parser) -> Operation:
     return op
 
 
-def _parse_barrier(parser: Parser) -> Operation:
-    return gpu.BarrierOp.create(attributes=parser.parse_optional_attr_dict())
-
-
 PARSERS: dict[type[Operation], Callable[[Parser], Operation]] = {
-    gpu.BarrierOp: _parse_barrier,
     scf.ForOp: _parse_for,
     scf.IfOp: _parse_if,
     scf.WhileOp: _parse_while,

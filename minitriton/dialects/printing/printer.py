@@ -35,7 +35,6 @@ from xdsl.dialects.builtin import (
     UnregisteredOp,
     i1,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
@@ -64,7 +63,7 @@ def _dialect_inside(kind: type[Operation] | None) -> str:
     """The dialect whose ops are written without its name in regions of ops of class `kind`."""
     if kind is None:
         return ""
-    return "builtin" if issubclass(kind, ModuleOp) else "func" if issubclass(kind, FuncOp) else ""
+    return "builtin" if issubclass(kind, ModuleOp) else "func" if kind.name == "func.func" else ""
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import gpu, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.printer import Printer
@@ -133,13 +133,8 @@ def _print_module(op: Operation, printer: Printer) -> None:
     printer.print_region(op.body, print_empty_block=False)
 
 
-def _print_attributes_only(op: Operation, printer: Printer) -> None:
-    printer.print_op_attributes(op.attributes)
-
-
 PRINTERS: dict[type[Operation], Callable[[Operation, Printer], None]] = {
     ModuleOp: _print_module,
-    gpu.BarrierOp: _print_attributes_only,
     scf.ForOp: _print_for,
     scf.IfOp: _print_if,
     scf.WhileOp: _print_while,

@@ -6,11 +6,10 @@ import string
 from collections.abc import Callable, Sequence
 from typing import cast as cast_type
 
-from xdsl.dialects import gpu
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, TensorType, i32
 from xdsl.ir import BlockArgument, Operation
 
-from minitriton.dialects import tt
+from minitriton.dialects import gpu, tt
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.frontend.builder import IRBuilder, ir_type

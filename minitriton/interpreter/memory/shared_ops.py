@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from xdsl.dialects import func, gpu
+from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.shared_memory.membar import meets_by_warp
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects import gpu, tt, ttg, ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.narrowing import instance_of

@@ -24,6 +24,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from minitriton.dialects.xdsl_loading import load_xdsl
+
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Of a worker's linear algebra, where the user asks for no other number: the processors have a worker each."""
 
@@ -132,6 +134,7 @@ def stop() -> None:
 def run(module: str, descriptor: int) -> None:
     """What the server does until its starter has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which ends the others
+    load_xdsl()
     copied = importlib.import_module(module)
     copied.prepare()
     gc.collect()

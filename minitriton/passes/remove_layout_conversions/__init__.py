@@ -15,7 +15,6 @@ Answers to lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -24,6 +23,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
+from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS

@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minitriton.errors import MinitritonError
+from minitriton.host.records import dataclass
 from minitriton.identity import PLAIN, key_of
 from minitriton.language.dtypes import dtype
 from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu

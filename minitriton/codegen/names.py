@@ -1,0 +1,15 @@
+"""Which module registers each pass and translation of this layer, by its name: it is imported when a pipeline has it."""
+
+from __future__ import annotations
+
+PASSES = {
+    "minitriton-conversion-rounds": "minitriton.codegen.conversion_rounds",
+    "convert-triton-gpu-to-llvm": "minitriton.codegen.convert_triton_gpu_to_llvm",
+    "emit-ptx": "minitriton.codegen.emission",
+    "optimize-llvm-ir": "minitriton.codegen.emission",
+    "translate-to-llvm-ir": "minitriton.codegen.emission",
+    "insert-barriers": "minitriton.codegen.insert_barriers",
+    "insert-proxy-fences": "minitriton.codegen.insert_barriers",
+    "place-shared-memory": "minitriton.codegen.place_shared_memory",
+    "minitriton-separate-buffers": "minitriton.codegen.separate_buffers",
+}
