@@ -130,9 +130,11 @@ class Expressions:
         if not isinstance(items, language_tuple) or not isinstance(generator.target, ast.Name):
             raise self.unsupported(node, "only tuple comprehensions are supported")
         results: list[object] = []
-        for item in items.values:
-            self.generator.bind(generator.target.id, item)
-            results.append(self.visit(node.elt))
+        # Its variable is its own, as in Python: one of that name outside keeps its value.
+        with self.generator.name_of_its_own(generator.target.id):
+            for item in items.values:
+                self.generator.bind(generator.target.id, item)
+                results.append(self.visit(node.elt))
         return language_tuple(results)
 
     def visit_Slice(self, node: ast.Slice) -> language_slice:
