@@ -10,7 +10,7 @@ import ast
 import builtins
 import copy
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Protocol, cast
 
@@ -39,7 +39,7 @@ class Keyed(Protocol):
     def cache_key(self) -> str: ...
 
     @property
-    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, dict[str, object]]]: ...
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, Mapping[str, object]]]: ...
 
 
 _CONSTEXPR_FUNCTION: type[ConstexprFunction[object]] = ConstexprFunction
@@ -52,7 +52,7 @@ class DependenciesFinder(ast.NodeVisitor):
         self,
         name: str,
         globals: dict[str, object],
-        nonlocals: dict[str, object],
+        nonlocals: Mapping[str, object],
         source: str,
         describe: Callable[[ConstexprFunction[object]], Keyed],
     ) -> None:
@@ -62,7 +62,7 @@ class DependenciesFinder(ast.NodeVisitor):
         self.globals = globals
         self.nonlocals = nonlocals
         self.hasher = hashlib.sha256(source.encode())
-        self.used_global_vals: dict[tuple[str, int], tuple[object, dict[str, object]]] = {}
+        self.used_global_vals: dict[tuple[str, int], tuple[object, Mapping[str, object]]] = {}
         self.local_names: set[str] = set()
         self.in_default = False
         self.node: ast.AST | None = None
@@ -72,7 +72,7 @@ class DependenciesFinder(ast.NodeVisitor):
     def digest(self) -> str:
         return self.hasher.hexdigest()
 
-    def _record(self, value: object, scope: dict[str, object] | None = None, name: str = "") -> None:
+    def _record(self, value: object, scope: Mapping[str, object] | None = None, name: str = "") -> None:
         if value is None or type(value) is ModuleType:
             return
         if isinstance(value, base_type):
@@ -114,7 +114,7 @@ class DependenciesFinder(ast.NodeVisitor):
             return None
         self.node = node
         # A variable of an enclosing function hides a global, as in Python.
-        scope = self.nonlocals if node.id in self.nonlocals else self.globals
+        scope: Mapping[str, object] = self.nonlocals if node.id in self.nonlocals else self.globals
         value = scope.get(node.id)
         if node.id in _PYTHON_BUILTINS:
             self._record_by_the_name_of_a_builtin(value, scope, node.id)
@@ -122,7 +122,7 @@ class DependenciesFinder(ast.NodeVisitor):
             self._record(value, scope, node.id)
         return value
 
-    def _record_by_the_name_of_a_builtin(self, value: object, scope: dict[str, object], name: str) -> None:
+    def _record_by_the_name_of_a_builtin(self, value: object, scope: Mapping[str, object], name: str) -> None:
         """A `max` of the program's own; it may be a plain function, which is called at compile time as Python's is."""
         if value is getattr(builtins, name):
             return

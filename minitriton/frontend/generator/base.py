@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import abc
+from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -260,7 +261,7 @@ class Generator:
         self.local_defs[name] = value
 
     @contextlib.contextmanager
-    def name_of_its_own(self, name: str) -> Iterator[None]:
+    def name_of_its_own(self, name: str) -> abc.Generator[None]:
         """Within it `name` may be bound; behind it the name is what it was before."""
         scopes = (self.lscope, self.local_defs)
         before = [scope.get(name, _ABSENT) for scope in scopes]
