@@ -20,6 +20,7 @@ from xdsl.ir import Block, Region
 
 from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
 from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import Generator, is_function, wrapped
 from minitriton.frontend.semantic import arithmetic
@@ -171,7 +172,9 @@ class Expressions:
         dynamic = type(lhs) is tensor or type(rhs) is tensor
         if static is None or (emit is None and dynamic):
             raise self.unsupported(
-                node, f"AST binary operator '{type(node.op).__name__}' is not (currently) implemented."
+                node,
+                f"AST binary operator '{type(node.op).__name__}' is not (currently) implemented.",
+                INSTEAD.get(type(node.op)),
             )
         if emit is not None and dynamic:
             return emit(self.b, unwrap(lhs), unwrap(rhs))
