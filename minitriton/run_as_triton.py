@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any
 
 import minitriton
+from minitriton.as_triton.after_import import after_import
 from minitriton.as_triton.triton_distribution import TRITON_VERSION, found_as
 
 _ELSEWHERE = {
@@ -104,6 +105,13 @@ def install() -> None:
         )
     if not any(isinstance(f, TritonFinder) for f in sys.meta_path):
         sys.meta_path.insert(0, TritonFinder())
+        after_import("torch._inductor.codegen.wrapper", _write_names)
+
+
+def _write_names(wrapper: Any) -> None:
+    from minitriton.as_triton.names_for_inductor import write_names
+
+    write_names(wrapper)
 
 
 @contextlib.contextmanager

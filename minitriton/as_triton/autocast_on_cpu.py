@@ -16,9 +16,10 @@ from typing import Any
 def install_autocast(torch: Any) -> None:
     """Has torch's functions around autocasting take the CPU for a CUDA device."""
     modes = torch.amp.autocast_mode
-    begin, enabled, type_of, set_type = (
+    begin, enabled, enable, type_of, set_type = (
         modes.autocast.__init__,
         torch.is_autocast_enabled,
+        torch.set_autocast_enabled,
         torch.get_autocast_dtype,
         torch.set_autocast_dtype,
     )
@@ -34,20 +35,26 @@ def install_autocast(torch: Any) -> None:
     def is_autocast_enabled(device_type: str = "cuda") -> bool:
         return enabled(_cpu(device_type))
 
+    def set_autocast_enabled(*given: object) -> None:
+        # Of one argument, in torch's old way: for CUDA.
+        device_type, value = given if len(given) == 2 else ("cuda", *given)
+        enable(_cpu(str(device_type)), value)
+
     def get_autocast_dtype(device_type: str) -> object:
         if device_type == "cuda" and not enabled("cpu"):
             return chosen["cuda"]
         return type_of(_cpu(device_type))
 
     def set_autocast_dtype(device_type: str, dtype: object) -> None:
-        if device_type == "cuda":
+        # While autocasting, what is read and set is the type that it casts to: torch.compile sets what it read.
+        if device_type == "cuda" and not enabled("cpu"):
             chosen["cuda"] = dtype
         else:
-            set_type(device_type, dtype)
+            set_type(_cpu(device_type), dtype)
 
     modes.autocast.__init__ = autocast
     torch.is_autocast_enabled, torch.get_autocast_dtype = is_autocast_enabled, get_autocast_dtype
-    torch.set_autocast_dtype = set_autocast_dtype
+    torch.set_autocast_dtype, torch.set_autocast_enabled = set_autocast_dtype, set_autocast_enabled
     torch.get_autocast_gpu_dtype = functools.partial(get_autocast_dtype, "cuda")
     for name in ("custom_fwd", "custom_bwd"):
         decorator = _for_cpu(getattr(modes, name))

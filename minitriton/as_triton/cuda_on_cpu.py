@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Protocol, TypeVar
 
 from minitriton.as_triton.autocast_on_cpu import install_autocast
+from minitriton.as_triton.compile_on_cpu import install_backend
 from minitriton.errors import MinitritonError
 from minitriton.runtime import driver
 from minitriton.runtime.on_cpu import emulation_cost
@@ -73,6 +74,7 @@ def install() -> bool:
     CudaOnCpu().__enter__()
     _answer_for_cuda(torch)
     install_autocast(torch)
+    install_backend()
     return True
 
 

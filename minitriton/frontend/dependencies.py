@@ -7,13 +7,15 @@ the values they had, so that a launch can tell that one has changed.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Protocol, cast
 
 from minitriton.dialects.narrowing import instance_of
+from minitriton.identity import loose_key_of
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import ConstexprFunction
 from minitriton.language.dtypes import base_type
@@ -37,7 +39,7 @@ class Keyed(Protocol):
     def cache_key(self) -> str: ...
 
     @property
-    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, dict[str, object]]]: ...
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, Mapping[str, object]]]: ...
 
 
 _CONSTEXPR_FUNCTION: type[ConstexprFunction[object]] = ConstexprFunction
@@ -50,7 +52,7 @@ class DependenciesFinder(ast.NodeVisitor):
         self,
         name: str,
         globals: dict[str, object],
-        nonlocals: dict[str, object],
+        nonlocals: Mapping[str, object],
         source: str,
         describe: Callable[[ConstexprFunction[object]], Keyed],
     ) -> None:
@@ -60,7 +62,7 @@ class DependenciesFinder(ast.NodeVisitor):
         self.globals = globals
         self.nonlocals = nonlocals
         self.hasher = hashlib.sha256(source.encode())
-        self.used_global_vals: dict[tuple[str, int], tuple[object, dict[str, object]]] = {}
+        self.used_global_vals: dict[tuple[str, int], tuple[object, Mapping[str, object]]] = {}
         self.local_names: set[str] = set()
         self.in_default = False
         self.node: ast.AST | None = None
@@ -70,7 +72,7 @@ class DependenciesFinder(ast.NodeVisitor):
     def digest(self) -> str:
         return self.hasher.hexdigest()
 
-    def _record(self, value: object, scope: dict[str, object] | None = None, name: str = "") -> None:
+    def _record(self, value: object, scope: Mapping[str, object] | None = None, name: str = "") -> None:
         if value is None or type(value) is ModuleType:
             return
         if isinstance(value, base_type):
@@ -111,13 +113,23 @@ class DependenciesFinder(ast.NodeVisitor):
         if node.id in self.local_names:
             return None
         self.node = node
-        for scope in (self.globals, self.nonlocals):
-            value = scope.get(node.id)
-            if value is not None:
-                if node.id not in _PYTHON_BUILTINS:
-                    self._record(value, scope, node.id)
-                return value
-        return None
+        # A variable of an enclosing function hides a global, as in Python.
+        scope: Mapping[str, object] = self.nonlocals if node.id in self.nonlocals else self.globals
+        value = scope.get(node.id)
+        if node.id in _PYTHON_BUILTINS:
+            self._record_by_the_name_of_a_builtin(value, scope, node.id)
+        else:
+            self._record(value, scope, node.id)
+        return value
+
+    def _record_by_the_name_of_a_builtin(self, value: object, scope: Mapping[str, object], name: str) -> None:
+        """A `max` of the program's own; it may be a plain function, which is called at compile time as Python's is."""
+        if value is getattr(builtins, name):
+            return
+        try:
+            self._record(value, scope, name)
+        except PlainFunction:
+            self.hasher.update(loose_key_of(value).encode())
 
     def visit_Tuple(self, node: ast.Tuple) -> list[object]:
         return [self.visit(element) for element in node.elts]
@@ -167,9 +179,11 @@ class DependenciesFinder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_ListComp(self, node: ast.ListComp) -> None:
+        outside = set(self.local_names)
         for generator in node.generators:
             self._bind(generator.target)
         self.generic_visit(node)
+        self.local_names = outside
 
 
 def _module_of(value: object) -> str:

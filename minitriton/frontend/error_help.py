@@ -42,6 +42,8 @@ INSTEAD: dict[type[ast.AST], str] = {
     ast.SetComp: _COLLECTION,
     ast.GeneratorExp: _COLLECTION,
     ast.Match: "write `if` and `elif`",
+    ast.MatMult: "write tl.dot(a, b)",
+    ast.Pow: "write x * x, or libdevice.pow(x, y) of triton.language.extra",
 }
 """What to write instead of Python that kernels cannot contain."""
 

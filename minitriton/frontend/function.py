@@ -16,7 +16,7 @@ import hashlib
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import FunctionType
 from typing import TypeVar, cast
@@ -146,7 +146,7 @@ class JITCallable:
         self.__qualname__ = fn.__qualname__
         self.__globals__ = self.fn.__globals__
         self.__module__ = fn.__module__
-        self.used_global_vals: dict[tuple[str, int], tuple[object, dict[str, object]]] = {}
+        self.used_global_vals: dict[tuple[str, int], tuple[object, Mapping[str, object]]] = {}
         """(name, id of its scope) → (value when the key was made, scope), for globals that are compiled in."""
         self.hash: str | None = None
         self._tree: ast.Module | None = None
@@ -192,7 +192,7 @@ class JITCallable:
         """What names in the body mean: globals, and variables of enclosing functions."""
         if not self.fn.__code__.co_freevars:
             return self.__globals__
-        return self.__globals__ | _enclosing_variables(self.fn)
+        return {**self.__globals__, **EnclosingVariables(self.fn)}
 
     @property
     def cache_key(self) -> str:
@@ -215,9 +215,7 @@ class JITCallable:
             return self.hash
 
     def _digest(self) -> str:
-        finder = DependenciesFinder(
-            self.full_name, self.__globals__, _enclosing_variables(self.fn), self.src, described
-        )
+        finder = DependenciesFinder(self.full_name, self.__globals__, EnclosingVariables(self.fn), self.src, described)
         try:
             finder.visit(self.parse())
         except PlainFunction as error:
@@ -265,13 +263,23 @@ def _parameters_named(given: Iterable[int | str] | None, option: str) -> set[int
     )
 
 
-def _enclosing_variables(fn: FunctionType) -> dict[str, object]:
-    """The variables of enclosing functions that `fn` uses, those left out that have no value yet."""
-    found: dict[str, object] = {}
-    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):
-            found[name] = cell.cell_contents
-    return found
+class EnclosingVariables(Mapping[str, object]):
+    """The variables of enclosing functions that `fn` uses, with the values that they have now; those that have none yet are absent."""
+
+    def __init__(self, fn: FunctionType) -> None:
+        self._cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+
+    def __getitem__(self, name: str) -> object:
+        try:
+            return self._cells[name].cell_contents
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._cells if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _without_decorators(lines: list[str]) -> str:
@@ -321,7 +329,7 @@ class HashedConstexprFunction(ConstexprFunction[R]):
         return described(self).cache_key
 
     @property
-    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, dict[str, object]]]:
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, Mapping[str, object]]]:
         return described(self).used_global_vals
 
     @property

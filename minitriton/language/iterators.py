@@ -23,7 +23,9 @@ class static_range(base_value):
     def __init__(self, arg1: ConstInt, arg2: ConstInt | None = None, step: ConstInt | None = None) -> None:
         for what, value in (("start", arg1), ("end", arg2), ("step", step)):
             if value is not None and not isinstance(value, constexpr):
-                raise TypeError(f"{value} used as tl.static_range {what} value is not a constexpr")
+                raise TypeError(
+                    f"{value} used as tl.static_range {what} value is not a constexpr: write range(...), or make it a tl.constexpr parameter"
+                )
         self.step = constexpr(1) if step is None else step
         self.start, self.end = (constexpr(0), arg1) if arg2 is None else (arg1, arg2)
 

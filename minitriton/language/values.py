@@ -301,7 +301,10 @@ class tuple(base_value):
             raise AttributeError(name)
         fields = self.type.fields
         if name not in fields:
-            raise AttributeError(f"tuple has no field {name!r}; it has: {', '.join(f for f in fields if f) or 'none'}")
+            raise AttributeError(
+                f"tuple has no field {name!r}; it has: {', '.join(f for f in fields if f) or 'none'} "
+                "(lists are tuples here and cannot change: build a new one, as in `a + (b,)`)"
+            )
         return self.values[fields.index(name)]
 
     def __add__(self, other: constexpr | Iterable[object]) -> tuple:

@@ -32,6 +32,7 @@ from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.heuristics import Heuristics, heuristics
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function
 from minitriton.runtime.launching.arguments import lies_on_host
+from minitriton.runtime.launching.untraced import untraced
 from minitriton.runtime.on_cpu.emulation_cost import instructions_issued
 
 __all__ = [
@@ -170,11 +171,11 @@ class Autotuner(KernelInterface):
             timings_file = TimingsFile(self.fn, key, configs)
             found = timings_file.load()
             measured = found is None
-            self.configs_timings = self._measure(configs, args, kwargs) if found is None else found
+            self.configs_timings = untraced(self._measure)(configs, args, kwargs) if found is None else found
             if measured:
                 timings_file.store(self.configs_timings)
         else:
-            self.configs_timings = self._measure(configs, args, kwargs)
+            self.configs_timings = untraced(self._measure)(configs, args, kwargs)
         best = self.cache[key] = min(self.configs_timings, key=self.configs_timings.__getitem__)
         if measured:
             self.pre_hook({**self.nargs, **kwargs, **best.all_kwargs()}, reset_only=True)

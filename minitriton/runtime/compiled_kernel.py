@@ -12,13 +12,14 @@ from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import parse_json
 from minitriton.host.html import folded
 from minitriton.runtime.cache import KernelCache
-from minitriton.runtime.cuda_driver import get_driver
+from minitriton.runtime.cuda_driver import get_driver, has_gpu
 from minitriton.runtime.launching.arguments import lies_on_host
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launch_hooks import LazyDict
 from minitriton.runtime.launching.launcher import Launcher
 from minitriton.runtime.launching.loading import current_stream, full_grid, given_arguments, load, passed_values
+from minitriton.runtime.on_cpu.host_launcher import HostLauncher
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target import GPUTarget
 
@@ -46,8 +47,14 @@ class CompiledKernel(StoredKernel):
         )
 
     @property
-    def run(self) -> Launcher:
-        """The launcher of the current device. Raises `MinitritonError` where there is none."""
+    def run(self) -> Launcher | HostLauncher:
+        """The launcher of the current device; where there is no GPU, of the emulator."""
+        if not has_gpu():
+            return HostLauncher(self)
+        return self.loaded()
+
+    def loaded(self) -> Launcher:
+        """The launcher of the current device, loaded if it was not. Raises `MinitritonError` where there is none."""
         self._init_handles()
         if self.launcher is None:
             get_driver()
@@ -58,7 +65,8 @@ class CompiledKernel(StoredKernel):
         """What launch hooks are told of a launch with these arguments (of all parameters), a `LazyDict`; None if there is no hook."""
         if not knobs.runtime.launch_enter_hook:
             return None
-        self._init_handles()
+        if has_gpu():
+            self._init_handles()
         metadata = LazyDict({"name": self.name, "function": self.function, "stream": stream})
         fn = self.src.fn if isinstance(self.src, ASTSource) else None
         extra = getattr(fn, "launch_metadata", None)
@@ -83,7 +91,7 @@ def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
 
             run_on_emulator(kernel, size, arguments)
             return
-        launcher = kernel.run
+        launcher = kernel.loaded()
         if stream is None:
             stream = current_stream()[1]
         launcher.launch(*size, stream, passed_values(arguments))

@@ -402,7 +402,7 @@ class JITFunction(JITCallable, KernelInterface):
         constexpr = frozenset(p.name for p in self.params if p.is_constexpr)
         kinds = [s[0] for p, s in zip(self.params, specialization, strict=True) if p.name not in constexpr]
         compiled_in = tuple(i for i, kind in enumerate(kinds) if kind == "constexpr")
-        launcher = kernel.run
+        launcher = kernel.loaded()
         launch = launcher.positional(compiled_in)
         return self._watching_globals(launch) if self.used_global_vals else launch, kernel, launcher.check
 
@@ -423,7 +423,7 @@ class JITFunction(JITCallable, KernelInterface):
         values = passed_values(self._runtime_arguments(kernel, specialization, args))
         self._check_globals()
         size = resolve_grid(grid, self.arg_names, args)
-        launcher = kernel.run
+        launcher = kernel.loaded()
         metadata = self._launch_metadata(kernel, stream, size, args)
         launch_with_hooks(lambda: launcher.launch(*size, stream, values), metadata)
         self._repeated.remember(device, args, self._with_debug(options), (kernel, values))
@@ -439,7 +439,7 @@ class JITFunction(JITCallable, KernelInterface):
             return None
         self._check_globals()
         size = resolve_grid(grid, self.arg_names, args)
-        launcher = kernel.run
+        launcher = kernel.loaded()
         metadata = self._launch_metadata(kernel, stream, size, args)
         launch_with_hooks(lambda: launcher.enqueue(*size, stream, values), metadata)
         return kernel

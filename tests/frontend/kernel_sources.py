@@ -310,3 +310,36 @@ def uses_the_loop_variable_afterwards(n):
 @triton.jit
 def selects_by_integers():
     tl.where(tl.full((64,), 0, tl.uint32), 1.0, 2.0)
+
+
+@triton.jit
+def calls_by_a_wrong_keyword(n):
+    takes_two(n, c=n)
+
+
+@triton.jit
+def multiplies_matrices(n):
+    a = tl.zeros((16, 16), tl.float16)
+    b = a @ a
+
+
+@triton.jit
+def raises_to_a_power(n):
+    a = n**3
+
+
+@triton.jit
+def reshapes_to_more(n):
+    a = tl.reshape(tl.arange(0, 64), (8, 16))
+
+
+@triton.jit
+def appends_to_a_list(n):
+    values = [n]
+    values.append(n)
+
+
+@triton.jit
+def masks_a_block_pointer(ptr):
+    block = tl.make_block_ptr(ptr, (4,), (1,), (0,), (4,), (0,))
+    a = tl.load(block, mask=tl.arange(0, 4) < 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import minitriton as triton
@@ -88,6 +89,19 @@ def test_variables_of_an_enclosing_function_are_seen_if_they_are_constexprs() ->
     assert "tensor<32xi32>" in ttir(make_kernel(tl.constexpr(32)), {"ptr": "*fp32"})
     with pytest.raises(triton.CompilationError, match="Cannot access global variable width"):
         ttir(make_kernel(32), {"ptr": "*fp32"})
+
+
+@triton.jit
+def comprehended(ptr, n):
+    at = n * 7
+    both = [at + 1 for at in (n, 2)]
+    tl.store(ptr, both[0] + both[1] + at)
+
+
+def test_the_variable_of_a_comprehension_is_its_own() -> None:
+    out = np.zeros(1, np.int32)
+    comprehended[(1,)](out, 10)
+    assert out[0] == 11 + 3 + 70
 
 
 @triton.jit

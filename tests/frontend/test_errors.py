@@ -69,6 +69,13 @@ WRONG = [
     ("drops_advance", "*fp32", "at 3:4", "The result of tl.advance is not being used. Note that"),
     ("drops_a_result", "i32", "at 2:4", "The result of cube is not being used. These are extra words"),
     ("constexpr_and_do_not_specialize", "constexpr", "at 1:", "N marked as constexpr and listed in do_not_specialize"),
+    ("calls_with_one", "i32", "at 2:4", "help: takes_two(a, b)"),
+    ("calls_by_a_wrong_keyword", "i32", "at 2:4", "takes_two() got an unexpected keyword argument 'c'"),
+    ("multiplies_matrices", "i32", "at 3:8", "help: write tl.dot(a, b)"),
+    ("raises_to_a_power", "i32", "at 2:8", "help: write x * x, or libdevice.pow"),
+    ("reshapes_to_more", "i32", "at 2:8", "it has 64, of the shape [64]; [8, 16] has 128"),
+    ("appends_to_a_list", "i32", "at 3:4", "lists are tuples here and cannot change"),
+    ("masks_a_block_pointer", "*fp32", "at 3:8", "help: name the dimensions that may be cut"),
     ("uses_the_loop_variable_afterwards", "i32", "at 4:8", "i is not defined"),
 ]
 

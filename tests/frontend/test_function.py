@@ -54,6 +54,71 @@ def test_key_depends_on_source_called_functions_and_constants(tmp_path: Path, ch
     assert key(tmp_path, **change) != key(tmp_path)
 
 
+HIDDEN = """
+N = tl.constexpr(100)
+
+def plain(): pass
+
+@triton.jit
+def helper(): return 100
+
+def make(n, plain, helper):
+    N = tl.constexpr(n)
+
+    @triton.jit
+    def kernel(ptr):
+        tl.store(ptr, N + plain() + helper())
+
+    return kernel
+
+@triton.jit
+def one(): return 1
+
+@triton.jit
+def two(): return 2
+"""
+
+
+def test_a_variable_of_an_enclosing_function_hides_a_global_of_its_name(tmp_path: Path) -> None:
+    module = module_of(tmp_path, HIDDEN)
+    made = [(3, module.one, module.one), (5, module.one, module.one), (3, module.two, module.one), (3, module.one, module.two)]  # fmt: skip
+    assert len({module.make(*values).cache_key for values in made}) == len(made)
+
+
+NAMED_LIKE_BUILTINS = """
+{decorator}
+def max(a, b):
+    return a + {value}
+
+range = tl.constexpr({value})
+
+@triton.jit
+def called(ptr):
+    tl.store(ptr, max(1, 2))
+
+@triton.jit
+def read(ptr):
+    tl.store(ptr, range)
+
+@triton.jit
+def after_a_comprehension(ptr):
+    tl.store(ptr, [range for range in (1, 2)][0])
+    tl.store(ptr, range)
+"""
+
+
+@pytest.mark.parametrize("decorator", ["@triton.jit", "@triton.constexpr_function", ""])
+@pytest.mark.parametrize("kernel", ["called", "read", "after_a_comprehension"])
+def test_what_a_program_names_like_pythons_functions_is_part_of_the_key(
+    kernel: str, decorator: str, tmp_path: Path
+) -> None:
+    texts = [NAMED_LIKE_BUILTINS.format(decorator=decorator, value=value) for value in (3, 5)]
+    one, other = (getattr(module_of(tmp_path, text), kernel).cache_key for text in texts)
+    assert one != other
+    own = "from builtins import max, range\n" + texts[0][texts[0].index("@triton.jit\ndef called") :]
+    assert module_of(tmp_path, own).called.cache_key
+
+
 def test_globals_read_by_a_kernel_and_its_callees_are_recorded(tmp_path: Path) -> None:
     module = module_of(tmp_path, KERNEL.format(n=1, helper=2, comment="pass"))
     assert module.kernel.cache_key

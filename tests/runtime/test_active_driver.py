@@ -97,5 +97,22 @@ def test_what_is_no_cubin_is_refused() -> None:
 def test_arrays_on_a_device_still_need_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_driver, "_driver", MinitritonError("no CUDA driver (libcuda.so.1) on this machine"))
     kernel = copy.warmup(tl.float32, tl.float32, 100, BLOCK=64, grid=(1,))
+
+    class OnDevice:
+        """An array that lies on a device."""
+
+        __cuda_array_interface__ = {"data": (4096, False), "shape": (64,), "typestr": "<f4", "version": 3}
+
     with pytest.raises(MinitritonError, match="no CUDA driver"):
-        kernel.run  # noqa: B018
+        kernel.run(1, 1, 1, 0, None, kernel.packed_metadata, None, None, None, OnDevice(), OnDevice(), 100, 64)
+
+
+def test_a_compiled_kernel_is_launched_on_host_arrays_as_code_generators_do() -> None:
+    kernel = copy.warmup(tl.float32, tl.float32, 100, BLOCK=64, grid=(1,))
+    x, out = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
+    told: list[object] = []
+    kernel.run(2, 1, 1, 0, kernel.function, kernel.packed_metadata, "this", told.append, told.append, x, out, 100, 64)
+    assert (out == x).all()
+    assert told == ["this", "this"]
+    with pytest.raises(MinitritonError, match="takes 3 arguments"):
+        kernel.run(2, 1, 1, 0, None, None, None, None, None, x, out)

@@ -96,3 +96,18 @@ def test_a_launch_without_checks_still_watches_the_globals(monkeypatch: pytest.M
     ):
         launch(1, 1, 1, 0)
     assert len(launched) == 1
+
+
+def test_a_variable_of_an_enclosing_function_that_changed_is_an_error_too() -> None:
+    factor = tl.constexpr(2)
+
+    @triton.jit
+    def scale(x):
+        tl.store(x, tl.load(x) * factor)
+
+    x = np.ones(1, np.float32)
+    scale[(1,)](x)
+    factor = tl.constexpr(3)
+    with pytest.raises(RuntimeError, match="Global variable factor has changed"):
+        scale[(1,)](x)
+    assert x[0] == 2

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from xdsl.dialects import llvm as L
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.codegen.lowering.combine import combine, single_combiner
+from minitriton.analysis.exchangeable import exchangeable
+from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.lane_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type
@@ -57,12 +58,13 @@ def sharing(op: Operation, silent: int, warps: int, results: int) -> Sharing | N
     lanes_ = tuple(bit for bit in range(LANE_BITS) if silent >> bit & 1)
     operands = len(op.operands)
     combination = sum(1 for _ in op.regions[0].block.ops) - 1
+    one_number = exchangeable(op)
     warp_bits, result_bits = warps.bit_length() - 1, results.bit_length() - 1
 
     def cost(by_result: int, by_warp: int) -> int:
         held, rows = results >> by_result, warps >> by_warp
         found = held * (operands * rows + (rows - 1) * combination + by_warp * (2 * operands + combination))
-        return found + (2 * results * operands if by_result or (by_warp and not _commutes(op)) else 0)
+        return found + (2 * results * operands if by_result or (by_warp and not one_number) else 0)
 
     choices = [
         (cost(by_result, by_warp), -by_warp, by_result)
@@ -76,14 +78,6 @@ def sharing(op: Operation, silent: int, warps: int, results: int) -> Sharing | N
 
 _GAIN = 1.4
 """How many times as many instructions it takes a thread to do all alone, before the latency of shuffles pays."""
-
-
-def _commutes(op: Operation) -> bool:
-    """Whether lanes that combine the same two numbers in either order have the same result."""
-    inner = single_combiner(op)
-    return inner is not None and inner.name.removeprefix("arith.").startswith(
-        ("add", "mul", "max", "min", "and", "or", "xor")
-    )
 
 
 def by_lanes(
@@ -127,7 +121,7 @@ def by_lanes(
         others = [shuffle_xor(f, value, 1 << bit) for value in values]
         with f.b.never_fused():
             values = combine(f, op, values, others)
-    if not shared.results and (not shared.warps or _commutes(op)):
+    if not shared.results and (not shared.warps or exchangeable(op)):
         return values
     return _from_lanes(f, values, shared)
 

@@ -18,11 +18,12 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.analysis.exchangeable import exchangeable
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.combine import combine, single_combiner
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.lane_shuffle import shuffle_xor
+from minitriton.codegen.lowering.lane_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type, to_memory
 from minitriton.codegen.lowering.partial_results import by_lanes, sharing
 from minitriton.codegen.lowering.registry import lowers
@@ -33,7 +34,6 @@ from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
 from minitriton.dialects.attribute_values import integer, integers
-from minitriton.dialects.facts import Rounds
 from minitriton.dialects.facts.reduction_hints import INCREASING
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
@@ -219,26 +219,15 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
             values = combine(f, op, values, others)
             continue
         # All lanes keep the result, and must keep the same: fma(x, x, y*y) of one is not fma(y, y, x*x) of another.
-        if _depends_on_order(op):
-            values, others = _in_order(f, values, others, bit)
         with f.b.never_fused():
             values = combine(f, op, values, others)
+    if plan.lane_bits and not plan.across_warps and not exchangeable(op):
+        # Lanes that combined the same two numbers in another order may have another one: the mean of Welford's algorithm rounds
+        # differently, the index of equal numbers may be either's. The first lane's holds, as Triton has it in that lane.
+        along = sum(1 << bit for bit in plan.lane_bits)
+        first = f.b.and_(f.lane_id(), f.b.i32(~along & (1 << WARP_BITS) - 1))
+        values = [shuffle(f, value, first, "idx") for value in values]
     return values
-
-
-def _depends_on_order(op: Operation) -> bool:
-    """Whether the region may round differently for exchanged operands, as the means of Welford's algorithm do."""
-    return single_combiner(op) is None and any(Rounds.of(inner) for inner in op.walk() if inner is not op)
-
-
-def _in_order(
-    f: FunctionLowering, own: list[SSAValue], others: list[SSAValue], bit: int
-) -> tuple[list[SSAValue], list[SSAValue]]:
-    """Both operands as the lane whose `bit` is 0 has them."""
-    upper = f.b.icmp("ne", f.b.and_(f.lane_id(), f.b.i32(1 << bit)), f.b.i32(0))
-    pairs = list(zip(own, others, strict=True))
-    first = [f.b.select(upper, other, mine) for mine, other in pairs]
-    return first, [f.b.select(upper, mine, other) for mine, other in pairs]
 
 
 def _redux_kind(f: FunctionLowering, op: Operation) -> str | None:

@@ -6,6 +6,8 @@ Names are looked up among locals, then globals (only those a kernel may use), th
 from __future__ import annotations
 
 import ast
+import contextlib
+from collections import abc
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
@@ -257,6 +259,18 @@ class Generator:
         """Assigns a local variable."""
         self.lscope[name] = value
         self.local_defs[name] = value
+
+    @contextlib.contextmanager
+    def name_of_its_own(self, name: str) -> abc.Generator[None]:
+        """Within it `name` may be bound; behind it the name is what it was before."""
+        scopes = (self.lscope, self.local_defs)
+        before = [scope.get(name, _ABSENT) for scope in scopes]
+        yield
+        for scope, value in zip(scopes, before, strict=True):
+            if value is _ABSENT:
+                scope.pop(name, None)
+            else:
+                scope[name] = value
 
     def bind_results(self, names: Iterable[str], values: Iterable[object], op: Operation) -> None:
         """Assigns local variables what `op` gives for `values`, which it has instead of them."""

@@ -232,8 +232,13 @@ def _argument(value: object) -> object:
 def _bind(fn: JITCallable, args: Sequence[object], kwargs: dict[str, object]) -> list[object]:
     """The arguments in the order of the parameters, defaults filled in. Raises as Python would."""
     params = fn.params
+    help = f"{fn.__name__}({', '.join(fn.arg_names)})"
     if len(args) > len(params):
-        raise LanguageTypeError(f"{fn.__name__}() takes {len(params)} positional arguments but {len(args)} were given")
+        message = f"{fn.__name__}() takes {len(params)} positional arguments but {len(args)} were given"
+        raise LanguageTypeError(message, help)
+    for name in kwargs:
+        if name not in fn.arg_names:
+            raise LanguageTypeError(f"{fn.__name__}() got an unexpected keyword argument '{name}'", help)
     bound = list(args)
     for param in params[len(args) :]:
         if param.name in kwargs:
@@ -241,13 +246,7 @@ def _bind(fn: JITCallable, args: Sequence[object], kwargs: dict[str, object]) ->
         elif param.has_default:
             bound.append(param.default)
         else:
-            raise LanguageTypeError(f"{fn.__name__}() missing 1 required positional argument: '{param.name}'")
-    if kwargs:
-        name = next(iter(kwargs))
-        known = name in fn.arg_names
-        raise LanguageTypeError(
-            f"{fn.__name__}() got multiple values for argument '{name}'"
-            if known
-            else f"{fn.__name__}() got an unexpected keyword argument '{name}'"
-        )
+            raise LanguageTypeError(f"{fn.__name__}() missing 1 required positional argument: '{param.name}'", help)
+    for name in kwargs:
+        raise LanguageTypeError(f"{fn.__name__}() got multiple values for argument '{name}'", help)
     return bound

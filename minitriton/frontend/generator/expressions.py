@@ -20,6 +20,7 @@ from xdsl.ir import Block, Region
 
 from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
 from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import Generator, is_function, wrapped
 from minitriton.frontend.semantic import arithmetic
@@ -130,9 +131,11 @@ class Expressions:
         if not isinstance(items, language_tuple) or not isinstance(generator.target, ast.Name):
             raise self.unsupported(node, "only tuple comprehensions are supported")
         results: list[object] = []
-        for item in items.values:
-            self.generator.bind(generator.target.id, item)
-            results.append(self.visit(node.elt))
+        # Its variable is its own, as in Python: one of that name outside keeps its value.
+        with self.generator.name_of_its_own(generator.target.id):
+            for item in items.values:
+                self.generator.bind(generator.target.id, item)
+                results.append(self.visit(node.elt))
         return language_tuple(results)
 
     def visit_Slice(self, node: ast.Slice) -> language_slice:
@@ -169,7 +172,9 @@ class Expressions:
         dynamic = type(lhs) is tensor or type(rhs) is tensor
         if static is None or (emit is None and dynamic):
             raise self.unsupported(
-                node, f"AST binary operator '{type(node.op).__name__}' is not (currently) implemented."
+                node,
+                f"AST binary operator '{type(node.op).__name__}' is not (currently) implemented.",
+                INSTEAD.get(type(node.op)),
             )
         if emit is not None and dynamic:
             return emit(self.b, unwrap(lhs), unwrap(rhs))

@@ -117,7 +117,9 @@ class Loops:
                 raise LanguageTypeError(f"For {what} must be a scalar, got {x.type}")
         if not all(x.dtype.is_int() for x in bounds):
             kinds = ", ".join(str(x.dtype) for x in bounds)
-            raise LanguageTypeError(f"For loop bounds and step must all be ints, are ({kinds})")
+            raise LanguageTypeError(
+                f"For loop bounds and step must all be ints, are ({kinds})", "cast them: range(n.to(tl.int32))"
+            )
         type = integer_promotion(integer_promotion(bounds[0].dtype, bounds[1].dtype), bounds[2].dtype)
         signed = type.is_int_signed()
         low, high, step = (tensor(resize_integer(self.b, x.handle, ir_type(type), signed), type) for x in bounds)

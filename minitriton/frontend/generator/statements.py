@@ -92,7 +92,7 @@ class Statements:
         if not isinstance(name, str):
             self.assign(node.target, value)
         elif name in self.generator.lscope:
-            raise ValueError(f"{name} is already defined. constexpr cannot be reassigned.")
+            raise ValueError(f"{name} is already defined. constexpr cannot be reassigned. Take another name.")
         else:
             # Published kernels annotate what `tl.cdiv` gives of constants, a tensor: Triton takes it for what it is.
             self.generator.lscope[name] = value if isinstance(value, tensor) else constexpr(value)

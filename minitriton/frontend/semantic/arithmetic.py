@@ -40,7 +40,7 @@ def add(b: IRBuilder, x: Operand, y: Operand, sanitize_overflow: bool = True) ->
     """`x + y`: numbers, or a pointer and an integer offset."""
     x, y = binary_operands(b, x, y, pointer_lhs=True, pointer_rhs=True)
     if x.dtype.is_ptr() and y.dtype.is_ptr():
-        raise LanguageTypeError("cannot add pointers together")
+        raise LanguageTypeError("cannot add pointers together", "offset one of them by integers")
     if y.dtype.is_ptr():
         x, y = y, x
     if x.dtype.is_ptr():

@@ -61,9 +61,9 @@ def _operands(b: IRBuilder, ptr: tensor, val: Operand, mask: Operand | None, nam
     """Value and mask in the shape of the pointer, the value in its dtype."""
     element = _pointed_at(ptr)
     if element.name in ("fp16", "bf16") and name != "add":
-        raise LanguageValueError(f"atomic_{name} does not support {element}")
+        raise LanguageValueError(f"atomic_{name} does not support {element}", "point at 32 bits: tl.float32")
     if element.name in ("int16", "uint16") or element.primitive_bitwidth < 16:
-        raise LanguageValueError(f"atomic_{name} does not support {element}")
+        raise LanguageValueError(f"atomic_{name} does not support {element}", "point at 32 bits: tl.int32")
     val = to_tensor(b, val)
     if mask is None:
         type = with_scalar(ptr.type, dt.int1)

@@ -38,13 +38,17 @@ def dot(
         raise LanguageTypeError(f"tl.dot takes two blocks, got {input} and {other}")
     left, right = input.type.shape, other.type.shape
     if len(left) != len(right) or len(left) < 2:
-        raise LanguageValueError("input and other must have equal ranks >= 2")
+        raise LanguageValueError(
+            "input and other must have equal ranks >= 2",
+            f"they have the shapes {list(left)} and {list(right)}; add dimensions with [:, None]",
+        )
     if left[:-2] != right[:-2]:
         raise LanguageValueError("input and other must have equal batch shapes")
     if left[-1] != right[-2]:
         raise LanguageValueError(
             f"First input shape ({list(left)}) and second input shape {list(right)} are not compatible for matmul "
-            f"(second index of first shape ({left[-1]}) must be equal to first index of second shape ({right[-2]})"
+            f"(second index of first shape ({left[-1]}) must be equal to first index of second shape ({right[-2]})",
+            "transpose one of them with tl.trans, or load another block",
         )
     shape = (*left[:-1], right[-1])
     if acc is not None and (not isinstance(acc, tensor) or not acc.type.is_block() or acc.type.shape != shape):

@@ -31,6 +31,7 @@ _LOAD_CACHES = {"": "none", ".ca": "ca", ".cg": "cg", ".cv": "cv"}
 _STORE_CACHES = {"": "none", ".wb": "wb", ".cg": "cg", ".cs": "cs", ".wt": "wt"}
 _EVICTIONS = {"": "evict_normal", "evict_last": "evict_last", "evict_first": "evict_first"}
 PADDINGS: dict[str, str | None] = {"": None, "zero": "zero", "nan": "nan"}
+_INSTEAD_OF_A_MASK = 'name the dimensions that may be cut, boundary_check=(0, 1), and of loads padding_option="zero"'
 
 
 Entry = TypeVar("Entry", bound="str | None")
@@ -89,7 +90,9 @@ def load(
     block = pointed_block(pointer)
     if block is not None:
         if mask is not None or other is not None:
-            raise LanguageValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
+            raise LanguageValueError(
+                "`mask` and `other` arguments cannot be specified for loading block pointers", _INSTEAD_OF_A_MASK
+            )
         return _load_block(b, pointer, block, boundary_check, padding, volatile, caching)
     if mask is None and other is not None:
         raise LanguageValueError(
@@ -188,7 +191,9 @@ def store(
     block = pointed_block(pointer)
     if block is not None:
         if mask is not None:
-            raise LanguageValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
+            raise LanguageValueError(
+                "`mask` and `other` arguments cannot be specified for loading block pointers", _INSTEAD_OF_A_MASK
+            )
         _store_block(b, pointer, value, block, boundary_check, caching)
         return
     if boundary_check:

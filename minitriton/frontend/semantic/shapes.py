@@ -100,7 +100,10 @@ def reshape(b: IRBuilder, x: Operand, *shape: Size, can_reorder: bool = False) -
     for size in sizes:
         numel *= size
     if x.type.numel != numel:
-        raise LanguageValueError("reshape() cannot change total number of elements in tensor")
+        raise LanguageValueError(
+            "reshape() cannot change total number of elements in tensor",
+            f"it has {x.type.numel}, of the shape {list(x.type.shape)}; {list(sizes)} has {numel}",
+        )
     if not x.type.is_block():
         return splat(b, x, sizes)
     result = block_of(x.dtype, sizes)

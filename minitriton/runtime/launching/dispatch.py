@@ -39,6 +39,7 @@ from minitriton.runtime.launching.arguments import (
 )
 from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.loading import full_grid, make_current, stream_functions
+from minitriton.runtime.launching.untraced import untraced
 
 if TYPE_CHECKING:
     from minitriton.runtime.compiled_kernel import CompiledKernel
@@ -209,8 +210,8 @@ class Dispatcher:
 
     def _by_place(self) -> Path:
         """Decides per call: host arrays stay on the CPU, everything else takes the slow launch."""
-        body = f"    return _mt_by_place(_mt_grid, ({self._listed}), _mt_options)"
-        return self._define("path", body, {"_mt_by_place": self._launch_by_place})
+        body = f"    return _mt_untraced(_mt_by_place)(_mt_grid, ({self._listed}), _mt_options)"
+        return self._define("path", body, {"_mt_by_place": self._launch_by_place, "_mt_untraced": untraced})
 
     def _launch_by_place(
         self, grid: Grid, args: tuple[object, ...], options: dict[str, object]
