@@ -236,6 +236,17 @@ def _grouped(kind: str, sizes: list[tuple[int, int, int]], tile: Tile) -> Produc
     return Product(f"{kind} {len(sizes)} products of different sizes", tile, operations, make, launch, library)
 
 
+def drawn_product(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool) -> Product:
+    """A product of one kind by any tile: of `kind`, "int8 by bfloat16", or "descriptors" for bf16 by tensor copies."""
+    if kind == "descriptors":
+        return product_by_descriptors("bfloat16", m, n, k, tile)
+    if kind == "int8 by bfloat16":
+        return _widened("int8", m, n, k, tile)
+    if kind == "float8_e4m3fn":
+        return _plain(kind, m, n, k, tile, column_b=True, out="float16")
+    return _plain(kind, m, n, k, tile, column_b or kind == "int8", out="int32" if kind == "int8" else "")
+
+
 LARGE = Tile(128, 256, 64)
 EXPERTS = [(512 * (1 + i % 4), 2048 if i % 2 else 4096, 2048) for i in range(16)]
 
