@@ -68,19 +68,20 @@ def _compile_or_load(
         options = CUDAOptions.for_target(target, **{**(options or {}), **source.parse_options()})
     target = target.with_arch(options.arch)
     start = time.perf_counter()
-    request = Request(source, target, options, environment_switches(), overrides_for_source(source, options))
-    key = _cache_key(request)
-    hooks = [*(hooks or []), *_environment_hooks(source.entry)]
     has_own_stages = knobs.runtime.add_stages_inspection_hook is not None
-    kernel = None if hooks or has_own_stages or knobs.compilation.always_compile else load_stored(source, key)
-    lookup = time.perf_counter() - start
-    is_hit = kernel is not None
-    if kernel is None:
-        with no_garbage_collection():
+    with no_garbage_collection():
+        request = Request(source, target, options, environment_switches(), overrides_for_source(source, options))
+        key = _cache_key(request)
+        hooks = [*(hooks or []), *_environment_hooks(source.entry)]
+        kernel = None if hooks or has_own_stages or knobs.compilation.always_compile else load_stored(source, key)
+        lookup = time.perf_counter() - start
+        is_hit = kernel is not None
+        if kernel is None:
             load_xdsl()
             from minitriton.runtime.fresh_compile import fresh_kernel
 
             kernel = fresh_kernel(request, key, hooks, until)
+    if not is_hit:
         is_whole = until in (None, STAGES[-1])
         if assemble and is_whole:
             kernel.assemble_if_possible()

@@ -76,7 +76,10 @@ def _constant_name(op: ConstantOp) -> str:
         return f"c{number}"
     if value.type.width.data == 1:
         return "true" if number else "false"
-    return f"c{number}_{value.type}"
+    return f"c{number}_{_spelled(value.type)}"
+
+
+_spelled = functools.cache(str)
 
 
 @functools.cache

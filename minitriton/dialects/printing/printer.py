@@ -107,6 +107,12 @@ class TritonPrinter(Printer):
         level = self._indent if indent is None else indent
         self.parts.append(text.replace("\n", "\n" + INDENT * level) if level and "\n" in text else text)
 
+    def print_identifier_or_string_literal(self, string: str) -> None:
+        if _is_identifier(string):
+            self.parts.append(string)
+        else:
+            self.print_string_literal(string)
+
     def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
         self.parts.append(_new_line(self._indent if indent is None else indent))
 
@@ -333,10 +339,7 @@ class TritonPrinter(Printer):
         before = "{"
         for name, value in sorted(attr_dict.items(), key=_name_of):
             self.parts.append(before)
-            if _is_identifier(name):
-                self.parts.append(name)
-            else:
-                self.print_string_literal(name)
+            self.print_identifier_or_string_literal(name)
             if type(value) is not UnitAttr:
                 self.parts.append(" = ")
                 self.print_attribute(value)
