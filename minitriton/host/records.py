@@ -250,9 +250,14 @@ def _eq(cls: type, fields: list[dataclasses.Field[Any]], frozen: bool) -> Callab
 def _hash(cls: type, fields: list[dataclasses.Field[Any]], frozen: bool) -> Callable[..., int]:
     names = [f.name for f in fields if (f.compare if f.hash is None else f.hash)]
     values = _values(names)
-    if len(names) == 1:
-        return lambda self: hash((values(self),))
-    return lambda self: hash(values(self))
+
+    def hash_of_values(self: object) -> int:
+        return hash(values(self))
+
+    def hash_of_value(self: object) -> int:
+        return hash((values(self),))
+
+    return hash_of_value if len(names) == 1 else hash_of_values
 
 
 _METHODS: dict[str, Callable[[type, list[dataclasses.Field[Any]], bool], Callable[..., Any]]] = {

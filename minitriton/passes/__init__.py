@@ -1,1 +1,1 @@
-"""Passes over TTIR and TTGIR, one a file; what takes several files is a folder. `all_passes` imports them, `pipelines` says in which order they run."""
+"""Passes over TTIR and TTGIR, one a file; what takes several files is a folder. `names` says which module has which, `pipelines` says in which order they run."""
