@@ -48,8 +48,8 @@ def run_filecheck(name: str, module_str: str, check_template: str) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         ir, checks = Path(folder) / f"{name}.mlir", Path(folder) / f"{name}.check"
-        ir.write_text(module_str)
-        checks.write_text(check_template)
+        ir.write_text(module_str, "utf-8")
+        checks.write_text(check_template, "utf-8")
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             try:

@@ -205,7 +205,7 @@ def _main(arguments: list[str]) -> int:
             pipeline, text = read_reproducer(Path(invocation.file))
             invocation.steps.extend(pipeline.steps)
         else:
-            text = sys.stdin.read() if invocation.file == "-" else Path(invocation.file).read_text()
+            text = sys.stdin.read() if invocation.file == "-" else Path(invocation.file).read_text("utf-8")
     except OSError as error:
         print(f"cannot read {invocation.file}: {error.strerror}", file=sys.stderr)
         return 2
@@ -223,7 +223,7 @@ def _main(arguments: list[str]) -> int:
             print(output)
             return 1 if problems else 0
         try:
-            Path(invocation.output).write_text(output + "\n")
+            Path(invocation.output).write_text(output + "\n", "utf-8")
         except OSError as error:
             print(f"cannot write {invocation.output}: {error.strerror}", file=sys.stderr)
             return 2

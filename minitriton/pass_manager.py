@@ -292,12 +292,12 @@ _REPRODUCER_PIPELINE = re.compile(r'\{-#.*mlir_reproducer: \{\s*pipeline: "built
 def write_reproducer(path: Path, pipeline: Pipeline, text: str) -> None:
     """Writes `text` and, as MLIR's resource, `pipeline`; `minitriton-opt --run-reproducer` reads it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_REPRODUCER.format(text=text.rstrip("\n"), pipeline=pipeline))
+    path.write_text(_REPRODUCER.format(text=text.rstrip("\n"), pipeline=pipeline), "utf-8")
 
 
 def read_reproducer(path: Path) -> tuple[Pipeline, str]:
     """The pipeline and the IR text of a file written by `write_reproducer`. Raises `PipelineError` if it is none."""
-    content = path.read_text()
+    content = path.read_text("utf-8")
     found = _REPRODUCER_PIPELINE.search(content)
     if found is None:
         raise PipelineError(f"{path} is no reproducer", help="it must end with a resource `mlir_reproducer`")

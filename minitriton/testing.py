@@ -188,7 +188,7 @@ class Mark:
             tables.append(shown)
         if save_path:
             images = "".join(f'<img src="{bench.plot_name}.png"/>\n' for bench in benchmarks)
-            (Path(save_path) / "results.html").write_text(f"<html><body>\n{images}</body></html>\n")
+            (Path(save_path) / "results.html").write_text(f"<html><body>\n{images}</body></html>\n", "utf-8")
         if not return_df:
             return None
         return tables[0] if single else tables

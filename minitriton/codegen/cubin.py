@@ -306,7 +306,7 @@ def _run_ptxas(ptx: str, flags: list[str]) -> bytes:
         )
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
-        source.write_text(ptx)
+        source.write_text(ptx, "utf-8")
         verbose = ["-v"] if knobs.nvidia.dump_ptxas_log else []
         try:
             done = subprocess.run(

@@ -26,14 +26,16 @@ def load_plugin(path: str) -> None:
 
 def _import_file(path: str, help: str, kernel: str = "") -> ModuleType:
     """The module that file `path` makes. Raises `MinitritonError`, at the file's line where it fails: before `kernel` is defined, if that is named."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    root, name = _place_among_packages(Path(path))
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not Path(path).exists():
-        raise MinitritonError(f"cannot load {path!r}", help=help)
+        why = "it is no Python file" if Path(path).exists() else "no such file"
+        raise MinitritonError(f"cannot load {path!r}: {why}", help=help)
     module = importlib.util.module_from_spec(spec)
     _importing[path] = module
-    sys.modules.setdefault(Path(path).stem, module)
+    sys.modules.setdefault(name, module)
     try:
-        with _beside(path), _arguments_of(path):
+        with _on_path(str(root)), _on_path(str(Path(path).resolve().parent)), _arguments_of(path):
             spec.loader.exec_module(module)
     except _KernelIsDefined:
         pass
@@ -44,16 +46,26 @@ def _import_file(path: str, help: str, kernel: str = "") -> ModuleType:
             return module
         if isinstance(error, MinitritonError):
             raise
-        if sys.modules.get(Path(path).stem) is module:
-            del sys.modules[Path(path).stem]
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
         raise _import_failure(path, error) from error
     return module
 
 
+def _place_among_packages(path: Path) -> tuple[Path, str]:
+    """The folder that packages are imported from, and the module's name: `src` and `layers.norms.rms` for `src/layers/norms/rms.py`.
+
+    Relative imports go by the name; the packages themselves are imported where the file imports from them.
+    """
+    folder, name = path.resolve().parent, path.stem
+    while (folder / "__init__.py").exists() and folder.name.isidentifier():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    return folder, name
+
+
 @contextlib.contextmanager
-def _beside(path: str) -> Generator[None]:
-    """Modules in the folder of `path` can be imported, as where Python runs the file."""
-    folder = str(Path(path).resolve().parent)
+def _on_path(folder: str) -> Generator[None]:
+    """Modules in `folder` can be imported, as where Python runs a file of it."""
     sys.path.insert(0, folder)
     try:
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import io
 import json
 import os
 import sys
@@ -18,13 +19,22 @@ from minitriton.host.containers import is_set
 
 @contextlib.contextmanager
 def until_the_reader_leaves() -> Generator[None]:
-    """Lets the output end where its reader stops reading, as in `minitriton compile ... | head`."""
+    """Lets the output end where its reader stops reading, as in `minitriton compile ... | head`; where a disk is full the command ends with an error.
+
+    What the terminal's encoding cannot say is written as an escape.
+    """
+    output: object = sys.stdout
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(errors="backslashreplace")
     try:
         yield
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python flushes standard output once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            print(f"cannot write: {error.strerror}", file=sys.stderr)
+            sys.exit(1)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

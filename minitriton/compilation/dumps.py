@@ -26,7 +26,7 @@ class _DumpBefore(Hook):
         text = f"// -----// IR Dump Before {step.name} //----- //\n{representation_text(value)}\n"
         path = knobs.compilation.dump_passes_path
         if path:
-            with open(path, "a") as file:
+            with open(path, "a", encoding="utf-8") as file:
                 file.write(text)
         else:
             print(text, file=sys.stderr)

@@ -54,7 +54,7 @@ class Overrides:
         path = self._file(stage)
         if path is None:
             return value
-        text = path.read_text()
+        text = path.read_text("utf-8")
         if stage not in ("ttir", "ttgir"):
             return text
         from minitriton.dialects.text import parse_module

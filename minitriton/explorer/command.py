@@ -168,7 +168,7 @@ def _write_page(path: Path, asked: list[Asked], *, as_json: bool) -> int:
             compiles = [compile_with_answers(workshop, one, show) for one in asked]
             lessons = lessons_with_answers(workshop, show)
             show("writing")
-            path.write_text(file_page(compiles, lessons))
+            path.write_text(file_page(compiles, lessons), "utf-8")
     except OSError as error:
         raise MinitritonError(
             f"cannot write {path}: {error.strerror}", help="name a file in a folder that is there"

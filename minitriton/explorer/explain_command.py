@@ -22,6 +22,7 @@ from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.colours import BOLD, FAINT, GREEN, RED, is_coloured, painted
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.workshop import Workshop, inspect_opened
+from minitriton.host.source_text import source_text
 
 if TYPE_CHECKING:
     from minitriton.analysis.axis_info.explain import Claim
@@ -48,7 +49,7 @@ def run_explain(given: argparse.Namespace) -> int:
 def kernel_at(path: str, line: int, named: str | None = None) -> str:
     """The name of the kernel to compile: the one named, the one around the line, or the only one of the file."""
     try:
-        tree = ast.parse(Path(path).read_text(), path)
+        tree = ast.parse(source_text(path), path)
     except (OSError, SyntaxError, ValueError) as error:
         raise MinitritonError(f"cannot read {path}: {error}", help="write FILE.py:LINE") from None
     kernels = [

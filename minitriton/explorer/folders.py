@@ -48,7 +48,7 @@ _OPTIONS = (
 def compiled_with(path: Path) -> tuple[int | None, dict[str, int | bool]]:
     """The architecture and compile options that Triton noted for the kernel of a stage's file; None and nothing where it did not."""
     try:
-        noted = json.loads(path.with_suffix(".json").read_text())
+        noted = json.loads(path.with_suffix(".json").read_text("utf-8"))
         target = noted["target"]
         if target["backend"] != "cuda":
             raise MinitritonError(

@@ -37,11 +37,11 @@ def _page(given: Mapping[str, Sequence[PackedCompile] | Sequence[Question] | str
     data = json.dumps(given, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--")
     parts = {
         "/*CONNECT*/": connect,
-        "/*STYLE*/": (folder / "explorer.css").read_text(),
+        "/*STYLE*/": (folder / "explorer.css").read_text("utf-8"),
         "/*DATA*/": data,
-        "/*SCRIPT*/": (folder / "explorer.js").read_text().replace("</script", "<\\/script"),
+        "/*SCRIPT*/": (folder / "explorer.js").read_text("utf-8").replace("</script", "<\\/script"),
     }
-    text = (folder / "page.html").read_text()
+    text = (folder / "page.html").read_text("utf-8")
     for place, content in parts.items():
         before, _, after = text.partition(place)
         text = before + content + after

@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
@@ -29,6 +28,7 @@ from minitriton.explorer.edited_text import parse_edited
 from minitriton.explorer.identities import Identities
 from minitriton.explorer.notebook import recording_html
 from minitriton.explorer.snapshot import Snapshot, StateRecorder
+from minitriton.host.source_text import source_text
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.target import CUDAOptions, GPUTarget
@@ -289,7 +289,7 @@ def sources_of(recording: Recording) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(named):
         try:
-            found[path] = Path(path).read_text()
-        except (OSError, UnicodeDecodeError):
+            found[path] = source_text(path)
+        except (OSError, ValueError, SyntaxError):
             continue
     return found

@@ -57,7 +57,7 @@ def triton_recording(program: AskedProgram) -> Recording:
         if done.returncode:
             said = [line for line in done.stderr.splitlines() if not line.startswith(("//", "#loc"))]
             raise MinitritonError(f"Triton {version} cannot compile it: " + "\n".join(said[-3:]))
-        found = json.loads(Path(given["out"]).read_text())
+        found = json.loads(Path(given["out"]).read_text("utf-8"))
     recording = Recording(program.source.entry, program.target.arch, f"Triton {found['version']}")
     recording.steps = _steps(done.stderr, found["stages"])
     recording.sources = sources_of(recording)

@@ -65,7 +65,7 @@ def _after_edit(program: AskedProgram, asked: Asked, launch: Launch, tell: Progr
         )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"edited.{level}"
-        path.write_text(last.text)
+        path.write_text(last.text, "utf-8")
         source = IRSource(path, make_context())
         report = check(
             source,

@@ -17,11 +17,11 @@ import signal
 import threading
 import time
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.wire import Failure, Problem, Question
+from minitriton.host.source_text import source_text
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
@@ -148,8 +148,8 @@ def _innermost(error: MinitritonError) -> MinitritonError:
 def _text_of(path: str) -> str | None:
     """The file that an error is in, to be shown with it; None where it cannot be read."""
     try:
-        return Path(path).read_text()
-    except (OSError, UnicodeDecodeError):
+        return source_text(path)
+    except (OSError, ValueError, SyntaxError):
         return None
 
 

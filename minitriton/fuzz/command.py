@@ -85,7 +85,7 @@ def run(given: argparse.Namespace) -> int:
         summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds)
     print(json.dumps(as_json(summary))) if given.json else print(as_text(summary))
     if given.out is not None:
-        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")
+        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n", "utf-8")
         _shrink_findings(given, summary, oracles)
     return 0 if summary.ok else 1
 

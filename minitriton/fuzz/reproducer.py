@@ -74,7 +74,8 @@ def write_reproducer(
         _TEMPLATE.format(
             kind=finding.kind, signature=finding.signature, seed=seed, number=number, text=text,
             source=source_of(kernel), tree=tree_text(kernel), oracles=tuple(oracles),
-        )
+        ),
+        "utf-8",
     )  # fmt: skip
     return path
 

@@ -37,13 +37,13 @@ class Node:
 
 def write(root: Node, path: Path, device: Mapping[str, object]) -> None:
     """The tree and, behind it, what it was measured on."""
-    path.write_text(json.dumps([_as_json(root), dict(device)], indent=1))
+    path.write_text(json.dumps([_as_json(root), dict(device)], indent=1), "utf-8")
 
 
 def read(path: Path) -> tuple[Node, dict[str, object]]:
     """What `write` wrote. Raises `MinitritonError` for a file that holds something else."""
     try:
-        root, device = json.loads(path.read_text())
+        root, device = json.loads(path.read_text("utf-8"))
         return _from_json(root), device
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise MinitritonError(f"{path} is no profile: {error}", help="proton.finalize() writes one") from error

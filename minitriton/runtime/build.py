@@ -47,7 +47,7 @@ def compile_module_from_src(
             logging.getLogger(__name__).warning("%s cannot be loaded and is built again", cached)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"{name}.c"
-        source.write_text(src)
+        source.write_text(src, "utf-8")
         built = _build(
             name, str(source), folder, library_dirs or [], include_dirs or [], libraries or [], ccflags or []
         )

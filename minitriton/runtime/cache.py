@@ -85,7 +85,7 @@ class KernelCache:
             for name, content in files.items():
                 (scratch / name).write_bytes(content)
             manifest = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-            (scratch / MANIFEST).write_text(json.dumps(manifest))
+            (scratch / MANIFEST).write_text(json.dumps(manifest), "utf-8")
             scratch.rename(self.root / key)
         except OSError:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -81,7 +81,7 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
     files: list[Path] = []
     for extension, text in ((".c", written.source()), (".h", written.header())):
         files.append(out_path.with_suffix(f".{digest}_{suffix}{extension}"))
-        files[-1].write_text(text)
+        files[-1].write_text(text, "utf-8")
     return written.name, files
 
 

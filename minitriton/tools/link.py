@@ -199,13 +199,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--prefix", default="", help="what the names of the entry points begin with")
     given = parser.parse_args(argv)
     try:
-        variants = [variant for path in given.headers for variant in read_header(path.read_text())]
+        variants = [variant for path in given.headers for variant in read_header(path.read_text("utf-8"))]
         header, source = link(_with_prefix(variants, given.prefix))
     except (MinitritonError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    given.out.with_suffix(".h").write_text(header)
-    given.out.with_suffix(".c").write_text(source)
+    given.out.with_suffix(".h").write_text(header, "utf-8")
+    given.out.with_suffix(".c").write_text(source, "utf-8")
     return 0
 
 

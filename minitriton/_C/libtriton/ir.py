@@ -34,4 +34,4 @@ def load_dialects(context: Context) -> None:
 
 def parse_mlir_module(path: str | Path, context: Context) -> module:
     """The module in a file. Raises `IRError` with the place of what is wrong."""
-    return module(parse_module(Path(path).read_text(), str(path)), context)
+    return module(parse_module(Path(path).read_text("utf-8"), str(path)), context)

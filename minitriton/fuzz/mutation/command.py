@@ -83,7 +83,7 @@ def run(given: argparse.Namespace, tools: Tools) -> int:
         )
     print(json.dumps(as_json(summary))) if given.json else print(account(summary))
     if given.out is not None:
-        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")
+        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n", "utf-8")
     return 0 if summary.ok else 1
 
 

@@ -114,7 +114,7 @@ _FIXED = ("-o", "--reproducers", "--out", "--load")
 
 def _of_command(program: int, random: Random, folder: Path) -> Mutant:
     tool, *words = random.choice(_COMMANDS)
-    (folder / "k.ttir").write_text(text_of(program, "ttir"))
+    (folder / "k.ttir").write_text(text_of(program, "ttir"), "utf-8")
     for _ in range(random.choice((1, 1, 2))):
         at = random.randrange(len(words) + 1)
         action = random.choice(("drop", "repeat", "mutate", "mutate", "mutate", "swap"))

@@ -76,7 +76,7 @@ def written(source: str) -> Generator[Path]:
     """The source as a file, where both front ends look for the text of a function."""
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         path = Path(folder) / "kernel.py"
-        path.write_text(source)
+        path.write_text(source, "utf-8")
         yield path
 
 
@@ -91,7 +91,7 @@ def load(path: Path, triton: ModuleType, language: ModuleType) -> Any:
 @functools.lru_cache(maxsize=1)
 def _code(path: Path) -> CodeType:
     """What is in the file `path`, which nobody writes again, for both front ends."""
-    return compile(path.read_text(), str(path), "exec")
+    return compile(path.read_text("utf-8"), str(path), "exec")
 
 
 def _attempt(stage: str, action: Callable[[], _Made]) -> _Made | OracleOutcome:

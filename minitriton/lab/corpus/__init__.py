@@ -95,7 +95,7 @@ def find(name: str) -> Case:
 
 def _with_name(name: str) -> Case | None:
     for path in _files():
-        if name in path.read_text():  # a file takes long to load, and a process of a sweep needs few
+        if name in path.read_text("utf-8"):  # a file takes long to load, and a process of a sweep needs few
             for case in _of_file(path):
                 if case.name == name:
                     return case

@@ -124,7 +124,7 @@ def read_launch(folder: str | Path) -> RecordedLaunch:
             )
         folder = found[0]
     try:
-        given = json.loads((folder / DESCRIPTION).read_text())
+        given = json.loads((folder / DESCRIPTION).read_text("utf-8"))
         if given.pop("format") != FORMAT:
             raise ValueError("it was written by another version")
         return _launch_of(given, folder)

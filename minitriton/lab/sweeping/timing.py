@@ -102,7 +102,7 @@ def _turn() -> Generator[None]:
     import fcntl
 
     path = Path(tempfile.gettempdir()) / f"minitriton-timing-{os.getuid()}.lock"
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -84,7 +84,7 @@ class RemoteCacheManager(CacheManager):
         path = self.get_file(group_name(filename))
         if path is None:
             return None
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             names = json.load(file)["child_paths"]
         return {name: self._files.put(data, name) for name, data in self._backend.get(list(names)).items()}
 
