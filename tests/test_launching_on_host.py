@@ -95,6 +95,7 @@ class Launched:
             "minitriton.runtime.launching.dispatch.stream_functions", lambda: (lambda: 0, lambda device: 7)
         )
         monkeypatch.setattr("minitriton.compiler.CompiledKernel.run", property(self._launcher))
+        monkeypatch.setattr("minitriton.compiler.CompiledKernel.loaded", lambda kernel: self._launcher(kernel))
 
     def _launcher(self, kernel: Any) -> Any:
         self.kernels.append(kernel)

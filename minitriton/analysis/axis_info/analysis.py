@@ -40,6 +40,7 @@ from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function
+from minitriton.dialects.facts.region_flow import Call
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_values
 
@@ -313,15 +314,14 @@ def _name(function: Operation) -> str:
     return name.data if isinstance(name, StringAttr) else ""
 
 
-_CALLS = ("tt.call", "func.call")
-"""By name: xDSL's `func` is there only where a text has it."""
-
-
 def _calls_by_function(functions: dict[str, Operation]) -> dict[str, list[Operation]]:
     calls: dict[str, list[Operation]] = {}
     for function in functions.values():
         for op in ops_in(function):
-            if op.name in _CALLS and isinstance(callee := op.properties.get("callee"), SymbolRefAttr):
+            is_call = (
+                Call.of(op) is not None or op.name == "func.call"
+            )  # xDSL's, which is there only where a text has it
+            if is_call and isinstance(callee := op.properties.get("callee"), SymbolRefAttr):
                 calls.setdefault(callee.string_value(), []).append(op)
     return calls
 
