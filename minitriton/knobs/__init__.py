@@ -445,6 +445,8 @@ class compilation_knobs(base_knobs):
     enable_asan = env_bool("TRITON_ENABLE_ASAN")
     disable_line_info = env_bool("TRITON_DISABLE_LINE_INFO")
     enable_remarks = env_bool("MLIR_ENABLE_REMARK")
+    diagnostics = env_str("MLIR_ENABLE_DIAGNOSTICS", "")
+    """Words with commas between them: `remarks`, and `operations` and `stacktraces` for notes behind each (see `remarks`)."""
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
     disable_llvm_opt = env_bool("DISABLE_LLVM_OPT")
     dump_passes = env_str("MLIR_ENABLE_DUMP", "0")

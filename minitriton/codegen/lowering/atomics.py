@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.atomic_width import most_at_once
@@ -219,6 +219,7 @@ def _by_compare_and_swap(f: FunctionLowering, op: _Atomic, register: int, mask: 
         "operation": string_attr("cas.b16"),
         "sem": string_attr(_name(op.sem)),
         "scope": string_attr(_name(op.scope)),
+        "is_retried": UnitAttr(),
         "operandSegmentSizes": segments(1, 2, 0),
     }
     found = b.value(nvvm.AtomicOp, (address, seen, total), I16, properties)

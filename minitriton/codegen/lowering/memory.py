@@ -30,6 +30,7 @@ from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import is_true, word
 from minitriton.dialects.facts.memory_hints import CACHE_HINT, IN_L1, PREFETCH_BYTES
 from minitriton.dialects.narrowing import instance_of
+from minitriton.remarks import remark
 from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 _UNIT = UnitAttr()
@@ -74,6 +75,12 @@ class Accesses:
             return None
         place = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
         return [place[register & ~self.free] for register in range(self.count)]
+
+
+def _remark_single_elements(op: Operation, accesses: Accesses) -> None:
+    """Says that a load or store moves the elements of a thread one by one, in Triton's words, which programs look for."""
+    if accesses.width == 1 and accesses.count > 1:
+        remark(op, f"Warning: vectorization fails vec = 1 numElems = {accesses.count}")
 
 
 def cache_hint(op: Operation) -> tuple[str, str]:
@@ -130,6 +137,7 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     if whole is not None:
         _finish_load(f, op, whole, _split_load(f, op, whole, kept))
         return
+    _remark_single_elements(op, accesses)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     if mask is None and not cache and not evict and not volatile and PREFETCH_BYTES not in op.attributes:
         vector = _plain_load(f, addresses, kept, accesses.width)
@@ -280,6 +288,7 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     if whole is not None:
         _split_store(f, op, whole, data, own)
         return
+    _remark_single_elements(op, accesses)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     masks = _store_masks(f, accesses, mask, own)
     cache, evict = cache_hint(op)

@@ -155,7 +155,8 @@ class AtomicOp(PtxOp):
     """`atom` on global memory: `operation` as PTX spells it (`add.f32`, `cas.b32`, ...), with semantics and scope.
 
     `values` are the operands after the address (one, or two for `cas`); where `mask` is false nothing happens and the
-    result is 0.
+    result is 0. The words of the opcode stand in the orders that programs look for: Triton's own, and where `is_retried`
+    LLVM's, which spells the exchange of a loop `atom.acq_rel.gpu.global.cas`.
     """
 
     name = "nvvm.atom"
@@ -169,6 +170,7 @@ class AtomicOp(PtxOp):
     operation = prop_def(StringAttr)
     sem = prop_def(StringAttr)
     scope = prop_def(StringAttr)
+    is_retried = opt_prop_def(UnitAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -183,11 +185,13 @@ class AtomicOp(PtxOp):
     def ptx(self) -> str:
         words = words_of(self.res.type)
         operation, sem, scope = self.operation.data, self.sem.data, self.scope.data
-        order = f"{sem}.{scope}" if operation.startswith("cas") else f"{scope}.{sem}"
+        order = f"global.{sem}.{scope}" if operation.startswith("cas") else f"global.{scope}.{sem}"
+        if self.is_retried is not None:
+            order = f"{sem}.{scope}.global"
         count = words.count
         registers = [f"$values.{i}" for i in range(len(self.values) * count)]
         sources = ", ".join(vector(registers[i : i + count]) for i in range(0, len(registers), count))
-        atom = f"atom.global.{order}.{operation} {words.listed('res')}, [ $ptr + 0 ], {sources};"
+        atom = f"atom.{order}.{operation} {words.listed('res')}, [ $ptr + 0 ], {sources};"
         if self.mask is None:
             return atom
         zeros = (f"mov.b{max(16, words.bits)} $res.{i}, 0x0;\n\t" for i in range(words.count))

@@ -30,7 +30,9 @@ from minitriton.passes.accelerate_matmul.operands import (
     loaded_bits,
 )
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
+from minitriton.remarks import remark
 from minitriton.rewriting.rewriter import Rewriter
+from minitriton.target.architectures import architecture_of
 
 _TF32_BITS = 32
 
@@ -44,6 +46,8 @@ def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[
         if layout is None or isinstance(layout, NvidiaMma):
             return False
         mma = mma_layout(op, arch, wide_integers)
+        if architecture_of(arch).has_wgmma and (mma is None or not mma.is_hopper):
+            remark(op, "MMA version 3 acceleration not applied due to unsupported shapes or data types.")
         if mma is None:
             return False
         type_ = with_layout(op.result.type, mma)
