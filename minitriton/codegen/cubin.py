@@ -19,8 +19,8 @@ from typing import Protocol
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import allotted, blocks_on_sm, register_limits, registers_for
-from minitriton.codegen.reading_loops import iteration_need, reading_loops
+from minitriton.codegen.occupancy import WARPS, allotted, blocks_on_sm, register_limits, registers_for
+from minitriton.codegen.reading_loops import IterationNeed, iteration_need, reading_loops
 from minitriton.codegen.register_need import register_need, registers_loaded
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.host.records import dataclass
@@ -180,7 +180,8 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     elif not taken.local_bytes:
         limits = [limit for limit in limits if not _holds_more_than(limit, ptx)]
     if limits and blocks_on_sm(taken.registers, threads, shared_bytes) * threads < HALF_OF_SM:
-        limits = [limit for limit in limits if not _parts_loads(limit, ptx)]
+        need = iteration_need(ptx)
+        limits = [limit for limit in limits if not _parts_loads(limit, need)]
     chosen: bytes | None = None
     far = bool(limits) and 2 * limits[0] < taken.registers
     for limit in reversed(limits) if far else limits:
@@ -261,19 +262,18 @@ def _holds_little(limit: int, ptx: str) -> bool:
     return need is not None and need.filled > 0 and 2 * (need.held + ADDRESS) <= limit
 
 
-HALF_OF_SM = 1024
+HALF_OF_SM = 32 * WARPS // 2
 """Threads; with less than that the limits are those that bring an SM to half of its warps, or nearer to it."""
 
 BESIDE_SUMS = 1.25
 """Registers of an iteration to those for its sums and loads alone: addresses, conditions, the counter."""
 
 
-def _parts_loads(limit: int, ptx: str) -> bool:
+def _parts_loads(limit: int, need: IterationNeed) -> bool:
     """Whether sums that a loop carries fill two fifths of `limit` and what it loads does not fit beside them: then the loads of an iteration
     could not start at once, and each part would wait for memory anew. Sums of rows, of 32 and 64 sums a thread: 20 shapes, 0.52 to 0.99 as
     fast with such limits as without (H200, 2026-11-24). With few sums other warps fill the waits: sums of columns, of 6 sums beside 64
     loaded, 1.00 to 1.03."""
-    need = iteration_need(ptx)
     return 5 * need.sums >= 2 * limit and BESIDE_SUMS * need.held >= limit
 
 
