@@ -19,9 +19,8 @@ from typing import Protocol
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import WARPS, allotted, blocks_on_sm, register_limits, registers_for
-from minitriton.codegen.reading_loops import IterationNeed, iteration_need, reading_loops
-from minitriton.codegen.register_need import register_need, registers_loaded
+from minitriton.codegen.limits_to_try import expected_limit, limits_to_try
+from minitriton.codegen.occupancy import allotted
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.host.records import dataclass
 from minitriton.target import GPUTarget
@@ -128,13 +127,6 @@ def _link_flags(target: GPUTarget, flags: list[str], passed: list[str]) -> list[
 MOST_LINES = 4000
 """Longer PTX is not assembled twice: seconds of an assembler's time for kernels that spill."""
 
-ALL_REGISTERS = 250
-"""A kernel that takes as many, of the 255 that an instruction can name, and spills would like more."""
-
-FAR_BELOW = 0.75
-"""A limit of so many of its registers only has such a kernel spill more (a tile of 256x256, scanned: 1,056 bytes with 255 registers,
-1,400 with 168); one that is nearer may have it spill less (a product of two warps: 200 bytes with 255, 16 with 200; 2026-11-23)."""
-
 
 def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     """Assembles by nvJitLink, and again under a register limit where that puts more threads on an SM without spilling.
@@ -162,7 +154,7 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
             # A product of tensor cores takes all its registers at once; a limit below that is refused.
             return None
 
-    expected = _expected_limit(ptx, threads, shared_bytes)
+    expected = expected_limit(ptx, threads, shared_bytes)
     if expected is not None and _needs_all_of(limited_to(expected), expected, name):
         limited = limited_to(expected)
         assert limited is not None
@@ -171,17 +163,7 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     free = nvjitlink.assemble(ptx, flags)
     _show(free.log)
     taken = kernel_resources(free.cubin, name)
-    if "wgmma.mma_async" in ptx and blocks_on_sm(taken.registers, threads, shared_bytes) > 1:
-        # The sums of products take their registers whatever the limit; a second block hides what one waits for.
-        return Cubins(free.cubin)
-    limits = register_limits(taken.registers, threads, shared_bytes, reads_in_turns=reading_loops(ptx) > 1)
-    if taken.local_bytes and taken.registers >= ALL_REGISTERS:
-        limits = [limit for limit in limits if limit > FAR_BELOW * taken.registers or _holds_little(limit, ptx)]
-    elif not taken.local_bytes:
-        limits = [limit for limit in limits if not _holds_more_than(limit, ptx)]
-    if limits and blocks_on_sm(taken.registers, threads, shared_bytes) * threads < HALF_OF_SM:
-        need = iteration_need(ptx)
-        limits = [limit for limit in limits if not _parts_loads(limit, need)]
+    limits = limits_to_try(ptx, taken, threads, shared_bytes)
     chosen: bytes | None = None
     far = bool(limits) and 2 * limits[0] < taken.registers
     for limit in reversed(limits) if far else limits:
@@ -194,87 +176,6 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
         if not far:
             break
     return Cubins(free.cubin) if chosen is None else Cubins(chosen, free.cubin)
-
-
-MANY_SUMS = 64
-"""Registers of a thread for the sums of a product."""
-
-MANY_COPIES = 16
-"""Copies of 4 or 8 bytes before the first product, each with an address of its own."""
-
-_WGMMA = re.compile(r"wgmma\.mma_async[^{]*\{([^}]*)\}, *(\{)?")
-
-
-def _expected_limit(ptx: str, threads: int, shared_bytes: int) -> int | None:
-    """The limit that would be chosen, if `ptx` looks as though it would be taken: then it is assembled first, and without a limit only when
-    something asks for that. Whether it is right shows in what comes out (`_needs_all_of`); a wrong guess costs an assembly.
-
-    Of kernels without products it is those that could start more loads at once than they have registers for, and get by with half of these
-    when each load comes right before its use: sums of tiles, which an assembler that is left alone gives all registers. Left alone, under a
-    nearer limit and under this one: the sum of a tile of 256x256 was assembled three times (2026-11-23).
-    """
-    if _has_products(ptx):
-        limit = registers_for(2, threads)
-        return limit if _has_many_sums(ptx) and _is_next_limit(limit, threads, shared_bytes) else None
-    limit = next(iter(register_limits(ALL_REGISTERS, threads, shared_bytes)), ALL_REGISTERS)
-    if registers_loaded(ptx) < limit or not _is_next_limit(limit, threads, shared_bytes):
-        return None
-    need = register_need(ptx)
-    fits = need is not None and need.filled >= limit and 2 * need.needed <= limit
-    return limit if fits else None
-
-
-def _has_products(ptx: str) -> bool:
-    return "mma" in ptx
-
-
-def _is_next_limit(limit: int, threads: int, shared_bytes: int) -> bool:
-    """Whether `limit` is the one limit to try for a kernel that takes a register more."""
-    return limit < ALL_REGISTERS and register_limits(limit + 1, threads, shared_bytes) == [limit]
-
-
-def _has_many_sums(ptx: str) -> bool:
-    """Whether many sums of products meet operands in registers or many copies: left alone, 128x128 tiles at 8 warps take 142 registers for
-    int8 by bf16 and 158 for tf32, where fp16 from descriptors takes 90 (2026-11-23)."""
-    product = _WGMMA.search(ptx)
-    if product is None or product[1].count(",") + 1 < MANY_SUMS:
-        return False
-    return bool(product[2]) or ptx.count("cp.async.ca.", 0, product.start()) >= MANY_COPIES
-
-
-def _holds_more_than(limit: int, ptx: str) -> bool:
-    """Whether what `ptx` loads at once fills `limit`, and what becomes of it does so too, beside an address: it would spill (prefix sums keep
-    each sum until the last is there: a scan of 128x128 was assembled twice for that; 2026-11-23)."""
-    if registers_loaded(ptx) < limit:
-        return False
-    need = register_need(ptx)
-    return need is not None and need.filled >= limit and need.held + ADDRESS > limit
-
-
-ADDRESS = 2
-"""Registers of an address."""
-
-
-def _holds_little(limit: int, ptx: str) -> bool:
-    """Whether what `ptx` loads leaves half of `limit` to the rest, so that a kernel which spills when it starts everything at once need not:
-    64 single bytes behind as many masks spill with 254 registers, not with 168, and are copied in 0.72 of the time (2026-11-24)."""
-    need = register_need(ptx)
-    return need is not None and need.filled > 0 and 2 * (need.held + ADDRESS) <= limit
-
-
-HALF_OF_SM = 32 * WARPS // 2
-"""Threads; with less than that the limits are those that bring an SM to half of its warps, or nearer to it."""
-
-BESIDE_SUMS = 1.25
-"""Registers of an iteration to those for its sums and loads alone: addresses, conditions, the counter."""
-
-
-def _parts_loads(limit: int, need: IterationNeed) -> bool:
-    """Whether sums that a loop carries fill two fifths of `limit` and what it loads does not fit beside them: then the loads of an iteration
-    could not start at once, and each part would wait for memory anew. Sums of rows, of 32 and 64 sums a thread: 20 shapes, 0.52 to 0.99 as
-    fast with such limits as without (H200, 2026-11-24). With few sums other warps fill the waits: sums of columns, of 6 sums beside 64
-    loaded, 1.00 to 1.03."""
-    return 5 * need.sums >= 2 * limit and BESIDE_SUMS * need.held >= limit
 
 
 def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str) -> bool:
