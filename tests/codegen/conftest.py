@@ -150,7 +150,7 @@ class _Machine:
                 if len(op.results) == 1:
                     self.env[op.results[0]] = results
                 else:
-                    assert not op.results
+                    self.env.update(zip(op.results, results or (), strict=True))
 
     def branch(self, op: Any) -> Any:
         if op.name == "llvm.br":
@@ -568,30 +568,32 @@ def _described(m: _Machine, descriptor: int, rows: int, depth: int, *, along_k: 
 
 
 @_handles("nvvm.wgmma.mma_async")
-def _wgmma(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
-    (a,), (b,), (c,), conditions = _segments(op, v)
+def _wgmma(m: _Machine, op: Any, *v: np.ndarray) -> list[np.ndarray] | np.ndarray:
+    lefts, (b,), sums, conditions = _segments(op, v)
     columns = int(op.properties["shape"].data.split("n")[1].split("k")[0])
     a_offsets, b_offsets = (list(op.properties[n].get_values()) for n in ("a_offsets", "b_offsets"))
     group, inside = np.arange(128) // 4 % 8 + np.arange(128) // 32 * 16, np.arange(128) % 4
-    result = c.copy() if not conditions or conditions[0].all() else np.zeros_like(c)
+    results = [c.copy() if not conditions or conditions[0].all() else np.zeros_like(c) for c in sums]
+    steps = len(b_offsets) // len(sums)
     for first in range(0, m.threads, 128):
         own = slice(first, first + 128)
-        for step, b_offset in enumerate(b_offsets):
+        for product, b_offset in enumerate(b_offsets):
+            tile, step = divmod(product, steps)
             at_b = int(b[first]) + b_offset
             right = _described(m, at_b, columns, 16, along_k="trans_b" not in op.properties)
             if a_offsets:
-                at_a = int(a[first]) + a_offsets[step]
+                at_a = int(lefts[0][first]) + a_offsets[product]
                 left = _described(m, at_a, 64, 16, along_k="trans_a" not in op.properties)
             else:
                 left = np.zeros((64, 16), np.float32)
-                words = _halves(a[own, 4 * step : 4 * step + 4])
+                words = _halves(lefts[tile][own, 4 * step : 4 * step + 4])
                 for i in range(4):
                     for half in range(2):
                         left[group + 8 * (i & 1), 2 * (inside + 4 * (i >> 1)) + half] = words[:, i, half]
-            product = left @ right.T
-            for i in range(c.shape[1]):
-                result[own, i] += product[group + 8 * (i >> 1 & 1), 8 * (i >> 2) + 2 * inside + (i & 1)]
-    return result
+            sum_ = left @ right.T
+            for i in range(sums[0].shape[1]):
+                results[tile][own, i] += sum_[group + 8 * (i >> 1 & 1), 8 * (i >> 2) + 2 * inside + (i & 1)]
+    return results if len(results) > 1 else results[0]
 
 
 @_handles("nvvm.wgmma.commit_group", "nvvm.fence.proxy.async.shared")

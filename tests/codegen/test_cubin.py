@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,6 +205,42 @@ def test_a_limit_under_which_products_run_one_by_one_is_not_kept(
     monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
     ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
     assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
+
+
+def _products(sums: int, registers: int) -> str:
+    """PTX of a kernel of 128 threads with `sums` products, each with sums of its own in `registers`."""
+    lists = ["{" + ", ".join(f"%s{n}_{r}" for r in range(registers)) + "}" for n in range(sums)]
+    products = "".join(f"wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {each}, a, b, 1, 1, 1;\n" for each in lists)
+    return f".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{{\n{products}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("sums", "free", "shared", "tried"),
+    [
+        (2, "187:0", 49152, [255, 168]),
+        (2, "187:16", 49152, [255]),
+        (4, "187:0", 49152, [255]),
+        (2, "187:0", 98304, [255]),
+        (2, "168:0", 49152, [255, 128]),
+    ],
+    ids=["a block more", "spills already", "sums do not fit", "shared memory is full", "the next block"],
+)
+def test_products_are_assembled_for_a_block_more(
+    sums: int, free: str, shared: int, tried: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        limit = re.search(r"\.maxnreg (\d+)", ptx)
+        limits.append(int(limit[1]) if limit else 255)
+        return nvjitlink.Assembled(f"{limit[1]}:0".encode() if limit else free.encode())
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    made = cubin.assembled(_products(sums, 60), H100, WithSharedMemory(shared=shared))
+    assert limits == tried
+    assert made == (cubin.Cubins(free.encode()) if len(tried) == 1 else cubin.Cubins(b"%d:0" % tried[1], free.encode()))
 
 
 SUMS = "{" + ", ".join(f"%r{n}" for n in range(64)) + "}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,20 @@ def test_wgmma_reads_both_operands_through_their_descriptors(kernel, swizzle, k,
     ttng.fence_async_shared {{bCluster = false}}
     %d = ttng.warp_group_dot %xm, %ym, %zero : !ttg.memdesc<{m}x{k}xf16, #sa, #smem> * !ttg.memdesc<{k}x{n}xf16, #sb, #smem> -> tensor<{m}x{n}xf32, #mma>"""
     _check(kernel, _product(layouts, body, m, n, k, count), m, n, k)
+
+
+@pytest.mark.parametrize(("m", "tiles"), [(64, 1), (128, 2), (256, 4)])
+def test_all_tiles_of_a_product_are_behind_one_fence(llvm_ir, m, tiles):
+    layouts = """
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 32, 16]}>
+#s = #ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>"""
+    body = f"""
+    %xm = ttg.local_alloc %x : (tensor<{m}x32xf16, #b>) -> !ttg.memdesc<{m}x32xf16, #s, #smem>
+    %ym = ttg.local_alloc %y : (tensor<32x32xf16, #b>) -> !ttg.memdesc<32x32xf16, #s, #smem>
+    %d = ttng.warp_group_dot %xm, %ym, %zero : !ttg.memdesc<{m}x32xf16, #s, #smem> * !ttg.memdesc<32x32xf16, #s, #smem> -> tensor<{m}x32xf32, #mma>"""
+    text = llvm_ir(_product(layouts, body, m, 32, 32, 4))
+    order = re.findall(r"wgmma\.(fence|mma_async|commit_group)", text)
+    assert order == ["fence", *["mma_async"] * 2 * tiles, "commit_group"]
 
 
 def test_wgmma_takes_its_first_operand_from_registers(kernel):

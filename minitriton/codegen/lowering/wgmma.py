@@ -1,7 +1,7 @@
 """`ttng.warp_group_dot`: products of warp groups on Hopper's tensor cores.
 
-In: b, and a unless it is in registers, as buffers in `#ttg.nvmma_shared` layouts. Out: one `nvvm.wgmma.mma_async` for each tile of
-64 rows of the result, all its steps along k inside.
+In: b, and a unless it is in registers, as buffers in `#ttg.nvmma_shared` layouts. Out: one `nvvm.wgmma.mma_async`, all tiles of
+64 rows of the result and all steps along k inside.
 
 A matrix descriptor (PTX ISA, "Matrix-descriptor") has the address, the strides and the swizzle of a matrix:
 
@@ -142,24 +142,33 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
 
     def group(steps: range, start: SSAValue, use_start: SSAValue | None) -> SSAValue:
         """The products of some steps along k, started."""
-        tiles: list[SSAValue] = []
+        sums: list[SSAValue] = []
+        lefts: list[SSAValue] = []
+        a_offsets: list[int] = []
+        b_offsets: list[int] = []
         places: dict[int, int] = {}
         for m, n in facts.register_of:
             if m % ROWS or n % columns:
                 continue
             held = [facts.register_of[(m + 8 * (i >> 1 & 1), n + 8 * (i >> 2) + (i & 1))] for i in range(columns // 2)]
-            places.update({register: len(tiles) * len(held) + i for i, register in enumerate(held)})
-            operands = [left.operand(m, steps), right_base, b.permute(start, held)]
-            if use_start is not None:
-                operands.append(use_start)
-            offsets = {
-                "a_offsets": DenseArrayBase.from_list(i32, left.offsets(m, steps)),
-                "b_offsets": DenseArrayBase.from_list(i32, [right.offset(k, n) for k in steps]),
-                "operandSegmentSizes": segments(1, 1, 1, int(use_start is not None)),
-            }
-            tiles.append(b.value(nvvm.WgmmaOp, operands, operands[2].type, {**properties, **offsets}))
+            places.update({register: len(sums) * len(held) + i for i, register in enumerate(held)})
+            sums.append(b.permute(start, held))
+            lefts.append(left.operand(m, steps))
+            a_offsets += left.offsets(m, steps)
+            b_offsets += [right.offset(k, n) for k in steps]
+        lefts = lefts[:1] if a_offsets else lefts
+        conditions = () if use_start is None else (use_start,)
+        offsets = {
+            "a_offsets": DenseArrayBase.from_list(i32, a_offsets),
+            "b_offsets": DenseArrayBase.from_list(i32, b_offsets),
+            "operandSegmentSizes": segments(len(lefts), 1, len(sums), len(conditions)),
+        }
+        operands, types = (*lefts, right_base, *sums, *conditions), [each.type for each in sums]
+        started = b.operation(nvvm.WgmmaOp, operands, types, {**properties, **offsets})
         b.operation(nvvm.WgmmaCommitGroupOp, (), ())
-        return b.permute(b.concat(tiles), [places[facts.register_of[offset]] for offset in facts.offsets])
+        return b.permute(
+            b.concat(list(started.results)), [places[facts.register_of[offset]] for offset in facts.offsets]
+        )
 
     most = integer(op.max_num_imprecise_acc)
     if bits != 8 or lane_type(total.type) is not F32 or most > depth:

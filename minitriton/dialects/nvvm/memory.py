@@ -400,22 +400,28 @@ class MmaSyncOp(PtxOp):
         return f"{opcode} {{ $d }}, {{ $a }}, {{ $b }}, {{ $c }};"
 
 
+def _listed(name: str, first: int, count: int) -> str:
+    """Registers of `name` as the operand of an instruction."""
+    return "{" + ", ".join(f"${name}.{i}" for i in range(first, first + count)) + "}"
+
+
 @op_definition
 class WgmmaOp(PtxOp):
-    """Starts `a b + c` of a warp group on tensor cores (PTX `wgmma.mma_async`, sm_90), one step along k after the other.
+    """Starts `a b + c` of a warp group on tensor cores (PTX `wgmma.mma_async`, sm_90): tiles of 64 rows, each one step along k after the other.
 
-    `b` is the descriptor of a matrix in shared memory, `b_offsets` what is added to it for each step (in 16 bytes); `a` likewise,
-    or words in registers, 4 for each step. Where `use_c` is false the first step starts from 0. `trans_a` and `trans_b` tell
-    that the matrix is not contiguous along k. The result may be read after a `nvvm.wgmma.wait_group`.
+    `c` and `d` have a vector for each tile. `b` is the descriptor of a matrix in shared memory, `b_offsets` what is added to it for each step of
+    each tile (in 16 bytes); `a` likewise, or words in registers, a vector for each tile with 4 words for each step. Where `use_c` is false the
+    first step starts from 0. `trans_a` and `trans_b` tell that the matrix is not contiguous along k. The results may be read after a
+    `nvvm.wgmma.wait_group`.
     """
 
     name = "nvvm.wgmma.mma_async"
 
-    a = operand_def(AnyAttr())
+    a = var_operand_def(AnyAttr())
     b = operand_def(IntegerType(64))
-    c = operand_def(AnyAttr())
+    c = var_operand_def(AnyAttr())
     use_c = opt_operand_def(i1)
-    d = result_def(AnyAttr())
+    d = var_result_def(AnyAttr())
     shape = prop_def(StringAttr)
     types = prop_def(StringAttr)
     a_offsets = prop_def(DenseArrayBase.constr(i32))
@@ -426,11 +432,13 @@ class WgmmaOp(PtxOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
-        if self.c.type != self.d.type:
-            raise VerifyException("nvvm.wgmma.mma_async returns the type of c")
-        steps = len(self.b_offsets)
-        expected = 1 if len(self.a_offsets) else 4 * steps
-        if lanes(self.a.type) != expected or len(self.a_offsets) not in (0, steps):
+        if [each.type for each in self.c] != [each.type for each in self.d]:
+            raise VerifyException("nvvm.wgmma.mma_async returns the types of c")
+        tiles, products = len(self.c), len(self.b_offsets)
+        if not tiles or products % tiles:
+            raise VerifyException("nvvm.wgmma.mma_async needs as many offsets of b for each tile of c")
+        words = [] if len(self.a_offsets) else [4 * products // tiles] * tiles
+        if [lanes(each.type) for each in self.a] != (words or [1]) or len(self.a_offsets) not in (0, products):
             raise VerifyException(
                 "nvvm.wgmma.mma_async needs a descriptor of a and an offset for each step, or 4 words"
             )
@@ -439,23 +447,26 @@ class WgmmaOp(PtxOp):
     TIED: ClassVar = True
 
     def ptx(self) -> str:
-        """All steps in one text: LLVM then sees one call instead of one for each step, each with as many operands as there are accumulators.
+        """All tiles and steps in one text: LLVM then sees one call instead of one for each, with as many operands as there are accumulators.
 
-        It begins with `wgmma.fence`: what LLVM writes to its registers (a zero, a copy) it writes before the text, and so before the fence.
+        It begins with `wgmma.fence`: what LLVM writes to its registers (a zero, a copy) it writes before the text, and so before the fence. One
+        fence for all tiles, since ptxas ends a group of products in front of each: a wait for all groups but the last would wait for all tiles
+        but the last (115 products of two tiles: 1.02 times as fast in the geometric mean with one fence, up to 1.12; H200, 2026-11-24).
         """
         opcode = f"wgmma.mma_async.sync.aligned.{self.shape.data}.{self.types.data}"
-        a_offsets = self.a_offsets.get_values()
+        a_offsets, b_offsets = self.a_offsets.get_values(), self.b_offsets.get_values()
+        steps, words = len(b_offsets) // len(self.c), words_of(self.c[0].type).count
         text = "{\n.reg .b64 a, b;\nwgmma.fence.sync.aligned;\n"
-        scale = "1" if self.use_c is None else "$use_c"
-        for step, b_offset in enumerate(self.b_offsets.get_values()):
+        for product, b_offset in enumerate(b_offsets):
+            tile, step = divmod(product, steps)
             left = "a"
             if a_offsets:
-                text += f"add.s64 a, $a, {a_offsets[step]};\n"
+                text += f"add.s64 a, $a, {a_offsets[product]};\n"
             else:
-                left = "{" + ", ".join(f"$a.{4 * step + i}" for i in range(4)) + "}"
+                left = _listed("a", 4 * product, 4)
             text += f"add.s64 b, $b, {b_offset};\n"
-            text += f"{opcode} {{$d}}, {left}, b, {scale}{self._signs()};\n"
-            scale = "1"
+            scale = "1" if step or self.use_c is None else "$use_c"
+            text += f"{opcode} {_listed('d', tile * words, words)}, {left}, b, {scale}{self._signs()};\n"
         return text + "}"
 
     def _signs(self) -> str:
