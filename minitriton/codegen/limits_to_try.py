@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from minitriton.codegen.cubin_resources import KernelResources
-from minitriton.codegen.occupancy import WARPS, blocks_on_sm, register_limits, registers_for
+from minitriton.codegen.occupancy import FULL_OCCUPANCY_REGISTERS, WARPS, blocks_on_sm, register_limits, registers_for
 from minitriton.codegen.reading_loops import IterationNeed, iteration_need, reading_loops
 from minitriton.codegen.register_need import register_need, registers_loaded
 
@@ -28,13 +28,27 @@ def limits_to_try(ptx: str, taken: KernelResources, threads: int, shared_bytes: 
     if "wgmma.mma_async" in ptx and blocks > 1:
         return [] if taken.local_bytes else _limits_of_products(ptx, blocks, taken.registers, threads, shared_bytes)
     limits = register_limits(taken.registers, threads, shared_bytes, reads_in_turns=reading_loops(ptx) > 1)
+    need = iteration_need(ptx)
+    import os
+    if not os.environ.get("MT_OLD") and not taken.local_bytes and need.loaded and not _has_products(ptx):
+        limits = _with_room(limits, need, taken.registers, threads, shared_bytes)
     if taken.local_bytes and taken.registers >= ALL_REGISTERS:
         limits = [limit for limit in limits if limit > FAR_BELOW * taken.registers or _holds_little(limit, ptx)]
     elif not taken.local_bytes:
         limits = [limit for limit in limits if not _holds_more_than(limit, ptx)]
-    if limits and blocks * threads < HALF_OF_SM:
-        need = iteration_need(ptx)
+    if blocks * threads < HALF_OF_SM:
         limits = [limit for limit in limits if not _parts_loads(limit, need)]
+    return limits
+
+
+def _with_room(limits: list[int], need: IterationNeed, registers: int, threads: int, shared_bytes: int) -> list[int]:
+    """`limits`, and in front of them the one for the most blocks under which an iteration still starts all its loads at once: more warps then
+    cost nothing. FIGURES"""
+    now, most = (blocks_on_sm(n, threads, shared_bytes) for n in (registers, FULL_OCCUPANCY_REGISTERS))
+    for blocks in range(most, now, -1):
+        limit = max(registers_for(blocks, threads), FULL_OCCUPANCY_REGISTERS)
+        if BESIDE_SUMS * need.held <= limit and 2 * (limit + ADDRESS) >= registers:
+            return list(dict.fromkeys([limit, *limits]))[:2]
     return limits
 
 

@@ -172,7 +172,7 @@ def test_a_wrong_grid_is_refused(grid: Any, message: str, refused: Callable[...,
     refused(lambda: add[grid](*arrays(), 64, BLOCK=64), message, "help: write kernel[(x, y, z)](...)")
 
 
-@pytest.mark.parametrize("grid", [1, (1,), [1, 1], (np.int64(1),), lambda meta: 1])
+@pytest.mark.parametrize("grid", [1, (1,), [1, 1], (np.int64(1),), (1, 1, 1, 1), lambda meta: 1, lambda meta: [1] * 5])
 def test_grids_may_be_spelled_in_many_ways(grid: Any) -> None:
     x, y, out = arrays()
     add[grid](x, y, out, 64, BLOCK=64)

@@ -141,8 +141,13 @@ def stream_functions() -> tuple[Callable[[], int], Callable[[int], int]]:
 
 
 def full_grid(grid: object) -> tuple[int, int, int]:
-    """`grid` with the missing dimensions filled in by 1. Raises `MinitritonError` for what is no grid."""
+    """`grid` with the missing dimensions filled in by 1. Raises `MinitritonError` for what is no grid.
+
+    Triton leaves out what is behind the third dimension; so is a 1 here, while any other number would lose programs.
+    """
     given: list[Any] = [*grid] if isinstance(grid, (tuple, list)) else [grid]
+    while len(given) > 3 and given[-1] == 1:
+        given.pop()
     if not 1 <= len(given) <= 3:
         raise MinitritonError(f"a grid has 1 to 3 dimensions, not {len(given)}", help=_GRID_HELP)
     try:
