@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 import io
 import math
+import os
 import pickle
 import re
 import sys
@@ -71,6 +72,21 @@ class Launch:
     """Bytes of shared memory of Triton's kernel."""
     shown: dict[str, str] = field(default_factory=dict[str, str])
     """The arguments as a person reads them."""
+    environment: dict[str, str] = field(default_factory=lambda: compiler_environment())
+    """`compiler_environment` at the launch."""
+
+
+def compiler_environment() -> dict[str, str]:
+    """Variables by which a program tells the compiler what to do: tests of flash-linear-attention set `TRITON_F32_DEFAULT` on their way."""
+    return {name: value for name, value in os.environ.items() if name in SET_BY_PROGRAMS}
+
+
+SET_BY_PROGRAMS = (
+    "TRITON_F32_DEFAULT",
+    "TRITON_DEFAULT_FP_FUSION",
+    "TRITON_DEBUG",
+    "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS",
+)
 
 
 @dataclass

@@ -50,6 +50,9 @@ def _claimed(out: Path, project: str) -> Path | None:
 
 def replay(folder: Path, launch: launches.Launch, device: str) -> dict[str, Any]:
     """`status` of the launch, and how far its worst storage is from Triton's."""
+    for name in launches.SET_BY_PROGRAMS:
+        os.environ.pop(name, None)
+    os.environ.update(launch.environment)
     before, after = launches.storages_of(folder, launch, device)
     memory = [each.clone() for each in before]
     args, kwargs = launches.loads(launch.arguments, memory)
