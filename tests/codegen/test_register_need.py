@@ -135,8 +135,8 @@ def test_a_limit_under_which_what_was_loaded_does_not_fit_is_not_tried(monkeypat
 
 @pytest.mark.parametrize(
     ("sums_carried", "loaded", "tried"),
-    [(32, 32, [255]), (16, 16, [255, 64, 80]), (6, 64, [255, 64])],
-    ids=["loads do not fit beside the sums", "they fit", "few sums"],
+    [(32, 32, [255]), (16, 16, [255, 64, 80]), (8, 8, [255, 48, 64]), (6, 64, [255, 64])],
+    ids=["loads do not fit beside the sums", "they fit", "twice of them fit", "few sums"],
 )
 def test_a_limit_that_would_part_the_loads_of_an_iteration_is_not_tried(
     sums_carried: int, loaded: int, tried: list[int], monkeypatch: pytest.MonkeyPatch
@@ -145,7 +145,7 @@ def test_a_limit_that_would_part_the_loads_of_an_iteration_is_not_tried(
     limits: list[int] = []
 
     def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
-        limits.append(next((n for n in (64, 80) if f".maxnreg {n}\n" in ptx), 255))
+        limits.append(next((n for n in (48, 64, 80) if f".maxnreg {n}\n" in ptx), 255))
         return nvjitlink.Assembled(str(limits[-1]).encode())
 
     def resources(code: bytes, name: str) -> KernelResources:
