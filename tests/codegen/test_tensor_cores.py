@@ -141,6 +141,28 @@ def test_wgmma_takes_its_first_operand_from_registers(kernel):
     _check(kernel, _product(layouts, body, m, n, k, 4), m, n, k)
 
 
+def test_pairs_of_bytes_are_loaded_and_widened_as_words(kernel, llvm_ir):
+    """In parts of bytes, LLVM takes each pair apart and puts it together again for the conversion of four."""
+    m, n, k = 64, 64, 64
+    a = "#ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>"
+    layouts = """
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#bytes = #ttg.swizzled_shared<{vec = 8, perPhase = 2, maxPhase = 4, order = [1, 0]}>
+#sh = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>"""
+    body = f"""
+    %xi = arith.fptosi %x : tensor<{m}x{k}xf16, #b> to tensor<{m}x{k}xi8, #b>
+    %xm = ttg.local_alloc %xi : (tensor<{m}x{k}xi8, #b>) -> !ttg.memdesc<{m}x{k}xi8, #bytes, #smem>
+    %xb = ttg.local_load %xm : !ttg.memdesc<{m}x{k}xi8, #bytes, #smem> -> tensor<{m}x{k}xi8, {a}>
+    %xa = arith.sitofp %xb : tensor<{m}x{k}xi8, {a}> to tensor<{m}x{k}xf16, {a}>
+    %ym = ttg.local_alloc %y : (tensor<{k}x{n}xf16, #b>) -> !ttg.memdesc<{k}x{n}xf16, #sh, #smem>
+    %s = ttng.warp_group_dot %xa, %ym, %zero {{isAsync = true}} : tensor<{m}x{k}xf16, {a}> * !ttg.memdesc<{k}x{n}xf16, #sh, #smem> -> tensor<{m}x{n}xf32, #mma>
+    %d = ttng.warp_group_dot_wait %s {{pendings = 0 : i32}} : tensor<{m}x{n}xf32, #mma>"""
+    text = _product(layouts, body, m, n, k, 4)
+    _check(kernel, text, m, n, k)
+    assert "load i16, ptr addrspace(3)" in llvm_ir(text)
+    assert "load <2 x i8>" not in llvm_ir(text)
+
+
 def test_a_transposed_view_is_read_along_k(kernel):
     m, n, k = 64, 64, 64
     layouts = """

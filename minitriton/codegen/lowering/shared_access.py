@@ -5,11 +5,13 @@ base = the plan's `lane` and `warp` bits of the thread's number, xor-ed; address
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.types import I8, I32, vector_type
+from minitriton.codegen.types import I8, I16, I32, bit_width, vector_type
 from minitriton.dialects import nvvm
 from minitriton.layouts.plans import PlannedMemoryAccess
 
@@ -96,5 +98,17 @@ def load_shared(
     constant: int = 0,
     slice_offset: int = 0,
 ) -> SSAValue:
-    """The registers that a plan loads."""
-    return f.b.permute(load_accesses(f, plan, element, base, constant, slice_offset), plan.result)
+    """The registers that a plan loads. Bytes that are loaded in pairs stay together as words of 16 bits: taken apart, the pairs of a conversion
+    would be put together again byte by byte."""
+    b = f.b
+    pairs = _pairs(plan.result) if plan.vector == 2 and bit_width(element) == 8 and not plan.matrices else None
+    if pairs is None:
+        return b.permute(load_accesses(f, plan, element, base, constant, slice_offset), plan.result)
+    words = [b.load(pointer, I16, 2) for pointer in addresses(f, plan, base, constant, slice_offset)]
+    return b.bitcast(b.permute(b.concat(words), pairs), vector_type(element, len(plan.result)))
+
+
+def _pairs(registers: Sequence[int]) -> list[int] | None:
+    """The pairs that registers are, each beginning at an even number; None if they are not."""
+    halves = [first // 2 for first in registers[::2]]
+    return halves if [2 * half + i for half in halves for i in range(2)] == list(registers) else None
