@@ -272,10 +272,9 @@ class SimplifyIntegers(Pass):
     name: ClassVar[str] = "minitriton-simplify-integers"
     requires: ClassVar = frozenset({Property.TTIR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Rewrite until no rule applies."""
-        if any(_may_match(found) for found in ops_in(op)):
-            apply_patterns_greedily(op, patterns)
+        return any(_may_match(found) for found in ops_in(op)) and apply_patterns_greedily(op, patterns)
 
 
 _ALWAYS = frozenset({arith.ExtSIOp, arith.ExtUIOp, tt.MulhiUIOp})
