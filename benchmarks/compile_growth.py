@@ -35,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from cases import load_kernels
 from compile_time import processor_seconds
 from growth_families import FAMILIES, Program
+from scratch import scratch
 
 LLVM_STEPS = ("optimize-llvm-ir", "emit-ptx")
 
@@ -272,15 +273,10 @@ class Measurement:
         """All rows, by family."""
         return [row for each in self.growing for row in each.rows]
 
-    def work(self, compilers: list[str], own_only: bool) -> None:
+    def work(self, contenders: dict[str, Contender]) -> None:
         """Measures with a process for each compiler, until there is nothing more."""
-        contenders = {compiler: Contender(compiler, own_only) for compiler in compilers}
-        try:
-            while (growing := self.next()) is not None:
-                self.done(growing, measure(growing, contenders, self.patience))
-        finally:
-            for contender in contenders.values():
-                contender.close()
+        while (growing := self.next()) is not None:
+            self.done(growing, measure(growing, contenders, self.patience))
 
 
 def ratio(row: dict[str, Any], *columns: str) -> float | None:
@@ -414,13 +410,17 @@ def main() -> None:
     )
     patience = Patience(arguments.rounds, arguments.limit, arguments.patience, time.monotonic() + arguments.within)
     measurement = Measurement(growing, patience, arguments.jobs > 1, arguments.json, arguments.markdown)
-    workers = [
-        threading.Thread(target=measurement.work, args=(compilers, arguments.own)) for _ in range(arguments.jobs)
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    with scratch(), contextlib.ExitStack() as ending:
+        workers: list[threading.Thread] = []
+        for _ in range(arguments.jobs):
+            contenders = {each: Contender(each, arguments.own) for each in compilers}
+            for contender in contenders.values():
+                ending.callback(contender.close)
+            # One that waits for a compile does not keep the program, which is ended, from ending.
+            workers.append(threading.Thread(target=measurement.work, args=(contenders,), daemon=True))
+            workers[-1].start()
+        for worker in workers:
+            worker.join()
     verdict(measurement.rows())
 
 

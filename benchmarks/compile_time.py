@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import numpy as np
 from cases import CASES, Case, load_kernels
 from product_sources import Source, products
+from scratch import scratch
 
 from minitriton.runtime.launching.arguments import specialize
 
@@ -126,6 +127,7 @@ def measure(
     """Per kernel its name and, by compiler, the seconds of each of `COLUMNS`: `middle` of the rounds."""
     runs: dict[str, dict[str, list[dict[str, float]]]] = {name: {each: [] for each in COMPILERS} for name in names}
     with contextlib.ExitStack() as stack:
+        stack.enter_context(scratch())
         context = multiprocessing.get_context("spawn")
         processes = {each: stack.enter_context(ProcessPoolExecutor(1, context)) for each in COMPILERS}
         for round in range(rounds + 1):

@@ -24,6 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "conformance"))
 
+from scratch import scratch
 from triton_steps import load_kernel
 
 COMPILERS = ("minitriton", "triton")
@@ -105,14 +106,15 @@ def main() -> None:
     warnings.simplefilter("ignore")
     files = [f for f in sorted(arguments.folder.glob("*.py")) if arguments.only in f.stem]
     cases = {f.stem: {c: load_kernel(f, c) for c in COMPILERS} for f in files}
-    for name in list(cases)[:: max(1, len(cases) // WARM_UP)]:
-        for compiler in COMPILERS:
-            compile_once(cases[name][compiler], compiler)
     runs: dict[str, dict[str, list[Times]]] = {name: {c: [] for c in COMPILERS} for name in cases}
-    for _ in range(arguments.rounds):
-        for name, of_kernel in runs.items():
-            for compiler, times in of_kernel.items():
-                times.append(compile_once(cases[name][compiler], compiler))
+    with scratch():
+        for name in list(cases)[:: max(1, len(cases) // WARM_UP)]:
+            for compiler in COMPILERS:
+                compile_once(cases[name][compiler], compiler)
+        for _ in range(arguments.rounds):
+            for name, of_kernel in runs.items():
+                for compiler, times in of_kernel.items():
+                    times.append(compile_once(cases[name][compiler], compiler))
     report(
         {name: {c: best(times) for c, times in of_kernel.items()} for name, of_kernel in runs.items()},
         arguments.slowest,

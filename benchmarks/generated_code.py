@@ -17,10 +17,11 @@ import json
 import os
 import re
 import sys
-import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from scratch import scratch
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests/parity")]
@@ -95,10 +96,10 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="only each N-th kernel")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
-    os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp()
     wanted = [name for name in names(arguments.kernels) if arguments.only in name][:: arguments.every]
     found: dict[str, str] = {}
-    with ProcessPoolExecutor(arguments.processes) as pool:
+    with scratch() as folder, ProcessPoolExecutor(arguments.processes) as pool:
+        os.environ["TRITON_CACHE_DIR"] = str(folder)
         for part in pool.map(hashes, wanted, chunksize=4):
             found |= part
     errors = sum(" " in each for each in found.values())

@@ -366,6 +366,126 @@ def pointwise(n: int) -> Program:
     return _kernel([*body, f"x = tmp{n + 1}"])
 
 
+def wheres(n: int) -> Program:
+    """A chain of choices."""
+    return _kernel([f"x = tl.where(x > {i}, x * y, y - x)" for i in range(n)])
+
+
+def nested_branches(n: int) -> Program:
+    """A branch in a branch, `n` deep: one more function for each level."""
+    levels = ["@triton.jit\ndef level0(s, n):\n    return s + n\n"]
+    for i in range(1, n + 1):
+        levels.append(
+            f"@triton.jit\ndef level{i}(s, n):\n    if n > {i}:\n        s = level{i - 1}(s, n) * 3\n    else:\n        s = s - {i}\n    return s\n"
+        )
+    return _kernel([f"s = level{n}(s, n)"], "\n".join(levels) + "\n")
+
+
+def constexpr_branches(n: int) -> Program:
+    """`if` with `else` on what is known at compile time."""
+    body: list[str] = []
+    for i in range(n):
+        body += [f"if BLOCK == {i}:", "    x = x + 1", "else:", f"    x = x * {i} + y"]
+    return _kernel(body)
+
+
+def tuples(n: int) -> Program:
+    """A tuple of `n` tiles, handed to a function that adds them up and hands it back."""
+    helper = (
+        "@triton.jit\ndef total(t, N: tl.constexpr):\n    s = t[0]\n"
+        "    for i in tl.static_range(1, N):\n        s = s + t[i]\n    return s, t\n\n"
+    )
+    made = ", ".join(f"x * {i}" for i in range(n))
+    return _kernel([f"t = ({made},)", f"x, u = total(t, {n})", f"x = x + u[{n - 1}]"], helper)
+
+
+def random_numbers(n: int) -> Program:
+    """Tiles of random numbers, added up."""
+    return _kernel([f"x += tl.rand(n + {i}, offsets)" for i in range(n)])
+
+
+def block_pointers(n: int) -> Program:
+    """Loads through a block pointer that moves on."""
+    body = [
+        "p = tl.make_block_ptr(x_ptr, (n, n), (n, 1), (0, 0), (16, 32), (1, 0))",
+        "z = tl.zeros((16, 32), tl.float32)",
+    ]
+    for _ in range(n):
+        body += ["z += tl.load(p, boundary_check=(0, 1))", "p = tl.advance(p, (0, 32))"]
+    return _kernel([*body, "x += tl.sum(z)"])
+
+
+def descriptors(n: int) -> Program:
+    """Descriptors that the kernel makes, each loaded from."""
+    names = [f"p{i}" for i in range(n)]
+    lines = [
+        "@triton.jit",
+        f"def kernel(out_ptr, {', '.join(names)}, n, BLOCK: tl.constexpr):",
+        "    offsets = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]",
+        "    x = tl.zeros((BLOCK, BLOCK), tl.float32)",
+    ]
+    for name in names:
+        lines.append(f"    d{name} = tl.make_tensor_descriptor({name}, [n, n], [n, 1], [BLOCK, BLOCK])")
+        lines.append(f"    x += d{name}.load([0, 0])")
+    signature = dict.fromkeys(["out_ptr", *names], "*fp32") | {"n": "i32", "BLOCK": "constexpr"}
+    return Program(HEAD + "\n".join([*lines, "    tl.store(out_ptr + offsets, x)"]) + "\n", signature, {"BLOCK": 32})
+
+
+def inline_assembly(n: int) -> Program:
+    """A chain of instructions written as PTX."""
+    call = "tl.inline_asm_elementwise('fma.rn.f32 $0, $1, $2, $1;', '=r,r,r', [x, y], dtype=tl.float32, is_pure=True, pack=1)"
+    return _kernel([f"x = {call}" for _ in range(n)])
+
+
+def gathers(n: int) -> Program:
+    """Elements of a tile picked by others' numbers."""
+    return _kernel([f"x = tl.gather(x, (offsets + {i}) % BLOCK, 0) + y" for i in range(n)])
+
+
+def histograms(n: int) -> Program:
+    """Histograms, each of the one before."""
+    counted = [f"h = tl.histogram((offsets + h + {i}) % 128, 128)" for i in range(n)]
+    return _kernel(["h = tl.zeros((128,), tl.int32)", *counted, "x += h"])
+
+
+def scalar_atomics(n: int) -> Program:
+    """Atomic additions of single numbers."""
+    return _kernel([f"s += tl.atomic_add(y_ptr + {i}, 1.0).to(tl.int32)" for i in range(n)])
+
+
+def _products(body: list[str]) -> Program:
+    """A kernel over tiles `a` and `b` (f16) and `c` (f32) of 64 by 64, with `o` their offsets."""
+    lines = [
+        "@triton.jit",
+        "def kernel(a_ptr, b_ptr, c_ptr, K, B: tl.constexpr):",
+        "    o = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]",
+        "    a = tl.load(a_ptr + o)",
+        "    b = tl.load(b_ptr + o)",
+        "    c = tl.zeros((B, B), tl.float32)",
+        *(f"    {line}" for line in body),
+        "    tl.store(c_ptr + o, c)",
+    ]
+    pointers = ("a_ptr", "b_ptr", "c_ptr")
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32", "B": "constexpr"}
+    return Program(HEAD + "\n".join(lines) + "\n", signature, {"B": 64}, aligned=(*pointers, "K"))
+
+
+def tensor_core_products(n: int) -> Program:
+    """Products on tensor cores, each of the one before."""
+    return _products([*("a = tl.dot(a, b).to(tl.float16)" for _ in range(n)), "c += a"])
+
+
+def product_loops(n: int) -> Program:
+    """Loops over products on tensor cores, one after another."""
+    body: list[str] = []
+    for i in range(n):
+        body += [
+            "for k in range(0, K, 64):",
+            f"    c = tl.dot(tl.load(a_ptr + o + k), tl.load(b_ptr + o + k * {i + 1}), c)",
+        ]
+    return _products(body)
+
+
 FAMILIES: dict[str, Family] = {
     "statements": Family(statements),
     "mixed statements": Family(mixed_statements),
@@ -398,6 +518,19 @@ FAMILIES: dict[str, Family] = {
     "reductions": Family(reductions),
     "scans": Family(scans),
     "dots": Family(dots),
+    "wheres": Family(wheres),
+    "nested branches": Family(nested_branches),
+    "branches at compile time": Family(constexpr_branches),
+    "tuples": Family(tuples),
+    "random numbers": Family(random_numbers),
+    "block pointers": Family(block_pointers),
+    "descriptors": Family(descriptors),
+    "inline assembly": Family(inline_assembly),
+    "gathers": Family(gathers),
+    "histograms": Family(histograms),
+    "scalar atomics": Family(scalar_atomics),
+    "products": Family(tensor_core_products),
+    "loops with products": Family(product_loops),
     "dot of n x n": Family(dot_tiles, (16, 32, 64, 128)),
     "transpose of n x n": Family(transposed_tiles, SQUARES),
     "sum of n x n": Family(reduced_tiles, SQUARES),

@@ -24,7 +24,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Any, ClassVar, Self, TypeVar
 
 from xdsl.context import Context
@@ -94,6 +94,12 @@ class Contract:
         return (holds - self.destroys - (FRAGILE - kept)) | self.gives()
 
 
+class Rest(Enum):
+    """What a pass that `simplifies` says of a module which it has changed until there was nothing left to do, for itself either."""
+
+    AT_REST = auto()
+
+
 @dataclass(frozen=True)
 class Pass(Contract, ModulePass):
     """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
@@ -109,9 +115,13 @@ class Pass(Contract, ModulePass):
     """Whether this also erases dead ops, folds, and shares constants everywhere (`rewriting.greedy`): where that has found nothing and
     nothing has changed since, `acts_on` says whether there is more to do."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> bool | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Transforms the module. False: nothing has changed; None: it is not known whether."""
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | Rest | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Transforms the module. False: nothing has changed; None: it is not known whether; `Rest`: what has changed is simplified."""
         raise NotImplementedError
+
+    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool | Rest | None:
+        """`apply`, where nothing is left to erase or to fold, and constants are shared."""
+        return self.apply(ctx, op)
 
     beyond_triton: ClassVar[Mapping[str, object]] = {}
     """For options of a pass of Triton's that Triton does not have: by field, the value with which the pass does what Triton's does."""

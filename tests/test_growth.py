@@ -86,6 +86,16 @@ GROWING = {
     "reductions": 3,
     "scans": 2,
     "dots": 3,
+    "wheres": 6,
+    "nested branches": 8,
+    "branches at compile time": 6,
+    "tuples": 8,
+    "random numbers": 2,
+    "block pointers": 3,
+    "descriptors": 3,
+    "gathers": 4,
+    "histograms": 4,
+    "products": 3,
 }
 """Families and the size that is doubled: from it on a compile's fixed part does not hide growth."""
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.operations import classes_in
-from minitriton.pass_registry import Pass, Step
+from minitriton.pass_registry import Pass, Rest, Step
 from minitriton.rewriting.snapshot import IRSnapshot
 
 
@@ -37,11 +37,15 @@ class IdlePasses:
         """Applies `step`, number `index`, unless that would change nothing."""
         if self.is_idle(step, module):
             return
-        changed = step.apply(ctx, module)
-        if changed is not False:
+        run = step.apply_to_simplified if self._is_simplified and self._holds(module) else step.apply
+        changed = run(ctx, module)
+        comes_again = index < self._last.get(step, -1)
+        if changed is Rest.AT_REST:
+            self._forget(None)
+            self._classes = None
+        elif changed is not False:
             self._is_as_known, self._classes = False, None
             return
-        comes_again = index < self._last.get(step, -1)
         if comes_again or (self._is_as_known and step.simplifies):
             self._note(step, module, comes_again)
 

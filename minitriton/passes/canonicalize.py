@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import Pass, Property, Rest, register_pass
 from minitriton.passes.canonicalization import (
     arith_cast,
     arith_compare,
@@ -28,7 +28,7 @@ from minitriton.passes.canonicalization import (
     ttg_convert,
     warp_specialize,
 )
-from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.greedy import rewrite_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.scf_patterns import SCF_PATTERNS
 
@@ -63,12 +63,20 @@ class Canonicalize(Pass):
     top_down: bool = True
     max_iterations: int = 10
 
-    def apply(self, ctx: Context, op: ModuleOp) -> bool:
-        return apply_patterns_greedily(
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | Rest:
+        return self._rewrite(op, is_simplified=False)
+
+    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool | Rest:
+        return self._rewrite(op, is_simplified=True)
+
+    def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool | Rest:
+        done = rewrite_greedily(
             op,
             canonicalization_patterns(),
             top_down=self.top_down,
             max_rounds=self.max_iterations,
             simplify_cfg=self.region_simplify != "disabled",
             merge_equal_blocks=self.region_simplify == "aggressive",
+            is_simplified=is_simplified,
         )
+        return Rest.AT_REST if done.changed and done.is_at_rest else done.changed

@@ -72,18 +72,18 @@ class CoalesceByWidth(Pass):
     split_masks: bool = True
     """False: a mask that cuts vectors makes the layout narrow."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
         accesses = [access for found in ops_in(op) if (access := _access(found)) is not None]
         if not _may_change(accesses, op):
-            return
+            return False
         axis_info = AxisInfoAnalysis(op)
         if self.split_masks:
             for access in accesses:
                 if _splits(axis_info, access):
                     access.op.attributes[SPLIT_MASK] = UnitAttr()
         if float_order_matters(op):
-            return
+            return None
         data = ConnectedData(op)
         groups: dict[tuple[SSAValue, Shape], list[_BlockedAccess]] = {}
         for access in accesses:
@@ -93,6 +93,7 @@ class CoalesceByWidth(Pass):
             for access in group:
                 if widths and min(widths) < access.held:
                     convert_to_layout(access.op, _narrowed(access, min(widths)))
+        return None
 
 
 def _access(op: Operation) -> _BlockedAccess | None:

@@ -191,5 +191,8 @@ class Combine(Pass):
     name: ClassVar[str] = "triton-combine"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TTIR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns_greedily(op, patterns)
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
+        return apply_patterns_greedily(op, patterns)
+
+    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+        return apply_patterns_greedily(op, patterns, is_simplified=True)

@@ -82,8 +82,10 @@ class CombineTensorSelectAndIf(Pass):
     acts_on = frozenset({arith.SelectOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         selects = [inner for inner in ops_in(op) if inner.__class__ is arith.SelectOp]
+        if not selects:
+            return False
         for select in selects:
             _use_chosen_values_inside(select)
         dominance = Dominance()
@@ -95,3 +97,4 @@ class CombineTensorSelectAndIf(Pass):
                     merged.setdefault(branch, []).append(select)
         for branch, chosen in merged.items():
             _merge(branch, chosen)
+        return None

@@ -43,19 +43,22 @@ class EnumerateIndices(Pass):
     name = "minitriton-enumerate-indices"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Add attributes to the definitions of pointers and masks."""
         accesses = [found for found in ops_in(op) if _is_access(found)]
         if not accesses or not any(_breaks_facts(found) for found in ops_in(op)):
-            return
+            return False
         from minitriton.analysis.index.evaluation import IndexEvaluation
 
+        noted = False
         evaluation = IndexEvaluation(AxisInfoAnalysis(op))
         for value in dict.fromkeys(value for access in accesses for value in _indices(access)):
             if isinstance(value.owner, Operation) and not _fills_vectors(value, evaluation.axis_info.get(value)):
                 facts = evaluation.facts(value)
                 if facts is not None:
                     _note(value.owner, facts)
+                    noted = True
+        return noted
 
 
 def _is_access(op: Operation) -> bool:

@@ -109,8 +109,10 @@ class FenceInsertion(Pass):
     requires = frozenset({Property.ENCODINGS})
     compute_capability: int = 90
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         if not architecture_of(self.compute_capability).has_tma:
-            return
-        for dot in [found for found in ops_in(op) if TensorCoreReads.of(found)]:
+            return False
+        dots = [found for found in ops_in(op) if TensorCoreReads.of(found)]
+        for dot in dots:
             _insert_fence(dot)
+        return bool(dots)

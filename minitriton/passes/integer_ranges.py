@@ -182,15 +182,16 @@ class IntegerRanges(Pass):
     max_programs: int = GRID_LIMITS[0]
     """The most programs along x that a launch of this kernel will have."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         """Rewrite every op whose ranges allow it, once, in order; then clean up."""
         found = [each for each in ops_in(op) if _RULES.of(each) is not None]
         if not any(each.__class__ in _WORTH_LOOKING for each in found):
-            return
+            return False
         ranges = IntegerRangeAnalysis(op, (self.max_programs, *GRID_LIMITS[1:]))
         rewritten = [each for each in found if _rewrite(each, ranges)]
         if rewritten:
             apply_patterns_greedily(op, _CLEANUP)
+        return None  # quotients may have been marked
 
 
 def _rewrite(op: Operation, ranges: IntegerRangeAnalysis) -> bool:

@@ -110,10 +110,16 @@ class LoopAwareCse(Pass):
     simplifies: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
+        return self._rewrite(op, is_simplified=False)
+
+    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+        return self._rewrite(op, is_simplified=True)
+
+    def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool:
         changed = eliminate_common_subexpressions(op)
         for loop in ops_in_inner_first(op):
             if loop.__class__ is scf.ForOp and isinstance(loop, scf.ForOp):
                 changed |= merge_equal_arguments(loop)
         if changed:
             eliminate_common_subexpressions(op)
-        return apply_patterns_greedily(op, _LOOP_PATTERNS) or changed
+        return apply_patterns_greedily(op, _LOOP_PATTERNS, is_simplified=is_simplified and not changed) or changed

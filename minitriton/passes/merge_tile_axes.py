@@ -47,11 +47,11 @@ class MergeTileAxes(Pass):
     name = "minitriton-merge-tile-axes"
     requires = frozenset({Property.TTIR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Rewrite the accesses of the module."""
         accesses = [found for found in ops_of(op, tt.LoadOp, tt.StoreOp) if _has_short_axis(found)]
         if not accesses or float_order_matters(op):
-            return
+            return False
         from minitriton.analysis.index.evaluation import IndexEvaluation
 
         evaluation = IndexEvaluation(AxisInfoAnalysis(op))
@@ -59,6 +59,7 @@ class MergeTileAxes(Pass):
         for access, merge in merges:
             if merge is not None:
                 merge.rewrite(access)
+        return any(merge is not None for _, merge in merges)
 
 
 def _has_short_axis(access: Operation) -> bool:

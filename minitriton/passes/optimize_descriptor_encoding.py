@@ -196,7 +196,10 @@ class OptimizeDescriptorEncoding(Pass):
     name = "triton-nvidia-optimize-descriptor-encoding"
     requires = frozenset({Property.ENCODINGS})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
+        changed = False
         for function in op.body.block.ops:
             if isinstance(function, tt.FuncOp) and not function.is_declaration and _has_descriptors(function):
                 _assign(function)
+                changed = True
+        return changed

@@ -27,9 +27,19 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
+from minitriton.dialects.op_access import next_op, operand_values
 from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.rewriting.constants import constant_attr, number_attr, number_of, width_of
+from minitriton.rewriting.constants import (
+    constant_attr,
+    constant_op,
+    int_attr,
+    int_constant,
+    number_attr,
+    number_of,
+    to_unsigned,
+    width_of,
+)
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -200,30 +210,58 @@ def both_halves(op: Operation, rewriter: Rewriter) -> bool:
     """mulhiui a, b and muli a, b in one block are the halves of one product of 64 bits"""
     if width_of(op.results[0].type) != 32:
         return False
-    low = [
-        use.operation
-        for use in op.operands[0].uses
-        if isinstance(use.operation, arith.MuliOp)
-        and use.operation.parent is op.parent
-        and set(use.operation.operands) == set(op.operands)
-    ]
+    left, right = operand_values(op)
+    # One multiplier may serve all random numbers of a kernel; the other factor has few uses.
+    factor, other = (left, right) if constant_attr(left) is None else (right, left)
+    block = op.parent
+    low = {
+        use.operation: None
+        for use in factor.uses
+        if use.operation.__class__ is arith.MuliOp
+        and use.operation.parent is block
+        and operand_values(use.operation) in ((factor, other), (other, factor))
+    }
     if not low:
         return False
-    for product in dict.fromkeys(low):
-        wide = _wide_product(product, rewriter)
-        rewriter.replace_with(product, arith.TruncIOp(wide, product.results[0].type))
     wide = _wide_product(op, rewriter)
+    behind = _next_ops(op)
+    for product in low:
+        # Copies are one after CSE.
+        known = wide if product in behind else _wide_product(product, rewriter)
+        rewriter.replace_with(product, arith.TruncIOp(known, product.results[0].type))
     half = rewriter.constant(number_attr(wide.type, 32))
     high = rewriter.insert(arith.ShRUIOp(wide, half))
     rewriter.replace_with(op, arith.TruncIOp(high.results[0], op.results[0].type))
     return True
 
 
+NEAR = 16
+"""Ops between the two halves of a product, at most, for them to share one: a round of Philox has four."""
+
+
+def _next_ops(op: Operation) -> list[Operation]:
+    """What stands right behind `op`."""
+    found: list[Operation] = []
+    following = next_op(op)
+    while following is not None and len(found) < NEAR:
+        found.append(following)
+        following = next_op(following)
+    return found
+
+
 def _wide_product(op: Operation, rewriter: Rewriter) -> SSAValue:
-    """The product of an op's operands in 64 bits, before `op`; the copies that this leaves are one after CSE."""
+    """The product of an op's operands in 64 bits, before `op`."""
     wide = _of_width(i64, op.results[0].type)
-    factors = [rewriter.insert(arith.ExtUIOp(operand, wide), op).results[0] for operand in op.operands]
+    factors = [_extended(operand, wide, op, rewriter) for operand in operand_values(op)]
     return rewriter.insert(arith.MuliOp(*factors), op).results[0]
+
+
+def _extended(value: SSAValue, wide: Attribute, before: Operation, rewriter: Rewriter) -> SSAValue:
+    """`value`, of 32 bits, in 64 without a sign."""
+    number = int_constant(value)
+    if number is None:
+        return rewriter.insert(arith.ExtUIOp(value, wide), before).results[0]
+    return rewriter.insert(constant_op(int_attr(wide, to_unsigned(number, 32))), before).results[0]
 
 
 @register_pass
@@ -234,10 +272,9 @@ class SimplifyIntegers(Pass):
     name: ClassVar[str] = "minitriton-simplify-integers"
     requires: ClassVar = frozenset({Property.TTIR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Rewrite until no rule applies."""
-        if any(_may_match(found) for found in ops_in(op)):
-            apply_patterns_greedily(op, patterns)
+        return any(_may_match(found) for found in ops_in(op)) and apply_patterns_greedily(op, patterns)
 
 
 _ALWAYS = frozenset({arith.ExtSIOp, arith.ExtUIOp, tt.MulhiUIOp})

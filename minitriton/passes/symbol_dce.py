@@ -72,15 +72,15 @@ def referenced_symbols(op: Operation) -> set[str]:
     return found
 
 
-def erase_dead_symbols(module: ModuleOp) -> None:
-    """Erases the private symbols of `module` that neither a public symbol nor another op leads to."""
+def erase_dead_symbols(module: ModuleOp) -> bool:
+    """Erases the private symbols of `module` that neither a public symbol nor another op leads to; whether there are any."""
     symbols: dict[str, Operation] = {}
     for op in module.body.ops:
         name = symbol_name(op)
         if name is not None and is_private(op):
             symbols[name] = op
     if not symbols:
-        return
+        return False
     private = set(symbols.values())
     pending = [op for op in module.body.ops if op not in private]
     live: set[str] = set()
@@ -92,6 +92,7 @@ def erase_dead_symbols(module: ModuleOp) -> None:
     for name, op in symbols.items():
         if name not in live:
             module.body.block.erase_op(op)
+    return len(live) < len(symbols)
 
 
 @register_pass
@@ -102,5 +103,5 @@ class SymbolDce(Pass):
     name: ClassVar[str] = "symbol-dce"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        erase_dead_symbols(op)
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
+        return erase_dead_symbols(op)

@@ -41,8 +41,9 @@ class WidenLate(Pass):
     acts_on = _CASTS
     requires = frozenset({Property.ENCODINGS})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Move the casts of each block, the last first, so that chains of casts move together."""
+        moved = False
         blocks: dict[Block, list[Operation]] = {}
         for found in ops_in(op):
             if found.__class__ in _CASTS and found.parent is not None and _widens(found):
@@ -57,6 +58,8 @@ class WidenLate(Pass):
                 cast.detach()
                 block.insert_op_before(cast, user)
                 number[cast] = number[user]
+                moved = True
+        return moved
 
 
 def _widens(cast: Operation) -> bool:

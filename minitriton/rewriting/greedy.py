@@ -15,6 +15,7 @@ what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts c
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
@@ -122,9 +123,31 @@ class _Round(Rewriter):
                     inner = following
                 block = block._next_block
 
+    def pass_by_what_rests(self) -> None:
+        """Takes ops off the stack of which none is dead or folds, until a pattern finds something to do."""
+        worklist, queued, for_class = self.worklist, self.queued, self.patterns.for_class
+        known: dict[type[Operation], tuple[Pattern, ...]] = {}
+        while worklist and not self.changed:
+            op = worklist.pop()
+            queued.discard(id(op))
+            cls = op.__class__
+            patterns = known.get(cls)
+            if patterns is None:
+                patterns = known[cls] = for_class(cls)
+            if not patterns:
+                continue
+            left = len(worklist)
+            for pattern in patterns:
+                self.insertion_point = op
+                self.location = op.location
+                if pattern(op, self):
+                    self.changed = True
+                    break
+            if len(worklist) != left:
+                return
+
     def empty(self) -> None:
         """Takes ops off the stack until it is empty, erasing, folding and rewriting."""
-        self.is_filling = False
         worklist, queued = self.worklist, self.queued
         rules: dict[type[Operation], tuple[Folder | None, tuple[Pattern, ...]]] = {}
         left = VISITS_OF_AN_OP * (len(worklist) + 16)
@@ -185,13 +208,47 @@ def apply_patterns_greedily(
     simplify_cfg: bool = True,
     merge_equal_blocks: bool = True,
     settled: Settled | None = None,
+    is_simplified: bool = False,
 ) -> bool:
     """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed, places of constants included.
 
     `top_down` says which op is visited first (canonicalisation: the first of the function; else the last). What is in an op of
-    `settled` is only looked at if it changes, after which the op is not settled any more (for `top_down`).
+    `settled` is only looked at if it changes, after which the op is not settled any more (for `top_down`). `is_simplified`: this has been
+    done with other patterns and nothing has changed since, so that patterns alone may find something to do.
     """
-    changed = False
+    return rewrite_greedily(
+        root,
+        patterns,
+        top_down=top_down,
+        max_rounds=max_rounds,
+        simplify_cfg=simplify_cfg,
+        merge_equal_blocks=merge_equal_blocks,
+        settled=settled,
+        is_simplified=is_simplified,
+    ).changed
+
+
+class Rewritten(NamedTuple):
+    """What a greedy rewrite did."""
+
+    changed: bool
+    is_at_rest: bool
+    """Whether its last round found nothing to do with constants where they are now, as another one would."""
+
+
+def rewrite_greedily(
+    root: Operation,
+    patterns: PatternSet,
+    *,
+    top_down: bool = False,
+    max_rounds: int = 10,
+    simplify_cfg: bool = True,
+    merge_equal_blocks: bool = True,
+    settled: Settled | None = None,
+    is_simplified: bool = False,
+) -> Rewritten:
+    """As `apply_patterns_greedily`, and says whether more rounds would do more."""
+    changed = is_at_rest = False
     for _ in range(max_rounds):
         this = _Round(root, patterns, settled)
         if top_down:
@@ -199,7 +256,9 @@ def apply_patterns_greedily(
         else:
             this.fill_bottom_up()
         changed |= this.changed or this.pool.has_moved
-        this.changed = False
+        this.is_filling = this.changed = False
+        if is_simplified and not changed:
+            this.pass_by_what_rests()
         this.empty()
         again = this.changed and not this.is_broken_off
         if simplify_cfg:
@@ -210,6 +269,7 @@ def apply_patterns_greedily(
                 if merge_equal_blocks:
                     again |= merge_blocks(root)
         changed |= again or this.is_broken_off
+        is_at_rest = not again and not this.is_broken_off
         if not again:
             break
-    return changed
+    return Rewritten(changed, is_at_rest)

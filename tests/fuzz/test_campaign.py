@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.report import as_json, as_text
 
 
-def test_a_run_survives_kernels_that_kill_or_hold_up_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_survives_kernels_that_kill_or_hold_up_a_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(campaign, "MOST_SECONDS", 3.0)
     monkeypatch.setattr(campaign, "BATCH", 5)
     seen: list[int] = []
@@ -25,6 +27,7 @@ def test_a_run_survives_kernels_that_kill_or_hold_up_a_process(monkeypatch: pyte
     }  # fmt: skip
     assert summary.count == 45 and not summary.ok
     assert summary.compared[("a", "b")] == summary.agreeing[("a", "b")] == 43
+    assert [path for path in tmp_path.iterdir() if not path.name.startswith("pymp-")] == []  # multiprocessing's own
 
 
 def test_where_a_pass_of_triton_does_not_end_the_other_oracles_run_without_it() -> None:

@@ -167,10 +167,12 @@ def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str], work: Work)
 
 
 def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str], work: Work) -> None:
-    """A process: announces each kernel before it runs it. What it writes to standard error goes to the file `said`."""
+    """A process: announces each kernel before it runs it. What it writes to standard error goes to the file `said`, its temporary
+    files beside that: they go with the campaign where this process is killed."""
     # Modules and caches stay; what one kernel leaves behind need not be looked for at each of its allocations.
     gc.set_threshold(300_000, 20, 100)
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(Path(said).parent)
     end_this_process_after(TRITON_SECONDS)
     served = 0
     while served < MOST_SERVED:
@@ -275,6 +277,7 @@ def _in_processes(
     finally:
         for worker in workers:
             worker.process.kill()
+            worker.process.join()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -34,7 +34,13 @@ class OptimizeThreadLocality(Pass):
     name = "tritongpu-optimize-thread-locality"
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Choose layouts of views and gathers, then move reductions out of loops."""
-        apply_patterns_greedily(op, _LAYOUT_PATTERNS)
-        reduce_behind_loops(op)
+        return self._rewrite(op, is_simplified=False)
+
+    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+        return self._rewrite(op, is_simplified=True)
+
+    def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool:
+        changed = apply_patterns_greedily(op, _LAYOUT_PATTERNS, is_simplified=is_simplified)
+        return reduce_behind_loops(op) or changed

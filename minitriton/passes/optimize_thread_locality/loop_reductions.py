@@ -29,10 +29,12 @@ from minitriton.passes.loop_signature import append_result
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, shape_of
 
 
-def reduce_behind_loops(module: ModuleOp) -> None:
-    """Move all reductions of `module` for which it pays."""
-    for reduce in [op for op in ops_in(module) if op.name == "tt.reduce" and _pays(op)]:
+def reduce_behind_loops(module: ModuleOp) -> bool:
+    """Move all reductions of `module` for which it pays; whether there are any."""
+    moved = [op for op in ops_in(module) if op.name == "tt.reduce" and _pays(op)]
+    for reduce in moved:
         _Move(reduce).run()
+    return bool(moved)
 
 
 def _combine(reduce: Operation) -> Operation | None:
