@@ -23,7 +23,10 @@ FAR_BELOW = 0.75
 
 
 def limits_to_try(ptx: str, taken: KernelResources, threads: int, shared_bytes: int) -> list[int]:
-    """The limits under which a kernel that takes `taken` when left alone may be faster, the best first."""
+    """The limits under which a kernel that takes `taken` when left alone may be faster, the best first. None for one that prints: nobody waits for
+    its speed, and what it passes to `vprintf` counts as local memory."""
+    if "vprintf" in ptx:
+        return []
     blocks = blocks_on_sm(taken.registers, threads, shared_bytes)
     if "wgmma.mma_async" in ptx and blocks > 1:
         return [] if taken.local_bytes else _limits_of_products(ptx, blocks, taken.registers, threads, shared_bytes)

@@ -6,6 +6,7 @@ import pytest
 
 from minitriton.codegen import cubin, nvjitlink
 from minitriton.codegen.cubin_resources import KernelResources
+from minitriton.codegen.limits_to_try import limits_to_try
 from minitriton.codegen.register_need import RegisterNeed, register_need, registers_loaded
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -161,6 +162,12 @@ def test_a_limit_that_would_part_the_loads_of_an_iteration_is_not_tried(
     ptx = kernel(*START, "$L__BB0_1:", *loads(loaded), *added, *carried, "@%p1 bra \t$L__BB0_1;")
     cubin.assembled(ptx, H100, CUDAOptions())
     assert limits == tried
+
+
+@pytest.mark.parametrize(("called", "limits"), [("vprintf", []), ("other", [64])])
+def test_a_kernel_that_prints_is_assembled_once(called: str, limits: list[int]) -> None:
+    ptx = kernel(*START, *loads(8), f"call.uni (%r9), {called}, (%rd1);")
+    assert limits_to_try(ptx, KernelResources(80, 0), 256, 0) == limits
 
 
 @pytest.mark.parametrize(("kept", "tried"), [(20, [255, 168]), (120, [255])], ids=["keeps little", "keeps much"])
