@@ -1,4 +1,5 @@
-"""Shared by all tests: the example and parity cases are importable, compiled kernels go to a cache of the test run's own, every
+"""Shared by all tests: the example and parity cases are importable, compiled kernels go to a cache of the test run's own, so does
+the byte code of programs that tests start where it would be compiled anew for each, every
 test begins without an allocator, and one that leaves a setting changed fails itself, not whichever runs after it."""
 
 import os
@@ -25,6 +26,19 @@ def own_kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def byte_code_is_kept_between_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where Python is told to write no byte code, each program that a test starts would compile all it imports (1-2 s of a
+    processor): one folder, of this run and shared by its workers, keeps it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            folder = tmp_path_factory.getbasetemp()
+            shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "byte_code"))
+        yield
+
+
 def _settings() -> dict[str, Any]:
     """What a program sets for the whole process: knobs, the driver, where modules come from, the working directory, the
     environment."""
@@ -41,7 +55,7 @@ def _settings() -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def settings_are_left_as_they_were(own_kernel_cache: None) -> Iterator[None]:
+def settings_are_left_as_they_were(own_kernel_cache: None, byte_code_is_kept_between_programs: None) -> Iterator[None]:
     set_allocator(NullAllocator())  # programs set one and leave it: there is nothing in Triton to unset it by
     before, path = _settings(), list(sys.path)
     yield
