@@ -2,6 +2,7 @@
 the byte code of programs that tests start where it would be compiled anew for each, every
 test begins without an allocator, and one that leaves a setting changed fails itself, not whichever runs after it."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,25 @@ from minitriton.runtime._allocation import NullAllocator, set_allocator
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 sys.path.insert(0, str(Path(__file__).parent / "parity"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+
+def pytest_collection_finish() -> None:
+    """What all modules and tests hold is there to the end: it is not looked through again for garbage, and young objects, of which a
+    compile makes very many, not as often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Under `-n`, a worker takes one stretch of the tests, so that what a file's tests share is made once, and one that has come to its
+    end takes half of what another has left."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 @pytest.fixture(autouse=True, scope="session")
