@@ -21,11 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 
 def pytest_collection_finish() -> None:
-    """What all modules and tests hold is there to the end: it is not looked through again for garbage, and young objects, of which a
-    compile makes very many, not as often."""
+    """What all modules and tests hold is there to the end: it is not looked through again for garbage."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
 
 
 @pytest.hookimpl(optionalhook=True)
