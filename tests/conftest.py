@@ -1,6 +1,8 @@
-"""Shared by all tests: the example and parity cases are importable, compiled kernels go to a cache of the test run's own, every
+"""Shared by all tests: the example and parity cases are importable, compiled kernels go to a cache of the test run's own, so does
+the byte code of programs that tests start where it would be compiled anew for each, every
 test begins without an allocator, and one that leaves a setting changed fails itself, not whichever runs after it."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -18,10 +20,40 @@ sys.path.insert(0, str(Path(__file__).parent / "parity"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 
+def pytest_collection_finish() -> None:
+    """What all modules and tests hold is there to the end: it is not looked through again for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Under `-n`, a worker takes one stretch of the tests, so that what a file's tests share is made once, and one that has come to its
+    end takes half of what another has left."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def own_kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def byte_code_is_kept_between_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where Python is told to write no byte code, each program that a test starts would compile all it imports (1-2 s of a
+    processor): one folder, of this run and shared by its workers, keeps it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            folder = tmp_path_factory.getbasetemp()
+            shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "byte_code"))
         yield
 
 
@@ -41,7 +73,7 @@ def _settings() -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def settings_are_left_as_they_were(own_kernel_cache: None) -> Iterator[None]:
+def settings_are_left_as_they_were(own_kernel_cache: None, byte_code_is_kept_between_programs: None) -> Iterator[None]:
     set_allocator(NullAllocator())  # programs set one and leave it: there is nothing in Triton to unset it by
     before, path = _settings(), list(sys.path)
     yield

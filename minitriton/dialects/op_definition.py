@@ -22,6 +22,7 @@ from xdsl.irdl.operations import OpDef, get_accessors_from_op_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from minitriton.dialects.held_constraints import verify_declaration
 from minitriton.dialects.op_fields import fast_fields
 from minitriton.dialects.printed_form import Form, printed_form
 
@@ -45,7 +46,7 @@ def op_definition(cls: type[OpT]) -> type[OpT]:
 
 def _verified(own: Any) -> Any:
     def verify_(self: IRDLOperation) -> None:
-        self.get_irdl_definition().verify(self)
+        verify_declaration(self, self.get_irdl_definition())
         own(self)
 
     return verify_

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -110,6 +111,9 @@ def shared_bytes(source: Source, value: Representation) -> int:
     return 0 if isinstance(value, ModuleOp) else source.known_metadata().get("shared", shared_of_text(value))
 
 
+ValueT = TypeVar("ValueT", bound=Representation)
+
+
 class _InvalidIR(Exception):
     """Ends a check: what follows a pass that leaves invalid IR means nothing."""
 
@@ -131,7 +135,11 @@ class _CheckingWatch(Hook):
         self.facts = facts
         self.last = self.last_run = first
         self.skipped: list[str] = []
-        self.last_interpreted = value.clone() if first.ran and isinstance(value, ModuleOp) else None
+        self.copy: Any = None
+        """Of what the last pass left, if there is one."""
+        self.valid = False
+        """Whether that is known to be valid IR."""
+        self.last_interpreted = self._copied(value) if first.ran and isinstance(value, ModuleOp) else None
         self.text = shown(value)
         self.snapshot: Representation | None = None
         self.step: Step | None = None
@@ -142,7 +150,7 @@ class _CheckingWatch(Hook):
         self.start = 0.0
 
     def before(self, step: Step, value: Representation) -> None:
-        self.snapshot = value.clone() if isinstance(value, ModuleOp) else str(value)
+        self.snapshot = self._copied(value)
         self.step = step
         self.tell(self.done, step.name)
         self.start = time.perf_counter()
@@ -153,9 +161,12 @@ class _CheckingWatch(Hook):
         self.step = None
         facts_before = self.facts
         self.facts = step.after(self.facts)
-        invalid = _invalid(value)
         text = shown(value)
         changed, self.text = text != self.text, text
+        invalid = None if self.valid and not changed else _invalid(value)
+        self.valid = not invalid
+        if changed:
+            self.copy = None
         if invalid:
             # LLVM does not survive every module that fails to verify.
             outcome = Outcome(self.last.level, gap="the IR is invalid")
@@ -249,7 +260,13 @@ class _CheckingWatch(Hook):
         self.skipped.clear()
         self.last_run = outcome
         if isinstance(value, ModuleOp) and outcome.level is Level.INTERPRETER:
-            self.last_interpreted = value.clone()
+            self.last_interpreted = self._copied(value)
+
+    def _copied(self, value: ValueT) -> ValueT:
+        """A copy of `value`, not to be changed; passes that leave a program as it was share one."""
+        if self.copy is None:
+            self.copy = value.clone() if isinstance(value, ModuleOp) else str(value)
+        return self.copy
 
     def _diagnose(
         self, row: PassRow, step: Step, facts: frozenset[Property], value: Representation, outcome: Outcome

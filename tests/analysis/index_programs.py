@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
@@ -37,24 +38,29 @@ POINTEES = (IntegerType(8), IntegerType(16), i32, IntegerType(64))
 ARGUMENTS = (i32, i32, IntegerType(64), i1, pointer_type(i32), pointer_type(IntegerType(16)))
 
 
+@cache
 def width_of(type_: Attribute) -> int:
     element = type_.element_type if isinstance(type_, TensorType) else type_
     return element.width.data if isinstance(element, IntegerType) else 64
 
 
+@cache
 def shape_of(type_: Attribute) -> tuple[int, ...]:
     return type_.get_shape() if isinstance(type_, TensorType) else ()
 
 
+@cache
 def pointee_size(type_: Attribute) -> int:
     element = type_.element_type if isinstance(type_, TensorType) else type_
     return element.pointee_type.width.data // 8 if isinstance(element, PointerType) else 1
 
 
+@cache
 def is_pointer(type_: Attribute) -> bool:
     return isinstance(element_of(type_), PointerType)
 
 
+@cache
 def element_of(type_: Attribute) -> Attribute:
     return type_.element_type if isinstance(type_, TensorType) else type_
 

@@ -219,22 +219,22 @@ class Run:
 def check(fact: AxisInfo, concrete: np.ndarray, type_: Attribute, value: object = None) -> None:
     """Raise `AssertionError` if a claim of `fact` does not hold of `concrete`."""
     array = concrete.reshape(-1) if concrete.ndim == 0 else concrete
-    width, unit = width_of(type_), pointee_size(type_)
     if fact.constant_value is not None:
-        assert np.all(array == fact.constant_value), (value, fact, array)
-    if fact.non_negative and width > 1:
-        assert np.all(array >= 0), (value, fact, array)
+        assert (array == fact.constant_value).all(), (value, fact, array)
+    if fact.non_negative and width_of(type_) > 1:
+        assert (array >= 0).all(), (value, fact, array)
     for dim, size in enumerate(array.shape):
-        moved = np.moveaxis(array, dim, -1)
+        moved = array if dim == array.ndim - 1 else array.swapaxes(dim, -1)
         contiguity, constancy = min(fact.contiguity[dim], size), min(fact.constancy[dim], size)
         if contiguity > 1:
             groups = moved.reshape(*moved.shape[:-1], size // contiguity, contiguity)
-            assert np.all(wrap(groups[..., 1:] - groups[..., :-1] - unit, width) == 0), (value, fact, array)
+            steps = groups[..., 1:] - groups[..., :-1] - pointee_size(type_)
+            assert (wrap(steps, width_of(type_)) == 0).all(), (value, fact, array)
         if constancy > 1:
             groups = moved.reshape(*moved.shape[:-1], size // constancy, constancy)
-            assert np.all(groups == groups[..., :1]), (value, fact, array)
+            assert (groups == groups[..., :1]).all(), (value, fact, array)
         if fact.divisibility[dim] > 1:
-            assert np.all(moved[..., ::contiguity] % fact.divisibility[dim] == 0), (value, fact, array)
+            assert (moved[..., ::contiguity] % fact.divisibility[dim] == 0).all(), (value, fact, array)
 
 
 def random_arguments(rng: random.Random, promised: list[int]) -> list:

@@ -167,7 +167,7 @@ def _judge(
         ours = module(step["before"]).clone()
         answer.apply(make_context(), ours)
         if after not in canonical:
-            canonical[after] = canonical_text(module(after).clone())
+            canonical[after] = canonical_text(module(after))
         outcome = "equal" if canonical_text(ours) == canonical[after] else "differs"
         return Verdict(number, name, outcome)
     except Exception as error:

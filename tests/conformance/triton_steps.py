@@ -53,15 +53,18 @@ class _PassManager:
         return False
 
     def run(self, module: Any, stage: str) -> None:
+        before: int | None = None
         for name, add, args in self.pending:
             if name == LAST_PASS:
                 raise _LoweringReached
-            before = self.record.text(module)
+            if before is None:
+                before = self.record.text(module)
             manager = self.real(self.context)
             add(manager, *args)
             manager.run(module, stage)
             step = {"stage": stage.removeprefix("make_"), "pass": name, "args": list(args), "before": before}
-            self.record.steps.append({**step, "after": self.record.text(module)})
+            before = self.record.text(module)
+            self.record.steps.append({**step, "after": before})
 
 
 class _Passes:

@@ -1,7 +1,6 @@
 """The sums of the tensor cores against exact arithmetic, term by term."""
 
-from fractions import Fraction
-from math import floor, frexp
+from math import frexp, ldexp
 from typing import Any
 
 import numpy as np
@@ -25,29 +24,37 @@ FORMATS: dict[str, tuple[int, Any]] = {
 SMALLEST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126, "e4m3": -6, "e5m2": -14}
 
 
-def toward_zero(value: Fraction, unit: Fraction) -> Fraction:
-    return floor(abs(value) / unit) * unit * (1 if value >= 0 else -1)
+def exact(value: float) -> tuple[int, int]:
+    """`value` as a whole number of units, and the exponent of the unit."""
+    fraction, size = frexp(value)
+    return int(fraction * 2.0**53), size - 53
+
+
+def toward_zero(value: int, unit: int, coarser: int) -> int:
+    """`value` units of `2**unit` in whole units of `2**coarser`."""
+    size = abs(value) << max(unit - coarser, 0) >> max(coarser - unit, 0)
+    return size if value >= 0 else -size
 
 
 def exponent(value: float, format: str) -> int:
     return max(frexp(value)[1] - 1, SMALLEST[format])
 
 
-def term_by_term(a: Any, b: Any, c: float, how: Accumulation) -> float:
-    """One element, in exact fractions."""
+def term_by_term(a: list[float], b: list[float], c: float, how: Accumulation) -> float:
+    """One element, in whole numbers."""
     for start in range(0, len(a), how.group):
-        pairs = list(zip(a[start : start + how.group], b[start : start + how.group], strict=True))
-        terms = [(Fraction(x) * Fraction(y), exponent(x, how.operand) + exponent(y, how.other)) for x, y in pairs]
-        terms.append((Fraction(c), exponent(c, how.result)))
-        largest = max((e for v, e in terms if v), default=0)
-        unit = Fraction(2) ** (largest - how.fraction)
-        total = sum((toward_zero(v, unit) for v, _ in terms), Fraction(0))
+        terms = [(*exact(c), exponent(c, how.result))]
+        for x, y in zip(a[start : start + how.group], b[start : start + how.group], strict=True):
+            (m, m_unit), (n, n_unit) = exact(x), exact(y)
+            terms.append((m * n, m_unit + n_unit, exponent(x, how.operand) + exponent(y, how.other)))
+        unit = max((size for value, _, size in terms if value), default=0) - how.fraction
+        total = sum(toward_zero(value, of, unit) for value, of, _ in terms)
         if how.result == "f16":
-            c = float(np.float64(float(total)).astype(np.float16))
+            c = float(np.float64(ldexp(total, unit)).astype(np.float16))
         else:
-            bits = 13 if how.narrow else 23
-            size = exponent(float(total), "f32") if total else 0
-            c = float(toward_zero(total, Fraction(2) ** (size - bits)))
+            size = max(total.bit_length() - 1 + unit, SMALLEST["f32"]) if total else 0
+            kept = size - (13 if how.narrow else 23)
+            c = ldexp(toward_zero(total, unit, kept), kept)
     return c
 
 

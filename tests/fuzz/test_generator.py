@@ -56,7 +56,6 @@ def test_types_are_those_of_the_front_end(batch: int, tmp_path: Path) -> None:
 
 def test_the_generator_reaches_the_language() -> None:
     """What the kernels are meant to have in them, all within a few hundred."""
-    found = {feature for kernel in kernels(1, 400) for feature in features_of(kernel)}
     wanted = {
         "load: masked", "store: masked", "negative stride", "op: div", "op: mod", "op: shl", "op: gather", "op: dot",
         "op: sort", "op: histogram", "op: cumsum", "op: split", "op: join", "op: permute", "op: reshape", "op: exp",
@@ -65,18 +64,13 @@ def test_the_generator_reaches_the_language() -> None:
         "call: inlined", "call: noinline", "skewed pointer", "NaN and infinity", "warps: 1", "warps: 8", "grid: 2x2",
         "early return", "another name for a value", "branch: at compile time",
     }  # fmt: skip
-    assert wanted <= found
-    elements = {feature.removeprefix("element: ") for feature in found if feature.startswith("element: ")}
-    assert {
-        "int8",
-        "uint8",
-        "int16",
-        "int64",
-        "uint64",
-        "int1",
-        "float16",
-        "bfloat16",
-        "float64",
-        "float8e5",
-    } <= elements
-    assert {f"atomic: {op}" for op in ("add", "max", "min", "and", "or", "xor")} <= found
+    wanted |= {
+        f"element: {name}"
+        for name in ("int8", "uint8", "int16", "int64", "uint64", "int1", "float16", "bfloat16", "float64", "float8e5")
+    }
+    wanted |= {f"atomic: {op}" for op in ("add", "max", "min", "and", "or", "xor")}
+    for number in range(400):
+        wanted -= set(features_of(generate(kernel_seed(1, number))))
+        if not wanted:
+            return
+    assert not wanted

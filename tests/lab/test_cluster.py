@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +23,13 @@ from minitriton.lab.sweeping import cluster
 distributed = pytest.importorskip("distributed")
 
 KERNEL = "running_product"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def byte_code() -> None:
+    """Of what workers import is there: where Python is told to write none, each of them would compile Dask anew (3 s of a processor)."""
+    program = f"import distributed; from minitriton import lab; lab.sweep([{KERNEL!r}], orders=1)"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.fixture

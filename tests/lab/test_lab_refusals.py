@@ -140,12 +140,13 @@ def test_a_page_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_a_sweep_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    command = [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--orders", "100000", "--store", str(path)]
+    command = [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--orders", "1000", "--store", str(path)]
     sweep = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         until = time.monotonic() + 60
         while not (path.exists() and _points(path)) and time.monotonic() < until:
             time.sleep(0.2)
+        assert _points(path)
         os.killpg(sweep.pid, signal.SIGINT)
         said = sweep.communicate(timeout=60)[1]
     finally:

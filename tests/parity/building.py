@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -97,18 +98,44 @@ def triton_continues(case: Case, stage: str, text: str, folder: Path) -> str:
 
 
 def we_continue(case: Case, stage: str, text: str, folder: Path) -> str:
-    """PTX that we make from a stage of Triton's; the machine code is assembled too."""
+    """PTX that we make from a stage of Triton's; the machine code is assembled too, once where several stages come to the same instructions."""
     path = folder / f"k.{stage}"
     path.write_text(text)
-    kernel = minitriton.compile(str(path), GPUTarget("cuda", ARCH), case.launch_options)
-    assert kernel.asm["cubin"][:4] == b"\x7fELF"
-    return kernel.asm["ptx"]
+    kernel = minitriton.compile(str(path), GPUTarget("cuda", ARCH), case.launch_options, assemble=False)
+    ptx = kernel.asm["ptx"]
+    if (made := _digest(ptx)) not in _assembled:
+        assert kernel.asm["cubin"][:4] == b"\x7fELF"
+        _assembled.add(made)
+    return ptx
 
 
-def emulate(case: Case, ptx: str, shared: int, seed: int = 0) -> dict[int, np.ndarray]:
-    """Outputs by position of `case` run on the emulator; anything that it reports fails."""
-    arguments = case.inputs(np.random.default_rng(seed))
-    outputs = case.expected(*case.inputs(np.random.default_rng(seed)))
+_assembled: set[bytes] = set()
+"""Digests of PTX that the assembler took."""
+
+
+def _digest(ptx: str) -> bytes:
+    """Of its instructions, without what names places in the source, remarks and empty lines."""
+    lines = (line.partition("//")[0].strip() for line in ptx.partition("\t.section")[0].splitlines())
+    kept = [line for line in lines if line and not line.startswith((".loc", ".file", "$L__tmp", "$L__func"))]
+    return hashlib.sha256("\n".join(kept).encode()).digest()
+
+
+def emulate(case: Case, ptx: str, shared: int) -> dict[int, np.ndarray]:
+    """Outputs by position of `case` run on the emulator, not to be written to; anything that it reports fails. Several stages, and
+    several tests, come to the same instructions: these run once a process."""
+    key = (case.name, case.file, shared, _digest(ptx))
+    if key not in _emulated:
+        _emulated[key] = _emulate(case, ptx, shared)
+    return _emulated[key]
+
+
+_emulated: dict[tuple[str, str, int, bytes], dict[int, np.ndarray]] = {}
+"""What came out, by case, bytes of shared memory and digest of the instructions."""
+
+
+def _emulate(case: Case, ptx: str, shared: int) -> dict[int, np.ndarray]:
+    arguments = case.inputs(np.random.default_rng(0))
+    outputs = case.expected(*case.inputs(np.random.default_rng(0)))
     runtime = [a for a in arguments if not (isinstance(a, int) and a == 1)]
     grid = (case.grid[0] * case.num_ctas, *case.grid[1:])
     report = emulator.run(ptx, case.kernel, grid, runtime, shared, scratch=1 << 20)

@@ -7,7 +7,8 @@ from building import check, compiled, emulate, expected
 from cases import Case, load_kernels
 from parity_cases import ALL_CASES
 
-every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name)
+every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name, scope="module")
+"""The tests of a case run one after the other: what one compiles the next has at hand."""
 
 
 @every_case

@@ -12,7 +12,8 @@ pytestmark = pytest.mark.oracle
 pytest.importorskip("triton")
 
 STAGES = ["ttir", "ttgir", "llir", "ptx"]
-every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name)
+every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name, scope="module")
+"""The tests of a case run one after the other: what one compiles the next has at hand."""
 
 
 def shared_bytes(case: Case) -> int:

@@ -57,6 +57,7 @@ _ALIAS_DEFINITION = re.compile(r"^\s*([#!][A-Za-z_][\w$.-]*)\s*=\s*", re.MULTILI
 _TYPE = re.compile(
     r"(?:tensor|!tt\.ptr|!tt\.tensordesc|!ttg\.memdesc)<(?:[^<>\"]|<(?:[^<>\"]|<(?:[^<>\"]|<[^<>\"]*>)*>)*>)*>"
 )
+_PLACE_BY_ALIAS = re.compile(r"loc\((#[A-Za-z_][\w$.-]*)\)", re.ASCII)
 _ALIAS = re.compile(r"#([A-Za-z_][\w$-]*)(?![\w$.<-])")
 _DEFAULT_ARGUMENT = re.compile(r"arg\d+(_\d+)?")
 
@@ -140,7 +141,14 @@ class TritonParser(Parser):
         return f"<{meaning.value.data}>" if isinstance(meaning, UnregisteredAttr) else str(meaning)
 
     def parse_optional_location(self) -> LocationAttr | None:
-        self._location = super().parse_optional_location()
+        """A place; behind most ops stands the alias of one, which is looked up as it stands."""
+        match = _PLACE_BY_ALIAS.match(self.lexer.input.content, self._current_token.span.start)
+        known = self.attribute_aliases.get(match[1]) if match is not None else None
+        if match is not None and isinstance(known, LocationAttr):
+            self._resume_from(match.end())
+            self._location = known
+        else:
+            self._location = super().parse_optional_location()
         return self._location
 
     def parse_operation(self) -> Operation:

@@ -260,15 +260,19 @@ class CheckedSharedMemory:
     def begin_async_read(self, op: Operation, view: BufferView) -> None:
         """An op goes on reading `view` until `end_async_read`: nothing may write it."""
         where = view.byte_addresses()
-        np.add.at(self._bytes.pinned, where, 1)
+        self._bytes.pinned += self._times(where)
         self._bytes.read_by[where] = self._op_number(op)
 
     def end_async_read(self, view: BufferView) -> None:
         """It has been read."""
         where = view.byte_addresses()
-        np.subtract.at(self._bytes.pinned, where, 1)
+        self._bytes.pinned -= self._times(where)
         if self.order is not None:
             self.order.reads(where, int(self._bytes.read_by[where[0]]))
+
+    def _times(self, where: np.ndarray) -> np.ndarray:
+        """How often each byte stands in `where`."""
+        return np.bincount(where, minlength=self._end).astype(np.int32)
 
     def barrier(self) -> None:
         """All threads of the group meet."""
