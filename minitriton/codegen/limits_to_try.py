@@ -1,6 +1,6 @@
 """Under which limits of registers it is worth assembling a kernel again: told from its PTX, and from what it takes when left alone.
 
-    limits_to_try(ptx, taken=KernelResources(80, 0), threads=256)     [64]: an SM holds four blocks in place of three
+    limits_to_try(ptx, KernelResources(80, 0), threads=256, shared_bytes=0)     [64]: an SM holds four blocks in place of three
 
 `occupancy` knows which limits let an SM hold more blocks; here those are left out under which the kernel would spill or wait more often.
 """
@@ -47,7 +47,7 @@ def _with_room(limits: list[int], need: IterationNeed, registers: int, threads: 
     """`limits`, and in front of them the one for the most blocks that holds twice what an iteration sums and loads: more warps then cost nothing.
 
     Sums of rows and parts of 8 sums and 8 loaded registers a thread, and layer norms of 8 and 4, run 1.08 to 1.22 times as fast with 32 registers
-    as with 40 to 64; those of 16 and 8, or 16 and 16, mostly lose by fewer, 0.83 to 0.95 (H200, 2026-11-24).
+    as with 40 to 64; many of 16 and 8, or 16 and 16, lose by fewer, 0.83 to 0.95 (H200, 2026-11-24). A limit of much less than half of the registers would spill.
     """
     now, most = (blocks_on_sm(n, threads, shared_bytes) for n in (registers, FULL_OCCUPANCY_REGISTERS))
     for blocks in range(most, now, -1):
@@ -61,9 +61,9 @@ def _limits_of_products(ptx: str, blocks: int, registers: int, threads: int, sha
     """The limit with which an SM holds one block of products more than `blocks`, where that is near.
 
     Sums take their registers whatever the limit, so that one far below what the kernel takes spills, and so does one that does not hold those
-    of all products (attention, whose scores are the sums of other products). 320 products drawn at
-    random on an H200 (2026-11-24): the 63 that take fewer registers by this run at 0.81 to 1.65 of their speed without, 1.063 in the geometric
-    mean. The slowest is an fp8 product whose last round of blocks is emptier with five blocks than with four.
+    of all products (attention, whose scores are the sums of other products). Of 315 products drawn at random, 34 of one tile a warp group take
+    fewer registers by this: 0.97 to 1.65 times as fast, 1.080 in the geometric mean (H200, 2026-11-24). Of more tiles an fp8 product is the
+    slowest, 0.81 to 0.86: its last round of blocks is emptier with five blocks than with four.
     """
     limit = registers_for(blocks + 1, threads)
     near = blocks_on_sm(limit, threads, shared_bytes) > blocks and limit >= FAR_BELOW * registers
