@@ -34,15 +34,15 @@ _LOG = (
 _SIN = (-0.1666666716337204, 0.008333329111337662, -0.0001983933470910415, 2.71831163445313e-06)
 # (cos(r) - 1) / r^2 in r^2 on [0, pi/4], error of the cosine 6e-14.
 _COS = (-0.5, 0.0416666679084301, -0.001388888107612729, 2.479904105712194e-05, -2.718009852742398e-07)
-# erf(x) / x in x^2 on [0, 1], error 1e-9.
+# (erf(x) - x) / x in x^2 on [0, 1], error of erf(x) / x 1.5e-9.
 _ERF_SMALL = (
-    1.1283791065216064,
+    0.12837916612625122,
     -0.3761262595653534,
-    0.11283600330352783,
-    -0.026854444295167923,
-    0.005189535208046436,
-    -0.0008020841050893068,
-    7.889119297033176e-05,
+    0.11283578723669052,
+    -0.026853347197175026,
+    0.005187162198126316,
+    -0.0007997853099368513,
+    7.806903158780187e-05,
 )
 # log2(erfc(t)) on [0.95, 4], error of erfc 4e-11.
 _ERFC_LOG2 = (
@@ -199,7 +199,7 @@ def erf(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     x = v[0]
     one = b.constant(x.type, 1.0)
     size = b.overloaded("llvm.fabs", (x,))
-    small = b.fmul(x, _polynomial(b, b.fmul(x, x), _ERF_SMALL))
+    small = _fma(b, x, _polynomial(b, b.fmul(x, x), _ERF_SMALL), x)
     clamped = b.overloaded("llvm.minnum", (size, b.constant(x.type, 4.0)))
     tail = each_lane(b, "llvm.nvvm.ex2.approx.ftz.f", (_polynomial(b, clamped, _ERFC_LOG2),), F32)
     large = b.overloaded("llvm.copysign", (b.fsub(one, tail), x))
