@@ -112,18 +112,19 @@ def test_wgmma_reads_both_operands_through_their_descriptors(kernel, swizzle, k,
     _check(kernel, _product(layouts, body, m, n, k, count), m, n, k)
 
 
-@pytest.mark.parametrize(("m", "tiles"), [(64, 1), (128, 2), (256, 4)])
-def test_all_tiles_of_a_product_are_behind_one_fence(llvm_ir, m, tiles):
+@pytest.mark.parametrize(("pendings", "fences"), [(0, 4), (1, 1)], ids=["waited for", "left running"])
+def test_tiles_are_behind_one_fence_where_the_next_wait_leaves_products_running(llvm_ir, pendings, fences):
     layouts = """
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 32, 16]}>
 #s = #ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>"""
     body = f"""
-    %xm = ttg.local_alloc %x : (tensor<{m}x32xf16, #b>) -> !ttg.memdesc<{m}x32xf16, #s, #smem>
+    %xm = ttg.local_alloc %x : (tensor<256x32xf16, #b>) -> !ttg.memdesc<256x32xf16, #s, #smem>
     %ym = ttg.local_alloc %y : (tensor<32x32xf16, #b>) -> !ttg.memdesc<32x32xf16, #s, #smem>
-    %d = ttng.warp_group_dot %xm, %ym, %zero : !ttg.memdesc<{m}x32xf16, #s, #smem> * !ttg.memdesc<32x32xf16, #s, #smem> -> tensor<{m}x32xf32, #mma>"""
-    text = llvm_ir(_product(layouts, body, m, 32, 32, 4))
+    %s = ttng.warp_group_dot %xm, %ym, %zero {{isAsync = true}} : !ttg.memdesc<256x32xf16, #s, #smem> * !ttg.memdesc<32x32xf16, #s, #smem> -> tensor<256x32xf32, #mma>
+    %d = ttng.warp_group_dot_wait %s {{pendings = {pendings} : i32}} : tensor<256x32xf32, #mma>"""
+    text = llvm_ir(_product(layouts, body, 256, 32, 32, 4))
     order = re.findall(r"wgmma\.(fence|mma_async|commit_group)", text)
-    assert order == ["fence", *["mma_async"] * 2 * tiles, "commit_group"]
+    assert order == [*["fence", *["mma_async"] * (2 * 4 // fences)] * fences, "commit_group"]
 
 
 def test_wgmma_takes_its_first_operand_from_registers(kernel):
