@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from minitriton import knobs
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.remarks import remark, remarks_are_wanted
+from minitriton.remarks import remark
 
 _NEEDED_BITS = 32
 
@@ -20,7 +21,7 @@ def remark_narrow_load(
     op: Operation, pointer: SSAValue, mask: SSAValue | None, bits: int, facts: AxisInfoAnalysis
 ) -> None:
     """Says why `op`, which reads elements of `bits` bits, cannot run ahead, and what would let it."""
-    if not remarks_are_wanted():
+    if not knobs.compilation.remarks_are_wanted:
         return
     contiguous = facts.pointer_contiguity(pointer)
     alike = contiguous if mask is None else min(contiguous, facts.mask_alignment(mask))

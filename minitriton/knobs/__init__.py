@@ -447,6 +447,12 @@ class compilation_knobs(base_knobs):
     enable_remarks = env_bool("MLIR_ENABLE_REMARK")
     diagnostics = env_str("MLIR_ENABLE_DIAGNOSTICS", "")
     """Words with commas between them: `remarks`, and `operations` and `stacktraces` for notes behind each (see `remarks`)."""
+
+    @property
+    def remarks_are_wanted(self) -> bool:
+        """Whether passes say what they did not do: `MLIR_ENABLE_REMARK=1`, or `remarks` among the diagnostics."""
+        return self.enable_remarks or "remarks" in self.diagnostics.split(",")
+
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
     disable_llvm_opt = env_bool("DISABLE_LLVM_OPT")
     dump_passes = env_str("MLIR_ENABLE_DUMP", "0")

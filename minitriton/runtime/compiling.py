@@ -45,7 +45,9 @@ def compile(
     """Compiles `src` for `target` (default: the current device, else Hopper) and returns the kernel.
 
     `assemble` has the cubin made too where an assembler is at hand; else it is made when it is first asked for. `until` names a stage
-    (`ttir`, `ttgir`, `llir`, `ptx`) behind which nothing is run: such a kernel has `asm` up to there, and is not kept in the cache. A cached result is used unless `hooks` are given or `TRITON_ALWAYS_COMPILE` is set. Raises `MinitritonError`s that name the kernel's line.
+    (`ttir`, `ttgir`, `llir`, `ptx`) behind which nothing is run: such a kernel has `asm` up to there, and is not kept in the cache. A cached
+    result is used unless `hooks` are given, `TRITON_ALWAYS_COMPILE` is set, or dumps or remarks are wanted, which a cached kernel would hide.
+    Raises `MinitritonError`s that name the kernel's line.
     """
     place = SourceLocation(src.function.file_name, src.function.begin_line) if isinstance(src, ASTSource) else None
     what = str(src) if isinstance(src, (str, Path)) else f"kernel {getattr(src, 'name', src)!r}"
@@ -73,7 +75,8 @@ def _compile_or_load(
         request = Request(source, target, options, environment_switches(), overrides_for_source(source, options))
         key = _cache_key(request)
         hooks = [*(hooks or []), *_environment_hooks(source.entry)]
-        kernel = None if hooks or has_own_stages or knobs.compilation.always_compile else load_stored(source, key)
+        has_to_run = hooks or has_own_stages or knobs.compilation.always_compile or knobs.compilation.remarks_are_wanted
+        kernel = None if has_to_run else load_stored(source, key)
         lookup = time.perf_counter() - start
         is_hit = kernel is not None
         if kernel is None:

@@ -517,8 +517,10 @@ def test_remarks_say_what_could_not_be_done(
     asked: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    """The second time the kernel is in the cache."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     source = ASTSource(kernel, signature, constants)
     options = {"num_warps": 1} if constants else {}
     monkeypatch.setenv("MLIR_ENABLE_DIAGNOSTICS", "remarks")
