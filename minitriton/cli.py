@@ -4,6 +4,7 @@ minitriton compile FILE.py:kernel --signature '*fp32:16,*fp32:16,i32,BLOCK=1024'
 minitriton compile kernel.ttgir --emit llir
 minitriton passes [NAME]
 minitriton check FILE.py:kernel --signature ...
+minitriton check running_sums
 minitriton record SCRIPT.py
 minitriton sweep running_sums --orders 500 --jobs 2
 minitriton diff FILE.py:kernel --signature ... --pass tritongpu-coalesce

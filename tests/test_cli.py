@@ -143,6 +143,27 @@ def test_options_and_architecture_reach_the_kernel(capsys: pytest.CaptureFixture
     assert ".reqntid 256" in ptx
 
 
+def test_a_kernel_of_the_corpus_is_compiled_and_checked_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "added_by_clusters", "--emit", "ttgir"]) == 0
+    assert '"ttg.num-ctas" = 4' in capsys.readouterr().out
+    assert main(["check", "running_sums"]) == 0
+    assert "none wrong" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compile", "running_sum"], "did you mean 'running_sums'?"),
+        (["compile", "running_sums", "--signature", "*fp32"], "has its own signature"),
+        (["check", "running_sums", "--grid", "4"], "has its own launch, and --grid would change it"),
+    ],
+)
+def test_a_kernel_of_the_corpus_is_taken_as_it_is(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert message in refused(capsys, *arguments)
+
+
 def test_the_ir_after_each_pass_that_changed_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     shown = compiled(capsys, "--emit", "pipeline", "--print-after-each")
     after = shown.split("// ----- after ")

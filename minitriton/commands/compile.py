@@ -6,13 +6,14 @@ import argparse
 import base64
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from minitriton.commands.kernel_files import load_kernel
+from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
 from minitriton.compilation.stage_names import STAGES
-from minitriton.compiler import ASTSource, CompiledKernel, compile
+from minitriton.compiler import CompiledKernel, compile
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
@@ -20,13 +21,18 @@ from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, Verify
 from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget, known_architectures
 
+if TYPE_CHECKING:
+    from minitriton.lab.parameters import Source
+
 EMITTED = (*STAGES, "cubin", "sass", "pipeline")
 
 
 def add_compile_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     compile = commands.add_parser("compile", help="compile a kernel, or IR text, and print a stage")
-    compile.add_argument("source", help="FILE.py:kernel, or a .ttir, .ttgir, .llir or .ptx file")
+    compile.add_argument(
+        "source", help="FILE.py:kernel, a .ttir, .ttgir, .llir or .ptx file, or a name of `minitriton corpus`"
+    )
     compile.add_argument(
         "--signature",
         default="",
@@ -53,9 +59,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Compiles and writes the stage asked for."""
     target = GPUTarget("cuda", arguments.arch, 32)
     options = {name: literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
-    source: ASTSource | str = arguments.source
-    if isinstance(source, str) and source.partition(":")[0].endswith(".py"):
-        source = ast_source(load_kernel(source), arguments.signature)
+    source: Source | str = arguments.source
+    if arguments.source.partition(":")[0].endswith(".py"):
+        source = ast_source(load_kernel(arguments.source), arguments.signature)
+    elif is_corpus_name(arguments.source):
+        from minitriton.lab import corpus
+
+        if arguments.signature:
+            raise MinitritonError(
+                f"kernel {arguments.source!r} of the corpus has its own signature",
+                help=f"name its file: {corpus.find(arguments.source).file}.py:{arguments.source}",
+            )
+        source = corpus.subject(arguments.source, arch=arguments.arch).source
+        options = {**corpus.find(arguments.source).launch_options, **options}
     report = _Report(arguments)
     hooks = report.hooks()
     if arguments.pipeline:

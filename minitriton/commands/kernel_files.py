@@ -133,6 +133,11 @@ def kernel_in(value: object) -> JITFunction | None:
     return value if isinstance(value, JITFunction) else None
 
 
+def is_corpus_name(reference: str) -> bool:
+    """Whether a command line means a kernel of the corpus: a name, and no file of that name."""
+    return reference.isidentifier() and not Path(reference).exists()
+
+
 def load_kernel(reference: str) -> JITFunction:
     """The kernel named by `FILE.py:kernel`; `import triton` in the file means minitriton."""
     path, _, name = reference.partition(":")

@@ -34,7 +34,11 @@ def add_check_command(commands: Subcommands) -> None:
     check = commands.add_parser(
         "check", help="run a kernel after every pass and name the pass that changes its numbers"
     )
-    check.add_argument("kernel", nargs="?", help="FILE.py:kernel, or IR text: FILE.ttir, .ttgir, .llir, .ptx")
+    check.add_argument(
+        "kernel",
+        nargs="?",
+        help="FILE.py:kernel, IR text (FILE.ttir, .ttgir, .llir, .ptx), or a name of `minitriton corpus` with its own launch",
+    )
     add_launch_option(check)
     check.add_argument(
         "--signature",
@@ -109,6 +113,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     """What is checked, and how it is launched: as recorded, or with inputs made up."""
+    from minitriton.commands.kernel_files import is_corpus_name
     from minitriton.lab.execution import Launch
     from minitriton.lab.launches.recorded import read_launch
     from minitriton.lab.launches.replay import replayed
@@ -119,6 +124,8 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     given.kernel = given.kernel or (recorded and recorded.reference)
     if not given.kernel:
         raise MinitritonError("nothing is named to be checked", help="name FILE.py:kernel, IR text, or --launch DIR")
+    if recorded is None and is_corpus_name(given.kernel):
+        return _corpus_launch(given)
     source, parameters = _source(given, recorded)
     arch = given.arch or architecture_of(source) or (recorded.arch if recorded else 90)
     target = GPUTarget("cuda", arch, 32)
@@ -135,6 +142,33 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
         source, parameters, grid, target, options, sizes=sizes, numbers=numbers, inputs=given.inputs, seed=given.seed
     )
     return source, Launch(source.entry, arguments, grid, target, options)
+
+
+def _corpus_launch(given: argparse.Namespace) -> tuple[Source, Launch]:
+    """The launch of a kernel of the corpus; its arguments are what the case says. Raises `MinitritonError` for others."""
+    from minitriton.lab import corpus
+    from minitriton.lab.execution import Launch
+    from minitriton.target import CUDAOptions, GPUTarget
+
+    case = corpus.find(given.kernel)
+    flags = {
+        "--signature": given.signature,
+        "--grid": given.grid,
+        "--arg": given.arg,
+        "--size": given.size,
+        "--inputs": given.inputs,
+    }
+    if wrong := [flag for flag, value in flags.items() if value]:
+        raise MinitritonError(
+            f"kernel {given.kernel!r} of the corpus has its own launch, and {', '.join(wrong)} would change it",
+            help=f"name its file: {case.file}.py:{case.kernel}",
+        )
+    arch = given.arch or 90
+    subject = corpus.subject(given.kernel, seed=given.seed, arch=arch)
+    target = GPUTarget("cuda", arch, 32)
+    options = CUDAOptions.for_target(target, **{**case.launch_options, **named(given.option)})
+    launch = Launch(case.kernel, subject.arguments(), subject.grid, target, options, tolerance=subject.tolerance)
+    return subject.source, launch
 
 
 DEFAULT_GRID = "2"

@@ -89,7 +89,9 @@ def find(name: str) -> Case:
     close = difflib.get_close_matches(name, names(), n=1)
     raise MinitritonError(
         f"the corpus has no kernel {name!r}",
-        help=f"did you mean {close[0]!r}?" if close else "`minitriton corpus` lists its kernels",
+        help=f"did you mean {close[0]!r}?"
+        if close
+        else "`minitriton corpus` lists its kernels; one of a file is FILE.py:kernel",
     )
 
 
