@@ -25,6 +25,7 @@ from minitriton.lab.corpus.case import Case, load_file
 if TYPE_CHECKING:
     from minitriton.lab.arguments import Arguments
     from minitriton.lab.sweeping.subject import Subject
+    from minitriton.runtime.jit import JITFunction
 
 _KERNELS = Path(__file__).parent / "kernels"
 _added: list[Path] = []
@@ -129,13 +130,22 @@ def subject(name: str, *, seed: int = 0, arch: int = 90) -> Subject:
     return subject_of(find(name), seed=seed, arch=arch)
 
 
+def source_length(name: str) -> int:
+    """Characters of the kernel of the case called `name`, without those of functions that it calls."""
+    return len(_kernel_of(find(name)).src)
+
+
+def _kernel_of(case: Case) -> JITFunction:
+    return getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
+
+
 def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
     """`case` as something to try pipelines on."""
     from minitriton.lab.arguments import random_numbers
     from minitriton.lab.call import source_of_call
     from minitriton.lab.sweeping.subject import LargeLaunch, Subject
 
-    kernel = getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
+    kernel = _kernel_of(case)
     inputs = case.inputs(random_numbers(seed))
     options: dict[str, object] = {**case.launch_options}
 

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.batches import Drawn, Judged, PointBatch, Work, nothing_drawn
+from minitriton.lab.sweeping.bench import Bench
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.workers import Bench, Drawn, Judged, PointBatch, Work, nothing_drawn
 
 GPU = {"GPU": 1}
 """What a worker must have that times."""

@@ -7,6 +7,7 @@ recorded/003-softmax                  a launch that `minitriton record` wrote, w
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable
@@ -76,6 +77,14 @@ class Reference:
     def with_ir(self, text: str) -> Reference:
         """This reference with the digest of the first IR, `text`."""
         return replace(self, made=hashlib.blake2b(text.encode(), digest_size=8).hexdigest())
+
+    def source_length(self) -> int:
+        """Characters of the kernel of the corpus, 0 of any other: a guess at what its points cost beside those of other kernels."""
+        if ".py:" in self.kernel or is_launch(self.kernel):
+            return 0
+        with contextlib.suppress(MinitritonError):  # of a file that this process has not added
+            return corpus.source_length(self.kernel)
+        return 0
 
     def subject(self) -> Subject:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.batches import BATCH, PointBatch, Work
 from minitriton.lab.sweeping.cluster import ClusterWorkers
 from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.judging import Record
@@ -26,7 +27,7 @@ from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table
-from minitriton.lab.sweeping.workers import BATCH, PointBatch, Work, WorkerProcesses, progress_text
+from minitriton.lab.sweeping.workers import WorkerProcesses, progress_text
 from minitriton.pass_manager import Pipeline
 
 
@@ -94,6 +95,11 @@ class _Plan:
             return None
         return Drawing(self.space or Space(), self.orders, self.seed, self.neighbours)
 
+    def dearest_first(self) -> list[Reference]:
+        """The kernels, those that probably take longest first: the dearest, begun last, would keep a sweep after all others. By length of
+        source `tiled_dot`, half as dear again as any other, is the first of the 25 of `benchmarks/orders_a_minute.py` (2026-11-25)."""
+        return sorted(self.kernels, key=Reference.source_length, reverse=True)
+
     def given(self) -> list[str]:
         """The points that are given for every kernel, as text."""
         return list(map(str, self.space)) if self.space is not None and not isinstance(self.space, Space) else []
@@ -152,7 +158,7 @@ def _judged(
     wanted = _Wanted(store, plan.kernels)
     drawing, given = plan.drawing(), plan.given()
     batches = (
-        [PointBatch(reference, drawing=drawing) for reference in plan.kernels]
+        [PointBatch(reference, drawing=drawing) for reference in plan.dearest_first()]
         if drawing is not None
         else [batch for reference in plan.kernels for batch in wanted.batches(reference, given)]
     )
