@@ -45,7 +45,7 @@ class Bench:
     def _judge(self, reference: Reference) -> Judge:
         judge = self._judges.get(reference)
         if judge is None:
-            judge = self._judges[reference] = Judge(reference.subject(), run=self._run)
+            judge = self._judges[reference] = Judge(reference.subject(), run=self._run, culprits=True)
         return judge
 
     def drawn(self, batch: PointBatch) -> Iterator[str]:

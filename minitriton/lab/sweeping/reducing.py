@@ -32,7 +32,9 @@ def smallest_pipeline(
     if not shows(judge.record(pipeline)):
         record = judge.record(pipeline)
         raise MinitritonError(
-            f"the pipeline does not show it: {judge.subject.name!r} is {record.result}", help="begin with one that does"
+            f"the pipeline does not show it: {judge.subject.name!r} is {record.result}"
+            + (f": {record.reason}" if record.reason else ""),
+            help="begin with one that does",
         )
     steps = list(pipeline.steps)
     parts = 2
