@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,25 +141,26 @@ def _kernel_of(case: Case) -> JITFunction:
 def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
     """`case` as something to try pipelines on."""
     from minitriton.lab.arguments import random_numbers
-    from minitriton.lab.call import source_of_call
     from minitriton.lab.sweeping.subject import LargeLaunch, Subject
 
     kernel = _kernel_of(case)
     inputs = case.inputs(random_numbers(seed))
     options: dict[str, object] = {**case.launch_options}
-
-    def grid_of(constants: Mapping[str, object]) -> tuple[int, ...]:
-        return case.grid_at(case.sizes, constants)
-
-    grid = case.grid if case.grid_of is None else grid_of
+    grid = case.grid if case.grid_of is None else partial(case.grid_at, case.sizes)
     found = Subject.of_call(
         kernel, inputs, grid, name=case.name, arch=arch, options=options, choices=case.choices, **case.constexprs
     )
     found.tolerance = 0.0 if case.exact_order else case.tolerance
     if (large := case.large) is not None:
-
-        def arguments() -> Arguments:
-            return source_of_call(kernel, large.inputs(random_numbers(seed)), case.constexprs)[1]
-
-        found.large = LargeLaunch(arguments, lambda at: case.grid_at(large.sizes, at), large.bytes())
+        found.large = LargeLaunch(
+            partial(_large_arguments, case, seed), partial(case.grid_at, large.sizes), large.bytes()
+        )
     return found
+
+
+def _large_arguments(case: Case, seed: int) -> Arguments:
+    from minitriton.lab.arguments import random_numbers
+    from minitriton.lab.call import source_of_call
+
+    assert case.large is not None
+    return source_of_call(_kernel_of(case), case.large.inputs(random_numbers(seed)), case.constexprs)[1]
