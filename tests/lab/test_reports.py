@@ -110,6 +110,30 @@ def test_plots_are_written(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "p.svg").read_text()
 
 
+def test_a_plot_is_a_page_too_and_another_suffix_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = lab.search(KERNEL, lab.Space(), "instructions", sampler="random", budget=4)
+    figure = lab.plots.convergence_plot(found)
+    lab.plots.save(figure, tmp_path / "c.html")
+    text = (tmp_path / "c.html").read_text()
+    assert text.startswith("<!doctype html>")
+    assert "<svg" in text
+    with pytest.raises(MinitritonError, match=r"cannot draw .*\.nothing"):
+        lab.plots.save(figure, tmp_path / "c.nothing")
+
+
+def test_a_plot_of_what_was_not_measured_is_refused() -> None:
+    table = lab.sweep(KERNEL, orders=2, run=False)
+    for draw in (
+        lambda: lab.plots.pareto_plot(table, "registers", "ptx_instructions", KERNEL),
+        lambda: lab.plots.rank_plot(table, "ptx_instructions", "microseconds"),
+    ):
+        with pytest.raises(MinitritonError, match="no record has the metric"):
+            draw()
+    with pytest.raises(MinitritonError, match="the table has no kernel 'other'"):
+        lab.plots.pareto_plot(table, "ptx_bytes", "ptx_instructions", "other")
+
+
 def test_the_example_is_an_experiment_in_ten_lines(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     example = ROOT / "examples" / "experiment.py"

@@ -78,10 +78,7 @@ class Table:
         if kernel is None and len(kernels) > 1:
             raise MinitritonError("a front is of one kernel", help="name it: kernel=" + repr(kernels[0]))
         records = [r for r in self.records if kernel in (None, r.kernel)]
-        known = {name for r in records for name in r.all_metrics}
-        for name in metrics:
-            if records and name not in known:
-                raise _not_measured(name, known)
+        check_measured(records, *metrics)
         return pareto_front(records, metrics)
 
     def not_right(self) -> list[Record]:
@@ -146,6 +143,14 @@ class Table:
             lines += ["", f"{result}{who}, {len(found)} points, first {found[0].kernel}: {found[0].reason[:200]}"]
             lines.append(f"    {found[0].pipeline}")
         return lines
+
+
+def check_measured(records: Sequence[Record], *metrics: str) -> None:
+    """Raises `MinitritonError` for one of `metrics` that none of the records has, where there are any."""
+    known = {name for r in records for name in r.all_metrics}
+    for name in metrics:
+        if records and name not in known:
+            raise _not_measured(name, known)
 
 
 def _not_measured(metric: str, known: set[str]) -> MinitritonError:
