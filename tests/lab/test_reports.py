@@ -15,6 +15,7 @@ from minitriton.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.ranking import spearman, spearman_beyond
+from minitriton.lab.sweeping.references import references
 
 KERNEL = "running_sums"
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,40 @@ def test_the_page_holds_what_the_store_does(tmp_path: Path, capsys: pytest.Captu
     assert str(len(table)) in text
     with pytest.raises(MinitritonError, match="no such store"):
         lab.write_page(tmp_path / "none.db", page)
+
+
+def test_the_page_names_passes_that_make_numbers_wrong_and_needs_nothing_right(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "loses.py").write_text(LOSES)
+    reference = references(["log_sum_exp"], loads=(str(tmp_path / "loses.py"),))[0]
+    own = str(reference.subject().pipeline())
+    lab.sweep(
+        reference, [own.replace("tritongpu-coalesce", "tests-zeroes,tritongpu-coalesce", 1)], store=tmp_path / "s.db"
+    )
+    text = lab.write_page(tmp_path / "s.db", tmp_path / "s.html").read_text()
+    assert "What is not right" in text
+    assert "<td>wrong</td><td>tests-zeroes</td>" in text
+    assert "Best by" not in text
+
+
+LOSES = """
+from dataclasses import dataclass
+from minitriton.dialects import arith
+from minitriton.pass_registry import Pass, register_pass
+
+@register_pass
+@dataclass(frozen=True)
+class Zeroes(Pass):
+    name = "tests-zeroes"
+    def apply(self, ctx, op):
+        for inner in list(op.walk()):
+            if isinstance(inner, arith.AddfOp):
+                difference = arith.SubfOp(inner.lhs, inner.rhs)
+                inner.parent.insert_op_before(difference, inner)
+                inner.result.replace_all_uses_with(difference.result)
+                inner.detach()
+                inner.erase()
+"""
 
 
 def test_of_equal_points_the_own_one_is_best() -> None:
