@@ -1,7 +1,7 @@
 """The smallest pipeline that still shows something: what is left when every pass that does not matter is gone.
 
-    bisect("rms_rows", bad_pipeline, shows=wrong)
-    bisect("rms_rows", slow_pipeline, shows=lambda record: record.metrics.get("sectors", 0) > 2000)
+    smallest_pipeline(judge, bad_pipeline)
+    smallest_pipeline(judge, slow_pipeline, shows=lambda record: record.metrics.get("sectors", 0) > 2000)
 
 Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input" (2002): ddmin over the passes that stay within their level.
 """

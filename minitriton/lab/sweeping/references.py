@@ -1,6 +1,6 @@
 """A kernel by how to find it: small, picklable, and as text on a command line.
 
-softmax_rows                          a kernel of the corpus
+running_sums                          a kernel of the corpus
 my_kernels.py:softmax                 a kernel of a file, with --signature, --grid, --arg, --size
 recorded/003-softmax                  a launch that `minitriton record` wrote, with its own inputs
 """

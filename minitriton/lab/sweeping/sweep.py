@@ -1,6 +1,6 @@
 """Many pipelines of many kernels over many processes, into one store.
 
-    table = sweep(["running_sums", "softmax_rows"], Space(), orders=500, jobs=2, store="orders.db")
+    table = sweep(["running_sums", "log_sum_exp"], Space(), orders=500, jobs=2, store="orders.db")
     print(table.text())
 
 A sweep that was stopped goes on where it was: points that the store has are not judged again.
