@@ -160,3 +160,16 @@ def _points(path: Path) -> int:
         return sqlite3.connect(path).execute("SELECT count(*) FROM points").fetchone()[0]
     except sqlite3.Error:
         return 0
+
+
+def test_an_address_is_no_client() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(MinitritonError, match="is no client of a cluster") as error:
+        lab.sweep("running_sums", orders=1, client="tcp://127.0.0.1:8786")
+    assert "distributed.Client(" in str(error.value)
+
+
+def test_a_cluster_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MinitritonError, match="a cluster needs Dask"):
+        lab.sweep("running_sums", orders=1, client=object())

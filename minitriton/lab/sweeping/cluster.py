@@ -106,6 +106,18 @@ class _WorkerWatch:
                 return
 
 
+def check_client(client: Any) -> None:
+    """Raises `MinitritonError` where Dask is not installed, and for what is no client of a cluster, as its address."""
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError:
+        raise MinitritonError("a cluster needs Dask", help="pip install 'minitriton[lab]'") from None
+    if not isinstance(client, distributed.Client):
+        raise MinitritonError(
+            f"client={client!r} is no client of a cluster", help='give distributed.Client("tcp://ADDRESS:8786")'
+        )
+
+
 class ClusterWorkers:
     """As `workers.WorkerProcesses`, over a `distributed.Client`."""
 

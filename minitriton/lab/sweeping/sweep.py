@@ -17,7 +17,7 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.batches import BATCH, PointBatch, Work
-from minitriton.lab.sweeping.cluster import ClusterWorkers
+from minitriton.lab.sweeping.cluster import ClusterWorkers, check_client
 from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.judging import Record
 from minitriton.lab.sweeping.measuring import add_groups, check_possible
@@ -73,6 +73,7 @@ def sweep(
         plan = _Plan(found, space, orders, seed, neighbours)
         work = Work(path, compiler_name(), run)
         if client is not None:
+            check_client(client)
             check_possible(set(groups) - {"time"})
             return _judged(plan, work, groups, ClusterWorkers(work, client, limit), progress)
         check_possible(groups)
