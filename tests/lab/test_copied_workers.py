@@ -6,6 +6,8 @@ import os
 import random
 import signal
 import socket
+import subprocess
+import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from minitriton import lab
 from minitriton.lab.sweeping import serving, waiting, workers
 from minitriton.lab.sweeping.batches import PointBatch
 from minitriton.lab.sweeping.drawing import Drawing
+from minitriton.lab.sweeping.fork_server import ONE_THREAD
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.waiting import Waiting
@@ -128,5 +131,24 @@ def test_the_longest_source_is_drawn_first() -> None:
     assert Reference("some.py:kernel").source_length() == 0
 
 
-def test_a_process_is_prepared_by_a_kernel_that_there_is() -> None:
+PREPARED = """
+import ctypes, os
+opened, begin = [], ctypes.CDLL.__init__
+def seen(self, name, *args, **named):
+    opened.append(str(name))
+    begin(self, name, *args, **named)
+ctypes.CDLL.__init__ = seen
+from minitriton.dialects.xdsl_loading import load_xdsl
+load_xdsl()
+from minitriton.lab.sweeping import serving
+serving.prepare()
+print([name for name in opened if "libcuda" in name or "nvJitLink" in name], len(os.listdir("/proc/self/task")))
+"""
+
+
+def test_what_is_copied_has_neither_a_gpu_nor_threads() -> None:
     assert references([serving._SMALL])
+    ran = subprocess.run(
+        [sys.executable, "-c", PREPARED], env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[] 1"

@@ -20,6 +20,7 @@ from minitriton.dialects import arith
 from minitriton.dialects.tt import MakeRangeOp
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
+from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.lab.sweeping.judging import Class, Judge, Record
 from minitriton.lab.sweeping.point import parse_steps
@@ -223,6 +224,16 @@ def test_a_point_that_ends_its_process_is_recorded_and_the_rest_goes_on(tmp_path
     reference = lab.Reference(KERNEL, loads=(__file__,))
     table = lab.sweep([reference], [str(base), bad], jobs=1, store=tmp_path / "s.db")
     assert sorted(str(r.result) for r in table.records) == ["crashed", "right"]
+
+
+def test_a_point_that_ends_its_process_is_found_among_others_that_are_helped_with(tmp_path: Path) -> None:
+    subject = corpus.subject(KERNEL)
+    own = str(subject.pipeline())
+    points = list(Drawing(Space(), 240).points(subject))
+    points[130] = bad = own.replace("inline,", "inline,test-ends-the-process,", 1)
+    table = lab.sweep(lab.Reference(KERNEL, loads=(__file__,)), points, jobs=3, run=False, store=tmp_path / "s.db")
+    assert [r.pipeline for r in table.records if r.result is Class.CRASHED] == [bad]
+    assert len(table) == 240
 
 
 def test_a_sweep_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
