@@ -81,6 +81,11 @@ def find(name: str) -> Case:
     found = _with_name(name)
     if found is not None:
         return found
+    if Path(name).is_file() and Path(name).suffix in (".ttir", ".ttgir"):
+        raise MinitritonError(
+            f"{name!r} is IR: nothing says what it is launched with",
+            help="name its kernel as FILE.py:kernel, or a launch that `minitriton record PROGRAM.py` wrote",
+        )
     if Path(name).is_file():
         raise MinitritonError(
             f"{name!r} cannot be run: it is no .ttir or .ttgir file, and no kernel in it is named",

@@ -54,13 +54,15 @@ class Candidates:
         self.first = Point(subject.pipeline())
 
     def _check(self, name: str, values: tuple[Value, ...]) -> None:
+        """Raises what is wrong with the first value, where none can be: of others than the kernel's own, if there are."""
         problem: MinitritonError | None = None
-        for value in values:
+        own = self.own_value(name)
+        for value in [value for value in values if value != own] or values:
             try:
                 self.subject.variant(((name, value),))
                 return
             except MinitritonError as error:
-                problem = error
+                problem = problem or error
         assert problem is not None
         raise problem
 

@@ -148,7 +148,8 @@ class Subject:
             elif any(constants[name] != value for name, value in given.items()):
                 raise MinitritonError(
                     f"kernel {self.name!r} has one grid, whatever its constants are",
-                    help="give the grid as a function of the constants: grid=lambda at: (cdiv(n, at['BLOCK']),)",
+                    help="give the grid as a function of the constants: grid=lambda at: (cdiv(n, at['BLOCK']),) of a Subject, "
+                    "grid=lambda n, BLOCK: ... of a case in a file for --corpus",
                 )
         return found
 
