@@ -1,11 +1,13 @@
 """Sweeps killed with -9 at random moments, and resumed: nothing lost, nothing twice, nothing wrong.
 
-    nice python benchmarks/killed_sweeps.py [--kills 50] [--workers]
+    nice python benchmarks/killed_sweeps.py [--kills 50] [--workers] [--jobs 1]
 
 Without `--workers` whole sweeps are killed, always one of two that write the same store at once; with it, processes of one sweep. Two kills
 of three fall at any moment of a sweep's life, its start included (a life is twice what a sweep takes to write its first points, of a
 process the same without the parent's start, as measured first); every third falls while the store is being written. A store that has all
 points is compared with a sweep that nobody killed, and the next one is begun.
+
+With more `--jobs` than there are kernels (12), processes are copies of others in the midst of their work.
 
 Prints how many points were there after each kill, and in the end how many stores were filled, and whether each had every point once with
 what the undisturbed sweep found.
@@ -48,10 +50,11 @@ def told(table: lab.Table) -> Told:
 
 @dataclass
 class Trial:
-    """Sweeps of `orders` points a kernel into one store after the other, in `folder`."""
+    """Sweeps of `orders` points a kernel by `jobs` processes into one store after the other, in `folder`."""
 
     folder: Path
     orders: int
+    jobs: int
     expected: Told
     rng: random.Random
     life: float = 0.0
@@ -67,7 +70,7 @@ class Trial:
 
     def start(self) -> None:
         """One sweep more, in a process of its own."""
-        options = ["--orders", str(self.orders), "--jobs", "1", "--store", str(self.store)]
+        options = ["--orders", str(self.orders), "--jobs", str(self.jobs), "--store", str(self.store)]
         command = [sys.executable, "-m", "minitriton", "sweep", *KERNELS, *options]
         self.running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
@@ -178,13 +181,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--orders", type=int, default=100, help="a kernel (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes of a sweep (default: %(default)s)")
     parser.add_argument("--workers", action="store_true", help="kill processes of a sweep, not the sweep")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     expected = told(lab.sweep(KERNELS, orders=given.orders))
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        trial = Trial(Path(folder), given.orders, expected, random.Random(given.seed))
+        trial = Trial(Path(folder), given.orders, given.jobs, expected, random.Random(given.seed))
         if given.workers:
             run(trial, given.kills, 1, kill_worker, lambda t: bool(children_of(t.running[0].pid)))
         else:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import linecache
 import sys
 import traceback
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +16,7 @@ from minitriton import knobs
 from minitriton.commands.decorators import remember_decorators
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.run_as_triton import triton_means_minitriton
-from minitriton.runtime.jit import JITFunction
+from minitriton.runtime.jit import OF_FILE, JITFunction, kernel_in
 from minitriton.runtime.kernel_interface import KernelInterface
 
 
@@ -32,6 +33,7 @@ def _import_file(path: str, help: str, kernel: str = "") -> ModuleType:
         why = "it is no Python file" if Path(path).exists() else "no such file"
         raise MinitritonError(f"cannot load {path!r}: {why}", help=help)
     module = importlib.util.module_from_spec(spec)
+    vars(module)[OF_FILE] = functools.partial(_kernel_elsewhere, str(Path(path).resolve()))
     _importing[path] = module
     sys.modules.setdefault(name, module)
     try:
@@ -126,11 +128,9 @@ def _defines(module: ModuleType | None, name: str) -> bool:
     return isinstance(getattr(module, name, None), KernelInterface) if name else False
 
 
-def kernel_in(value: object) -> JITFunction | None:
-    """`value`, or what it decorates (an autotuned kernel), if that is a kernel."""
-    while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
-        value = getattr(value, "fn", None)
-    return value if isinstance(value, JITFunction) else None
+def _kernel_elsewhere(path: str, name: str) -> tuple[Callable[[str], JITFunction], tuple[str]]:
+    """How kernel `name` of the file goes to another process."""
+    return load_kernel, (f"{path}:{name}",)
 
 
 def is_corpus_name(reference: str) -> bool:

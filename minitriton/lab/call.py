@@ -78,7 +78,7 @@ def source_of_call(
 
 def _own_kernel(kernel: object) -> JITFunction:
     """`kernel` without what autotuning and heuristics put around it. Raises `MinitritonError` for a function that is no kernel of minitriton's."""
-    from minitriton.commands.kernel_files import kernel_in
+    from minitriton.runtime.jit import kernel_in
 
     found = kernel_in(kernel)
     if found is None:

@@ -84,12 +84,24 @@ class MockTensor:
         return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
 
+OF_FILE = "__minitriton_kernel_of_file__"
+"""What a module has that was made of a file, so that other processes do not find it by its name: a function that gives, for a kernel's name,
+a function and its arguments that find it there."""
+
+
 def kernel_named(module: str, name: str) -> JITFunction:
     """The kernel of that name in a module, below what tunes or completes it. Raises `ImportError` or `AttributeError`."""
-    found: Any = functools.reduce(getattr, name.split("."), importlib.import_module(module))
-    while not isinstance(found, JITFunction):
-        found = found.fn
+    found = kernel_in(functools.reduce(getattr, name.split("."), importlib.import_module(module)))
+    if found is None:
+        raise AttributeError(f"{module}.{name} is no kernel")
     return found
+
+
+def kernel_in(value: object) -> JITFunction | None:
+    """`value`, or what it decorates (an autotuned kernel), if that is a kernel."""
+    while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
+        value = getattr(value, "fn", None)
+    return value if isinstance(value, JITFunction) else None
 
 
 class JITFunction(JITCallable, KernelInterface):
@@ -136,6 +148,9 @@ class JITFunction(JITCallable, KernelInterface):
         if vars(self)["fn"] is None:
             return super().__reduce_ex__(protocol)
         module, name = self.fn.__module__, self.fn.__qualname__
+        names = self.fn.__globals__
+        if OF_FILE in names and kernel_in(names.get(name)) is self:
+            return names[OF_FILE](name)
         try:
             is_there = kernel_named(module, name) is self
         except (ImportError, AttributeError):

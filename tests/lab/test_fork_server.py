@@ -93,3 +93,41 @@ def test_what_cannot_be_prepared_is_an_error(module: str, tmp_path: Path) -> Non
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(OSError, match="has ended"):
         fork_server.start("not_served", theirs.fileno())
+
+
+COPIED = """
+import os, socket
+from minitriton.lab.sweeping.fork_server import copied
+def prepare(): pass
+def serve(descriptor):
+    connection = socket.socket(fileno=descriptor)
+    first = os.getpid()
+    is_copy = copied()
+    connection.sendall(f"{is_copy} {os.getpid()} {os.getppid()}\\n".encode())
+    connection.recv(1)
+    os._exit(7 if is_copy else 5)
+"""
+
+
+def test_a_copy_of_a_process_is_the_servers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "copied_here.py").write_text(COPIED)
+    monkeypatch.syspath_prepend(tmp_path)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = fork_server.start("copied_here", theirs.fileno())
+    said = ours.makefile("r")
+    found = {is_copy: (int(pid), int(parent)) for is_copy, pid, parent in (said.readline().split() for _ in range(2))}
+    assert found["True"][1] == found["False"][1]
+    assert found["False"][0] == process.pid
+    copy = fork_server.ForkedProcess(found["True"][0], process.server)
+    ours.sendall(b"!!")
+    assert (process.wait(), copy.wait()) == (5, 7)
+    said.close()
+    ours.close()
+
+
+def test_what_is_no_process_of_the_server_is_waited_for_without_harm(module: str) -> None:
+    process, connection, _ = started(module)
+    assert fork_server.ForkedProcess(os.getpid(), process.server).wait() == 255
+    connection.close()
+    assert process.wait() == 0

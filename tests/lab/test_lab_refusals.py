@@ -160,3 +160,33 @@ def _points(path: Path) -> int:
         return sqlite3.connect(path).execute("SELECT count(*) FROM points").fetchone()[0]
     except sqlite3.Error:
         return 0
+
+
+def test_an_address_is_no_client() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(MinitritonError, match="is no client of a cluster") as error:
+        lab.sweep("running_sums", orders=1, client="tcp://127.0.0.1:8786")
+    assert "distributed.Client(" in str(error.value)
+
+
+def test_a_cluster_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MinitritonError, match="a cluster needs Dask"):
+        lab.sweep("running_sums", orders=1, client=object())
+
+
+def test_constants_that_cannot_vary_are_an_error_although_one_value_is_the_kernels_own(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import triton\nimport triton.language as tl\n@triton.jit\ndef fills(out, BLOCK: tl.constexpr):\n"
+        "    tl.store(out + tl.arange(0, BLOCK), 1.0)\n"
+    )
+    reference = lab.Reference(f"{tmp_path}/own.py:fills", signature="*fp32:16,BLOCK=128")
+    with pytest.raises(MinitritonError, match="has one grid, whatever its constants are") as error:
+        lab.sweep(reference, lab.Space(vary={"BLOCK": (128, 64)}), orders=2)
+    assert "--corpus" in str(error.value)
+
+
+def test_ir_has_no_launch_to_be_swept(tmp_path: Path) -> None:
+    (tmp_path / "a.ttir").write_text("module {}")
+    with pytest.raises(MinitritonError, match="is IR: nothing says what it is launched with"):
+        lab.sweep(str(tmp_path / "a.ttir"), orders=1)

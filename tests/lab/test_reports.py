@@ -15,6 +15,7 @@ from minitriton.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.ranking import spearman, spearman_beyond
+from minitriton.lab.sweeping.references import references
 
 KERNEL = "running_sums"
 ROOT = Path(__file__).parents[2]
@@ -79,6 +80,40 @@ def test_the_page_holds_what_the_store_does(tmp_path: Path, capsys: pytest.Captu
         lab.write_page(tmp_path / "none.db", page)
 
 
+def test_the_page_names_passes_that_make_numbers_wrong_and_needs_nothing_right(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "loses.py").write_text(LOSES)
+    reference = references(["log_sum_exp"], loads=(str(tmp_path / "loses.py"),))[0]
+    own = str(reference.subject().pipeline())
+    lab.sweep(
+        reference, [own.replace("tritongpu-coalesce", "tests-zeroes,tritongpu-coalesce", 1)], store=tmp_path / "s.db"
+    )
+    text = lab.write_page(tmp_path / "s.db", tmp_path / "s.html").read_text()
+    assert "What is not right" in text
+    assert "<td>wrong</td><td>tests-zeroes</td>" in text
+    assert "Best by" not in text
+
+
+LOSES = """
+from dataclasses import dataclass
+from minitriton.dialects import arith
+from minitriton.pass_registry import Pass, register_pass
+
+@register_pass
+@dataclass(frozen=True)
+class Zeroes(Pass):
+    name = "tests-zeroes"
+    def apply(self, ctx, op):
+        for inner in list(op.walk()):
+            if isinstance(inner, arith.AddfOp):
+                difference = arith.SubfOp(inner.lhs, inner.rhs)
+                inner.parent.insert_op_before(difference, inner)
+                inner.result.replace_all_uses_with(difference.result)
+                inner.detach()
+                inner.erase()
+"""
+
+
 def test_of_equal_points_the_own_one_is_best() -> None:
     records = [Record("k", line, Class.RIGHT, program="x", metrics={"cycles": 7}) for line in ("a", "b", "own", "z")]
     table = lab.Table(records, own={"k": "own"})
@@ -108,6 +143,30 @@ def test_plots_are_written(tmp_path: Path) -> None:
     )
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "p.svg").read_text()
+
+
+def test_a_plot_is_a_page_too_and_another_suffix_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = lab.search(KERNEL, lab.Space(), "instructions", sampler="random", budget=4)
+    figure = lab.plots.convergence_plot(found)
+    lab.plots.save(figure, tmp_path / "c.html")
+    text = (tmp_path / "c.html").read_text()
+    assert text.startswith("<!doctype html>")
+    assert "<svg" in text
+    with pytest.raises(MinitritonError, match=r"cannot draw .*\.nothing"):
+        lab.plots.save(figure, tmp_path / "c.nothing")
+
+
+def test_a_plot_of_what_was_not_measured_is_refused() -> None:
+    table = lab.sweep(KERNEL, orders=2, run=False)
+    for draw in (
+        lambda: lab.plots.pareto_plot(table, "registers", "ptx_instructions", KERNEL),
+        lambda: lab.plots.rank_plot(table, "ptx_instructions", "microseconds"),
+    ):
+        with pytest.raises(MinitritonError, match="no record has the metric"):
+            draw()
+    with pytest.raises(MinitritonError, match="the table has no kernel 'other'"):
+        lab.plots.pareto_plot(table, "ptx_bytes", "ptx_instructions", "other")
 
 
 def test_the_example_is_an_experiment_in_ten_lines(tmp_path: Path) -> None:

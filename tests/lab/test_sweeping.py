@@ -20,10 +20,12 @@ from minitriton.dialects import arith
 from minitriton.dialects.tt import MakeRangeOp
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
+from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.lab.sweeping.judging import Class, Judge, Record
 from minitriton.lab.sweeping.point import parse_steps
 from minitriton.lab.sweeping.reducing import smallest_pipeline
+from minitriton.lab.sweeping.references import references
 from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
 from minitriton.lab.sweeping.states import State
 from minitriton.lab.sweeping.store import Store
@@ -124,6 +126,56 @@ def test_a_wrong_pass_gives_wrong_records(judge: Judge) -> None:
     assert (record.result, record.reason) == (Class.WRONG, "other numbers than the kernel's own")
 
 
+def test_the_pass_that_makes_numbers_wrong_is_named_wherever_it_stands(tmp_path: Path) -> None:
+    judge = Judge(corpus.subject(KERNEL), culprits=True)
+    steps = list(judge.subject.pipeline().steps)
+    tiles = next(at for at, step in enumerate(steps) if step.name == "tritongpu-coalesce")
+    named: set[str] = set()
+    for at in (3, tiles):
+        record = judge.record(Pipeline((*steps[:at], LosesAProduct(), *steps[at:])))
+        assert record.result is Class.WRONG
+        named.add(record.culprit)
+    assert named == {LosesAProduct.name}
+    right = judge.record(Pipeline(tuple(steps)))
+    assert (right.result, right.culprit) == (Class.RIGHT, "")
+
+
+def test_a_sweep_names_the_pass_that_makes_numbers_wrong(tmp_path: Path) -> None:
+    (tmp_path / "loses.py").write_text(OWN_PASS)
+    reference = references([KERNEL], loads=(str(tmp_path / "loses.py"),))[0]
+    table = lab.sweep(reference, lab.Space(insert=("own-loses-a-product",)), orders=20, store=tmp_path / "s.db")
+    culprits = {record.culprit for record in table.records if record.result is Class.WRONG}
+    assert culprits == {"own-loses-a-product"}
+    assert "wrong in own-loses-a-product" in table.text()
+    assert told_of(
+        lab.sweep(reference, [record.pipeline for record in table.records], store=tmp_path / "s.db")
+    ) == told_of(table)
+
+
+def told_of(table: lab.Table) -> list[tuple[str, str, str]]:
+    return [(record.pipeline, str(record.result), record.culprit) for record in table.records]
+
+
+OWN_PASS = """
+from dataclasses import dataclass
+from minitriton.dialects import arith
+from minitriton.pass_registry import Pass, register_pass
+
+@register_pass
+@dataclass(frozen=True)
+class OwnLosesAProduct(Pass):
+    name = "own-loses-a-product"
+    def apply(self, ctx, op):
+        for inner in list(op.walk()):
+            if isinstance(inner, arith.MulfOp):
+                sum_ = arith.AddfOp(inner.lhs, inner.rhs)
+                inner.parent.insert_op_before(sum_, inner)
+                inner.result.replace_all_uses_with(sum_.result)
+                inner.detach()
+                inner.erase()
+"""
+
+
 def test_a_broken_contract_is_refused_with_the_reason(judge: Judge) -> None:
     text = str(judge.subject.pipeline()).replace("convert-triton-to-tritongpu{target=cuda:90},", "")
     record = judge.record(Pipeline.parse(text))
@@ -172,6 +224,16 @@ def test_a_point_that_ends_its_process_is_recorded_and_the_rest_goes_on(tmp_path
     reference = lab.Reference(KERNEL, loads=(__file__,))
     table = lab.sweep([reference], [str(base), bad], jobs=1, store=tmp_path / "s.db")
     assert sorted(str(r.result) for r in table.records) == ["crashed", "right"]
+
+
+def test_a_point_that_ends_its_process_is_found_among_others_that_are_helped_with(tmp_path: Path) -> None:
+    subject = corpus.subject(KERNEL)
+    own = str(subject.pipeline())
+    points = list(Drawing(Space(), 240).points(subject))
+    points[130] = bad = own.replace("inline,", "inline,test-ends-the-process,", 1)
+    table = lab.sweep(lab.Reference(KERNEL, loads=(__file__,)), points, jobs=3, run=False, store=tmp_path / "s.db")
+    assert [r.pipeline for r in table.records if r.result is Class.CRASHED] == [bad]
+    assert len(table) == 240
 
 
 def test_a_sweep_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:

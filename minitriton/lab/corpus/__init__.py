@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from minitriton.lab.corpus.case import Case, load_file
 if TYPE_CHECKING:
     from minitriton.lab.arguments import Arguments
     from minitriton.lab.sweeping.subject import Subject
+    from minitriton.runtime.jit import JITFunction
 
 _KERNELS = Path(__file__).parent / "kernels"
 _added: list[Path] = []
@@ -81,6 +81,11 @@ def find(name: str) -> Case:
     found = _with_name(name)
     if found is not None:
         return found
+    if Path(name).is_file() and Path(name).suffix in (".ttir", ".ttgir"):
+        raise MinitritonError(
+            f"{name!r} is IR: nothing says what it is launched with",
+            help="name its kernel as FILE.py:kernel, or a launch that `minitriton record PROGRAM.py` wrote",
+        )
     if Path(name).is_file():
         raise MinitritonError(
             f"{name!r} cannot be run: it is no .ttir or .ttgir file, and no kernel in it is named",
@@ -131,28 +136,38 @@ def subject(name: str, *, seed: int = 0, arch: int = 90) -> Subject:
     return subject_of(find(name), seed=seed, arch=arch)
 
 
+def source_length(name: str) -> int:
+    """Characters of the kernel of the case called `name`, without those of functions that it calls."""
+    return len(_kernel_of(find(name)).src)
+
+
+def _kernel_of(case: Case) -> JITFunction:
+    return getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
+
+
 def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
     """`case` as something to try pipelines on."""
     from minitriton.lab.arguments import random_numbers
-    from minitriton.lab.call import source_of_call
     from minitriton.lab.sweeping.subject import LargeLaunch, Subject
 
-    kernel = getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
+    kernel = _kernel_of(case)
     inputs = case.inputs(random_numbers(seed))
     options: dict[str, object] = {**case.launch_options}
-
-    def grid_of(constants: Mapping[str, object]) -> tuple[int, ...]:
-        return case.grid_at(case.sizes, constants)
-
-    grid = case.grid if case.grid_of is None else grid_of
+    grid = case.grid if case.grid_of is None else partial(case.grid_at, case.sizes)
     found = Subject.of_call(
         kernel, inputs, grid, name=case.name, arch=arch, options=options, choices=case.choices, **case.constexprs
     )
     found.tolerance = 0.0 if case.exact_order else case.tolerance
     if (large := case.large) is not None:
-
-        def arguments() -> Arguments:
-            return source_of_call(kernel, large.inputs(random_numbers(seed)), case.constexprs)[1]
-
-        found.large = LargeLaunch(arguments, lambda at: case.grid_at(large.sizes, at), large.bytes())
+        found.large = LargeLaunch(
+            partial(_large_arguments, case, seed), partial(case.grid_at, large.sizes), large.bytes()
+        )
     return found
+
+
+def _large_arguments(case: Case, seed: int) -> Arguments:
+    from minitriton.lab.arguments import random_numbers
+    from minitriton.lab.call import source_of_call
+
+    assert case.large is not None
+    return source_of_call(_kernel_of(case), case.large.inputs(random_numbers(seed)), case.constexprs)[1]

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from minitriton.dialects.narrowing import instance_of
+from minitriton.runtime.jit import OF_FILE, kernel_named
 
 Value = int | float | bool | str
 """Of a constant or an option."""
@@ -80,6 +81,9 @@ class Case:
     choices: dict[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]])
     """Values worth trying of constants and compile options."""
 
+    def __reduce__(self) -> tuple[Callable[[str, str], Case], tuple[str, str]]:
+        return case_of, (str(Path(self.file).with_suffix(".py")), self.name)
+
     def grid_at(self, sizes: dict[str, int], constants: Mapping[str, object]) -> tuple[int, ...]:
         """The grid of a launch of these sizes with these constants."""
         if self.grid_of is None:
@@ -108,6 +112,7 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
         spec = importlib.util.spec_from_file_location(name, file)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        vars(module)[OF_FILE] = functools.partial(_kernel_elsewhere, str(Path(file).resolve()))
         sys.modules[name] = module
         spec.loader.exec_module(module)
     finally:
@@ -117,6 +122,20 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
             else:
                 sys.modules[n] = module_before
     return module
+
+
+def _kernel_elsewhere(file: str, name: str) -> tuple[Callable[[str, str], object], tuple[str, str]]:
+    """How the kernel called `name` of `file` goes to another process."""
+    return _kernel_of, (file, name)
+
+
+def _kernel_of(file: str, name: str) -> object:
+    return kernel_named(load_file(file, "minitriton").__name__, name)
+
+
+def case_of(file: Path | str, name: str) -> Case:
+    """The case called `name` of `file`, as minitriton loads it: how a case goes to another process."""
+    return next(case for case in load_file(file, "minitriton").CASES if case.name == name)
 
 
 def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], Kernel]]]:

@@ -1,8 +1,8 @@
 """The points of a space about one kernel: its launch varied as well as its pipeline.
 
-    candidates = Candidates(Space(constants=True), corpus.subject("row_softmax"))
+    candidates = Candidates(Space(constants=True), corpus.subject("bench_softmax"))
     candidates.first                        the kernel's own launch and pipeline
-    candidates.sample(rng)                  Point: [BLOCK=2048 num_warps=8] inline,triton-combine,...
+    candidates.sample(rng)                  Point: [num_warps=8] inline,triton-combine,...
     candidates.mutate(point, rng)           one change of launch or pipeline
     candidates.neighbours()                 every point one change away
 
@@ -47,20 +47,22 @@ class Candidates:
         varied.update(dict(space.settings))
         self.varied: Mapping[str, tuple[Value, ...]] = {name: tuple(values) for name, values in varied.items()}
         self._variant = functools.lru_cache(maxsize=256)(self._make_variant)
-        self._layouts = functools.lru_cache(maxsize=1)(self._make_layouts)
+        self.layout_steps = functools.lru_cache(maxsize=1)(self._make_layouts)
         self.memory_steps = functools.lru_cache(maxsize=1)(self._make_memory)
         for name, values in self.varied.items():
             self._check(name, values)
         self.first = Point(subject.pipeline())
 
     def _check(self, name: str, values: tuple[Value, ...]) -> None:
+        """Raises what is wrong with the first value, where none can be: of others than the kernel's own, if there are."""
         problem: MinitritonError | None = None
-        for value in values:
+        own = self.own_value(name)
+        for value in [value for value in values if value != own] or values:
             try:
                 self.subject.variant(((name, value),))
                 return
             except MinitritonError as error:
-                problem = error
+                problem = problem or error
         assert problem is not None
         raise problem
 
@@ -118,8 +120,8 @@ class Candidates:
                 if (variant := self._variant(((name, value),))) is not None and self.own_value(name) != value:
                     yield Point(variant.base, ((name, value),))
         if self.space.layouts:
-            for step in self._layouts():
-                yield Point(_with_layout_step(base, step))
+            for step in self.layout_steps():
+                yield Point(with_layout_step(base, step))
         for step in itertools.chain(*self.memory_steps()):
             yield Point(with_memory_step(base, step))
 
@@ -196,13 +198,13 @@ class Candidates:
         return changed if self._legal(changed) else pipeline
 
     def _with_layouts(self, pipeline: Pipeline, rng: random.Random, *, always: bool = False) -> Pipeline:
-        if not self.space.layouts or not self._layouts() or not (always or rng.random() < 0.4):
+        if not self.space.layouts or not self.layout_steps() or not (always or rng.random() < 0.4):
             return pipeline
-        changed = _with_layout_step(pipeline, rng.choice(self._layouts()))
+        changed = with_layout_step(pipeline, rng.choice(self.layout_steps()))
         return changed if self._legal(changed) else pipeline
 
 
-def _with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:
+def with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:
     """`pipeline` with `step` behind the last pass that chooses layouts of accesses, in place of one for the same access."""
     access = getattr(step, "access", None)
     steps = [s for s in pipeline.steps if s.name != step.name or getattr(s, "access", None) != access]

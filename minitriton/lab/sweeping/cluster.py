@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.batches import Drawn, Judged, PointBatch, Work, nothing_drawn
+from minitriton.lab.sweeping.bench import Bench
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.workers import Bench, Drawn, Judged, PointBatch, Work, nothing_drawn
 
 GPU = {"GPU": 1}
 """What a worker must have that times."""
@@ -103,6 +104,18 @@ class _WorkerWatch:
                 self._is_lost = True
                 self._workers.client.cancel(list(self._waiting))
                 return
+
+
+def check_client(client: Any) -> None:
+    """Raises `MinitritonError` where Dask is not installed, and for what is no client of a cluster, as its address."""
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError:
+        raise MinitritonError("a cluster needs Dask", help="pip install 'minitriton[lab]'") from None
+    if not isinstance(client, distributed.Client):
+        raise MinitritonError(
+            f"client={client!r} is no client of a cluster", help='give distributed.Client("tcp://ADDRESS:8786")'
+        )
 
 
 class ClusterWorkers:

@@ -3,6 +3,7 @@
     process = start("package.module", descriptor)       runs module.serve(descriptor) in a new process, after module.prepare() in the first
     process.kill()
     process.wait()                      its exit code
+    copied()                            in a worker: once more True, in a copy of it, which is the server's as the worker is
 
 Importing the compiler takes a second of processor time, a copy of a process that has done so milliseconds. The server is started with the
 first worker, does nothing but copy itself, and ends with the process that started it; where environment, import path or working directory
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import importlib
 import os
@@ -21,6 +23,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -30,6 +33,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Of a worker's linear algebra, where the user asks for no other number: the processors have a worker each."""
 
 _MESSAGE_BYTES = 64
+_PR_SET_CHILD_SUBREAPER = 36
 _OUTPUTS = (1, 2)
 """What a worker prints goes where its starter prints."""
 
@@ -131,8 +135,35 @@ def stop() -> None:
         _servers.pop().close()
 
 
+def copied() -> bool:
+    """Copies a process of the server: True in the copy, False in the process, whether or not there is one. The copy is the server's as
+    its other processes are. Raises `OSError` where there are too many processes."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    between = os.fork()
+    if between:
+        os.waitpid(between, 0)
+        return False
+    between = os.getpid()
+    try:
+        if os.fork():
+            os._exit(0)
+    except OSError:
+        os._exit(1)
+    while os.getppid() == between:  # until the server has it: it may be asked at once to wait for the copy
+        time.sleep(0.0005)
+    return True
+
+
+def _adopt_orphans() -> None:
+    """Copies of this process's children become its own once their parents have ended, where the system has that (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 def run(module: str, descriptor: int) -> None:
     """What the server does until its starter has ended."""
+    _adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which ends the others
     load_xdsl()
     copied = importlib.import_module(module)
@@ -165,7 +196,10 @@ def _answer(words: list[bytes], descriptors: list[int], control: socket.socket, 
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         return 0
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:  # a copy, where orphans are not adopted
+        return 255
 
 
 def _become_worker(descriptors: list[int], control: socket.socket, serve: Callable[[int], None]) -> None:

@@ -4,7 +4,7 @@
                   or the launch cannot be: options that exclude each other, more shared memory than there is
     failed        a pass or the emission raised on IR that the contracts allow  pass, reason
     right         the emulator's arrays are those of the kernel's own meaning (the frontend's IR, interpreted), nothing found
-    wrong         other arrays, or the run ended in a fault
+    wrong         other arrays, or the run ended in a fault                    pass, where the judge is to name it
     unsound       the right arrays, and races, bad accesses or missing waits found on the way
     compiled      not run: nothing was asked about numbers
     unjudged      it compiles to PTX that the emulator cannot run
@@ -19,10 +19,13 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from xdsl.dialects.builtin import ModuleOp
+
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Outcome
 from minitriton.lab.rounding import rounding_tolerance
+from minitriton.lab.sweeping.culprits import Culprits
 from minitriton.lab.sweeping.metrics import program_digest, run_metrics, static_metrics
 from minitriton.lab.sweeping.point import Point, Settings, settings_text
 from minitriton.lab.sweeping.program import KernelProgram
@@ -74,11 +77,13 @@ VARIANTS_KEPT = 24
 
 
 class Judge:
-    """Judges points about one kernel, sharing what they have in common."""
+    """Judges points about one kernel, sharing what they have in common. With `culprits` it names the pass that makes numbers wrong, for
+    which it runs some of the programs on the way."""
 
-    def __init__(self, subject: Subject, *, run: bool = True, settings: Settings = ()) -> None:
+    def __init__(self, subject: Subject, *, run: bool = True, settings: Settings = (), culprits: bool = False) -> None:
         self.subject, self._run, self._settings = subject, run, settings
         self.states = States(subject.context, subject.make_ir, subject.facts)
+        self._culprits = Culprits(self.states, self._is_wrong) if culprits else None
         self.programs: dict[str, KernelProgram] = {}
         """The different programs so far, by digest."""
         self._by_program: dict[State, Record] = {}
@@ -98,7 +103,7 @@ class Judge:
         if judge is None:
             try:
                 subject = self.subject.variant(point.settings)
-                judge = Judge(subject, run=self._run, settings=point.settings)
+                judge = Judge(subject, run=self._run, settings=point.settings, culprits=self._culprits is not None)
             except (MinitritonError, ValueError, ArithmeticError) as error:
                 return self._point(str(point), Class.REFUSED, "", _reason(error))
             judge.programs = self.programs
@@ -123,7 +128,10 @@ class Judge:
         known = self._by_program.get(end)
         if known is None:
             known = self._by_program[end] = self._judge(end)
-        return replace(known, pipeline=text, own=self.states.seconds(pipeline))
+        culprit = ""
+        if known.result is Class.WRONG and self._culprits is not None:
+            culprit = self._culprits.of(pipeline)
+        return replace(known, pipeline=text, culprit=culprit, own=self.states.seconds(pipeline))
 
     def _point(self, pipeline: str, result: Class, culprit: str, reason: str) -> Record:
         return Record(self.subject.name, pipeline, result, culprit, reason)
@@ -146,10 +154,7 @@ class Judge:
         return Record(self.subject.name, "", result, "", reason, digest, {**metrics, **counted})
 
     def _execute(self, ptx: str, end: State) -> tuple[Class, str, dict[str, float]]:
-        launch, reference = self._reference_run()
-        launch.shared = end.launch_facts.shared
-        launch.global_scratch = end.launch_facts.global_scratch
-        launch.descriptors = end.launch_facts.descriptors
+        launch, _ = self._reference_run(end)
         outcome = launch.run(ptx, frozenset({Property.PTX}))
         counted = (
             run_metrics(outcome.report, self.subject.scale, self.subject.footprint)
@@ -160,15 +165,29 @@ class Judge:
             return Class.UNJUDGED, outcome.gap, counted
         if outcome.fault is not None:
             return Class.WRONG, str(outcome.fault), counted
-        elements = launch.arguments.array_elements()
-        if compare(outcome.arrays, reference.arrays, elements, launch.tolerance) is Verdict.WRONG:
+        if self._has_other_numbers(outcome):
             return Class.WRONG, "other numbers than the kernel's own", counted
         if outcome.findings:
             return Class.UNSOUND, outcome.findings[0].text.splitlines()[0], counted
         return Class.RIGHT, "", counted
 
-    def _reference_run(self) -> tuple[Launch, Outcome]:
-        """The launch, and the arrays that the frontend's IR gives."""
+    def _is_wrong(self, state: State) -> bool:
+        """Whether the program of `state`, at any level, ends in a fault or gives other numbers."""
+        launch, _ = self._reference_run(state)
+        value = self.states.value(state)
+        if isinstance(value, ModuleOp) and Property.LLVM_DIALECT not in state.facts:
+            outcome = launch.interpret(value)
+        else:
+            outcome = launch.run(value, state.facts)
+        return outcome.fault is not None or (outcome.gap is None and self._has_other_numbers(outcome))
+
+    def _has_other_numbers(self, outcome: Outcome) -> bool:
+        launch, reference = self._reference_run()
+        elements = launch.arguments.array_elements()
+        return compare(outcome.arrays, reference.arrays, elements, launch.tolerance) is Verdict.WRONG
+
+    def _reference_run(self, state: State | None = None) -> tuple[Launch, Outcome]:
+        """The launch, as the program of `state` needs it, and the arrays that the frontend's IR gives."""
         if self._launch is None or self._reference is None:
             self._launch = self.subject.launch()
             self._launch.reach = True
@@ -180,6 +199,10 @@ class Judge:
                     f"kernel {self.subject.name!r} cannot be judged: {self._reference.fault or self._reference.gap}",
                     help="give it inputs that it runs on, or sweep without numbers",
                 )
+        if state is not None:
+            self._launch.shared = state.launch_facts.shared
+            self._launch.global_scratch = state.launch_facts.global_scratch
+            self._launch.descriptors = state.launch_facts.descriptors
         return self._launch, self._reference
 
 

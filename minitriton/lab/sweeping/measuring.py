@@ -13,13 +13,14 @@ from pathlib import Path
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping import metrics
+from minitriton.lab.sweeping.batches import PointBatch, Work
 from minitriton.lab.sweeping.cluster import ClusterWorkers
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.machine import check_assembler
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
 from minitriton.lab.sweeping.table import Table
-from minitriton.lab.sweeping.workers import PointBatch, Work, WorkerProcesses, progress_text
+from minitriton.lab.sweeping.workers import WorkerProcesses, progress_text
 
 ASSEMBLED_AT_ONCE = 10
 TIMED_AT_ONCE = 48

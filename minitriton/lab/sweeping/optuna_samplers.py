@@ -5,6 +5,7 @@ A point becomes numbers in [0, 1], so that every sampler can work on it:
     keep 3     below 0.1: pass number 3 of the own pipeline is left out
     place 3    how far it moves within its level: between 0.1 and 0.9 it stays, 0 is to the front, 1 to the end
     BLOCK      which of its values
+    insert cse, layout of access 0, optimize-llvm-ir{level}, ...      below 0.5 as it is; above, which of the `alternatives`
 
 A change after which a contract does not hold is not made. The first trial is the kernel's own point.
 """
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.alternatives import alternatives
 from minitriton.lab.sweeping.candidates import Ask, Candidates, Sampler
 from minitriton.lab.sweeping.point import Point, Value
 from minitriton.lab.sweeping.space import is_fixed, is_legal, segments
@@ -29,6 +31,8 @@ _STAYS = 0.5
 _MOVES = 0.4
 """How far from `_STAYS` a place begins to move its pass."""
 _KEPT = 0.8
+_AS_IT_IS = 0.5
+"""Below it an alternative is not taken."""
 
 
 def load_optuna() -> Any:
@@ -44,6 +48,11 @@ def load_optuna() -> Any:
 def optuna_sampler(name: str, objectives: int, seed: int) -> Sampler:
     """The sampler called `name`, for so many objectives."""
     optuna = load_optuna()
+    if name == "cma-es":
+        try:
+            importlib.import_module("cmaes")
+        except ImportError:
+            raise MinitritonError("Optuna's cma-es needs cmaes", help="pip install 'minitriton[lab]'") from None
     made = {
         "tpe": lambda: optuna.samplers.TPESampler(seed=seed),
         "cma-es": lambda: optuna.samplers.CmaEsSampler(seed=seed),
@@ -84,6 +93,8 @@ class _Coordinates:
                 self.own[f"keep {index}"] = _KEPT
             if space.order:
                 self.own[f"place {index}"] = _STAYS
+        self._alternatives = alternatives(candidates)
+        self.own.update(dict.fromkeys(self._alternatives, _AS_IT_IS / 2))
 
     def _own_place(self, name: str, values: tuple[Value, ...]) -> int:
         own = self.candidates.own_value(name)
@@ -97,17 +108,32 @@ class _Coordinates:
         launch = self.candidates.point(settings)
         if launch is None:
             return None
-        steps = launch.pipeline.steps
+        return launch.with_pipeline(self._with_alternatives(self._placed(launch.pipeline, drawn), drawn))
+
+    def _placed(self, pipeline: Pipeline, drawn: dict[str, float]) -> Pipeline:
+        """`pipeline` with passes left out and moved."""
+        steps = pipeline.steps
         changed = [n for n in range(len(steps)) if self._leaves(n, drawn) or self._moves(n, drawn)]
         if (whole := self._applied(steps, set(changed), drawn)) is not None:
-            return launch.with_pipeline(whole)
+            return whole
         made: set[int] = set()
-        pipeline = launch.pipeline
         for number in changed:
             if (further := self._applied(steps, made | {number}, drawn)) is not None:
                 made.add(number)
                 pipeline = further
-        return launch.with_pipeline(pipeline)
+        return pipeline
+
+    def _with_alternatives(self, pipeline: Pipeline, drawn: dict[str, float]) -> Pipeline:
+        for name, changes in self._alternatives.items():
+            if drawn[name] >= _AS_IT_IS:
+                at = int((drawn[name] - _AS_IT_IS) / (1 - _AS_IT_IS) * len(changes))
+                changed = changes[min(at, len(changes) - 1)](pipeline)
+                if self._is_allowed(changed):
+                    pipeline = changed
+        return pipeline
+
+    def _is_allowed(self, pipeline: Pipeline) -> bool:
+        return not self.candidates.space.legal or is_legal(pipeline, self.candidates.facts)
 
     @staticmethod
     def _leaves(number: int, drawn: dict[str, float]) -> bool:
@@ -133,4 +159,4 @@ class _Coordinates:
                 number += 1
             found += [step for _, _, step in sorted(keyed, key=lambda one: one[:2])]
         pipeline = Pipeline(tuple(found))
-        return pipeline if not self.candidates.space.legal or is_legal(pipeline, self.candidates.facts) else None
+        return pipeline if self._is_allowed(pipeline) else None

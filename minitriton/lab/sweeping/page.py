@@ -17,7 +17,7 @@ from minitriton.host.output_files import check_place, write_output
 from minitriton.lab.sweeping import plots
 from minitriton.lab.sweeping.agreement import agreed_order
 from minitriton.lab.sweeping.commuting import commutation
-from minitriton.lab.sweeping.judging import Record
+from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import METRICS, groups_of
 from minitriton.lab.sweeping.ranking import ranking
@@ -39,6 +39,9 @@ PREFERRED = ("microseconds", "cycles", "instructions", "ptx_instructions")
 
 PLOTTED = 12
 """Kernels with a plot of their own."""
+
+FAULTS_SHOWN = 20
+"""Kinds of points that are not right."""
 
 Row = Sequence[str | float]
 """The cells of a table's row."""
@@ -63,11 +66,15 @@ def write_page(
         f"<h1>{html.escape(Path(store).name)}</h1><p>{len(table)} points of {len(table.kernels())} kernels, compiler "
         f"<code>{name[:12]}</code>. Less is better of every metric but {', '.join(n for n, m in METRICS.items() if m.more_is_better)}.</p>",
         _section("Points by class", _counts(table)),
-        _section(f"Best by {chosen}", _best(table, chosen, kernels)),
-        _section("Fronts", _fronts(table, chosen)),
-        _section("What the best orders agree on", f"<pre>{html.escape(agreed_order(table, chosen).text())}</pre>"),
-        _section("Estimate and time", _estimates(table)),
+        _section("What is not right", _faults(table)),
     ]
+    if metric or any(record.result in (Class.RIGHT, Class.COMPILED) for record in table.records):
+        parts += [
+            _section(f"Best by {chosen}", _best(table, chosen, kernels)),
+            _section("Fronts", _fronts(table, chosen)),
+            _section("What the best orders agree on", f"<pre>{html.escape(agreed_order(table, chosen).text())}</pre>"),
+            _section("Estimate and time", _estimates(table)),
+        ]
     if passes:
         few = list(kernels.values())[:PLOTTED]
         say(f"what passes are worth for {len(few)} kernels")
@@ -132,6 +139,19 @@ def _counts(table: Table) -> str:
         classes = ", ".join(f"{count} {name}" for name, count in counts.items())
         rows.append((html.escape(kernel), float(sum(counts.values())), float(table.programs(kernel)), classes))
     return _rows(("kernel", "points", "programs", "classes"), rows)
+
+
+def _faults(table: Table) -> str:
+    rows: list[Row] = []
+    for found in table.faults()[:FAULTS_SHOWN]:
+        first = found[0]
+        shown = (
+            f"<details><summary>{html.escape(first.kernel)}</summary><pre>{html.escape(first.pipeline)}</pre></details>"
+        )
+        rows.append(
+            (str(first.result), html.escape(first.culprit), float(len(found)), html.escape(first.reason), shown)
+        )
+    return _rows(("class", "pass", "points", "reason", "first"), rows) if rows else ""
 
 
 def _best(table: Table, metric: str, kernels: dict[str, Reference]) -> str:

@@ -1,13 +1,15 @@
 """Plots of sweeps and searches, as SVG text or files (matplotlib).
 
 figure = pareto_plot(table, "registers", "cycles", kernel="tiled_dot")
-save(figure, "front.png")            .png, .svg or .pdf
+save(figure, "front.png")            .png, .svg, .pdf or .html
 """
 
 from __future__ import annotations
 
+import html
 import importlib
 import io
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -17,7 +19,7 @@ from minitriton.lab.sweeping.commuting import DESTROYED, DIFFER, ENABLED, FAILS,
 from minitriton.lab.sweeping.judging import Class
 from minitriton.lab.sweeping.metrics import METRICS
 from minitriton.lab.sweeping.search import Found
-from minitriton.lab.sweeping.table import Table, pareto_front
+from minitriton.lab.sweeping.table import Table, check_measured, pareto_front
 from minitriton.lab.sweeping.worth import Worth
 
 _RELATIONS = (SAME, ENABLED, DESTROYED, DIFFER, FAILS)
@@ -69,8 +71,16 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Writes a figure in the format of the file's suffix."""
-    figure.savefig(path)
+    """Writes a figure in the format of the file's suffix; `.html` is a page of it, with the figure as SVG. Raises `MinitritonError` for a
+    suffix that says no format."""
+    if Path(path).suffix == ".html":
+        title = html.escape(Path(path).stem)
+        Path(path).write_text(f'<!doctype html><meta charset="utf-8"><title>{title}</title>\n{svg(figure)}', "utf-8")
+        return
+    try:
+        figure.savefig(path)
+    except ValueError as error:
+        raise MinitritonError(f"cannot draw {path}: {error}", help="name the file .png, .svg, .pdf or .html") from error
 
 
 def svg(figure: Figure) -> str:
@@ -81,7 +91,13 @@ def svg(figure: Figure) -> str:
 
 
 def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Figure:
-    """The right points of one kernel by two metrics, those joined that nothing beats."""
+    """The right points of one kernel by two metrics, those joined that nothing beats. Raises `MinitritonError` for a metric that was not
+    measured, and a kernel that the table does not have."""
+    if kernel not in table.kernels():
+        raise MinitritonError(
+            f"the table has no kernel {kernel!r}", help="it has: " + (", ".join(table.kernels()) or "none")
+        )
+    check_measured(table.records, x, y)
     figure, axes = _figure(5, 3.5)
     records = [r for r in table.records if r.kernel == kernel and r.result is Class.RIGHT]
     known = [r.all_metrics for r in records if x in r.all_metrics and y in r.all_metrics]
@@ -94,8 +110,9 @@ def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Figure:
     return figure
 
 
-def convergence_plot(found: Sequence[Found]) -> Figure:
+def convergence_plot(found: Found | Sequence[Found]) -> Figure:
     """The least value of the objective after each point, a line a search."""
+    found = [found] if isinstance(found, Found) else found
     figure, axes = _figure(5, 3.5)
     for one in found:
         axes.step(range(1, len(one.records) + 1), one.convergence(), where="post", label=one.kernel)
@@ -145,9 +162,9 @@ def commutation_plot(found: Commutation) -> Figure:
 
 
 def rank_plot(table: Table, x: str, y: str) -> Figure:
-    """Two metrics of all points against each other, a colour a kernel, both relative to the kernel's median."""
-    import statistics
-
+    """Two metrics of all points against each other, a colour a kernel, both relative to the kernel's median. Raises `MinitritonError` for
+    one that was not measured."""
+    check_measured(table.records, x, y)
     figure, axes = _figure(5, 4)
     for kernel in table.kernels():
         known = [r.all_metrics for r in table.records if r.kernel == kernel and r.result is Class.RIGHT]

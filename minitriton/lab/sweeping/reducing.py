@@ -1,7 +1,7 @@
 """The smallest pipeline that still shows something: what is left when every pass that does not matter is gone.
 
-    bisect("rms_rows", bad_pipeline, shows=wrong)
-    bisect("rms_rows", slow_pipeline, shows=lambda record: record.metrics.get("sectors", 0) > 2000)
+    smallest_pipeline(judge, bad_pipeline)
+    smallest_pipeline(judge, slow_pipeline, shows=lambda record: record.metrics.get("sectors", 0) > 2000)
 
 Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input" (2002): ddmin over the passes that stay within their level.
 """
@@ -32,7 +32,9 @@ def smallest_pipeline(
     if not shows(judge.record(pipeline)):
         record = judge.record(pipeline)
         raise MinitritonError(
-            f"the pipeline does not show it: {judge.subject.name!r} is {record.result}", help="begin with one that does"
+            f"the pipeline does not show it: {judge.subject.name!r} is {record.result}"
+            + (f": {record.reason}" if record.reason else ""),
+            help="begin with one that does",
         )
     steps = list(pipeline.steps)
     parts = 2

@@ -1,16 +1,18 @@
 """A kernel by how to find it: small, picklable, and as text on a command line.
 
-softmax_rows                          a kernel of the corpus
+running_sums                          a kernel of the corpus
 my_kernels.py:softmax                 a kernel of a file, with --signature, --grid, --arg, --size
 recorded/003-softmax                  a launch that `minitriton record` wrote, with its own inputs
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from minitriton.dialects.narrowing import TUPLE, instance_of
@@ -19,6 +21,7 @@ from minitriton.host.json_values import frozen
 from minitriton.lab import corpus
 from minitriton.lab.arguments import Arguments, generate_arguments
 from minitriton.lab.launches.recorded import is_launch, read_launch
+from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_registry import load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
@@ -77,6 +80,14 @@ class Reference:
         """This reference with the digest of the first IR, `text`."""
         return replace(self, made=hashlib.blake2b(text.encode(), digest_size=8).hexdigest())
 
+    def source_length(self) -> int:
+        """Characters of the kernel of the corpus, 0 of any other: a guess at what its points cost beside those of other kernels."""
+        if ".py:" in self.kernel or is_launch(self.kernel):
+            return 0
+        with contextlib.suppress(MinitritonError):  # of a file that this process has not added
+            return corpus.source_length(self.kernel)
+        return 0
+
     def subject(self) -> Subject:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
         load_own_passes()
@@ -99,7 +110,6 @@ class Reference:
         from minitriton.compilation.ir_source import IRSource
         from minitriton.dialects.context import make_context
         from minitriton.lab.launches.replay import arguments_of, source_of
-        from minitriton.lab.parameters import parameters_of
 
         launch = read_launch(self.kernel)
         reference, numbers = launch.reference, dict(self.numbers)
@@ -112,40 +122,43 @@ class Reference:
         options = CUDAOptions.for_target(target, **{**launch.options, **dict(self.options), **source.parse_options()})
         parameters = parameters_of(source)
         return Subject(
-            self.name, source, lambda: arguments_of(launch, parameters, numbers=numbers, seed=self.seed), launch.grid, target, options,
+            self.name, source, partial(arguments_of, launch, parameters, numbers=numbers, seed=self.seed), launch.grid, target, options,
         )  # fmt: skip
 
     def _of_file(self) -> Subject:
         from minitriton.commands.kernel_files import load_kernel
         from minitriton.commands.signature import ast_source
-        from minitriton.lab.parameters import parameters_of
 
         if not self.signature:
             raise MinitritonError(f"{self.kernel} needs --signature", help="give it as to `minitriton compile`")
         source = ast_source(load_kernel(self.kernel), self.signature)
         target = GPUTarget("cuda", self.arch, 32)
         options = CUDAOptions.for_target(target, **dict(self.options))
-        parameters = parameters_of(source)
-
-        def arguments() -> Arguments:
-            return generate_arguments(
-                parameters.kinds,
-                run_once,
-                sizes=dict(self.sizes),
-                numbers=dict(self.numbers),
-                divisible=parameters.divisible,
-                seed=self.seed,
-            )
-
-        subject = Subject(self.name, source, arguments, self.grid, target, options)
-
-        def run_once(made: Arguments) -> None:
-            launch = subject.launch_with(made)
-            fault = launch.run(subject.make_ir(), subject.facts).fault
-            if fault is not None:
-                raise fault
-
+        arguments = _Generated(self, parameters_of(source))
+        subject = arguments.subject = Subject(self.name, source, arguments, self.grid, target, options)
         return subject
+
+
+@dataclass
+class _Generated:
+    """Arguments made for a kernel's signature, that `subject` runs on."""
+
+    reference: Reference
+    parameters: Parameters
+    subject: Subject | None = field(default=None, repr=False, compare=False)
+
+    def __call__(self) -> Arguments:
+        reference = self.reference
+        return generate_arguments(
+            self.parameters.kinds, self._run_once, sizes=dict(reference.sizes), numbers=dict(reference.numbers),
+            divisible=self.parameters.divisible, seed=reference.seed,
+        )  # fmt: skip
+
+    def _run_once(self, made: Arguments) -> None:
+        assert self.subject is not None
+        fault = self.subject.launch_with(made).run(self.subject.make_ir(), self.subject.facts).fault
+        if fault is not None:
+            raise fault
 
 
 def references(kernels: Iterable[str], **shared: object) -> list[Reference]:

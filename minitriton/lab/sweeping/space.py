@@ -247,6 +247,12 @@ def with_option(step: Step, option: str, value: Value) -> Step:
     return replace(step, **{field_name: getattr(made, field_name)})
 
 
+def with_llvm_pass(step: Step, name: str, *, first: bool) -> Step:
+    """`optimize-llvm-ir` with one more of LLVM's passes, before or behind those it has, or those that are begun with."""
+    names: list[str] = list(getattr(step, "passes", ()) or _LLVM_AT_FIRST)
+    return with_option(step, "passes", ",".join([name, *names] if first else [*names, name]))
+
+
 def _other_llvm_passes(step: Step, rng: random.Random) -> Step:
     """`optimize-llvm-ir` with one of LLVM's passes put in, left out or moved; now and then the whole of its level again."""
     if rng.random() < 0.2:

@@ -73,12 +73,16 @@ class Store:
         self._counted: set[tuple[str, str]] = set()
         """Kernels and programs whose numbers this process has written."""
         with self._said():
-            self._db = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+            self._db = self._connected()
             self._check_whose()
             self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
             first = f"INSERT INTO store SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM store);"
             self._db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{first}COMMIT;")
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+        connection.execute("PRAGMA synchronous=NORMAL")
+        return connection
 
     def _check_whose(self) -> None:
         """Writes nothing: a database of another program, or another version, stays as it is."""
@@ -295,6 +299,11 @@ class Store:
     def close(self) -> None:
         """Ends the connection."""
         self._db.close()
+
+    def reopen(self) -> None:
+        """Begins it again, after `close`: SQLite's connections are not to be there when a process is copied."""
+        with self._said():
+            self._db = self._connected()
 
     def _error(self, error: sqlite3.Error) -> MinitritonError:
         return MinitritonError(

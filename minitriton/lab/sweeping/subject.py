@@ -47,9 +47,19 @@ class LargeLaunch:
     """Of all its arrays."""
 
 
+@dataclass(frozen=True)
+class Given:
+    """Arguments that are there already."""
+
+    arguments: Arguments
+
+    def __call__(self) -> Arguments:
+        return self.arguments
+
+
 @dataclass
 class Subject:
-    """One kernel, one launch, one target."""
+    """One kernel, one launch, one target. It pickles where its kernel is one of a file and its functions are of a module."""
 
     name: str
     source: Source
@@ -94,11 +104,14 @@ class Subject:
         target = GPUTarget("cuda", arch, 32)
         source, arguments = source_of_call(kernel, args, constexprs)
         compile_options = CUDAOptions.for_target(target, **(options or {}))
-        found = cls(name or source.fn.__name__, source, lambda: arguments, (), target, compile_options)
+        found = cls(name or source.fn.__name__, source, Given(arguments), (), target, compile_options)
         found.choices = dict(choices or {})
         found.grid_of = grid if callable(grid) else None
         found.grid = tuple(grid(found.constants)) if callable(grid) else grid
         return found
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_context": None}
 
     @property
     def constants(self) -> dict[str, object]:
@@ -135,7 +148,8 @@ class Subject:
             elif any(constants[name] != value for name, value in given.items()):
                 raise MinitritonError(
                     f"kernel {self.name!r} has one grid, whatever its constants are",
-                    help="give the grid as a function of the constants: grid=lambda at: (cdiv(n, at['BLOCK']),)",
+                    help="give the grid as a function of the constants: grid=lambda at: (cdiv(n, at['BLOCK']),) of a Subject, "
+                    "grid=lambda n, BLOCK: ... of a case in a file for --corpus",
                 )
         return found
 

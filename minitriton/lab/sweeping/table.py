@@ -78,10 +78,7 @@ class Table:
         if kernel is None and len(kernels) > 1:
             raise MinitritonError("a front is of one kernel", help="name it: kernel=" + repr(kernels[0]))
         records = [r for r in self.records if kernel in (None, r.kernel)]
-        known = {name for r in records for name in r.all_metrics}
-        for name in metrics:
-            if records and name not in known:
-                raise _not_measured(name, known)
+        check_measured(records, *metrics)
         return pareto_front(records, metrics)
 
     def not_right(self) -> list[Record]:
@@ -134,18 +131,30 @@ class Table:
         total = ", ".join(f"{count} {name}" for name, count in self.counts().items())
         return "\n".join([*lines, "", f"{len(self.records)} points: {total}{rate}", *self._examples()])
 
-    def _examples(self) -> list[str]:
-        seen: dict[tuple[str, str, str], list[Record]] = {}
+    def faults(self) -> list[list[Record]]:
+        """What is `not_right`, together what has class, pass and reason (but for its numbers) in common, most first."""
+        found: dict[tuple[str, str, str], list[Record]] = {}
         for record in self.not_right():
-            seen.setdefault((str(record.result), record.culprit, _NUMBERS.sub("N", record.reason)[:80]), []).append(
-                record
-            )
+            like = (str(record.result), record.culprit, _NUMBERS.sub("N", record.reason)[:80])
+            found.setdefault(like, []).append(record)
+        return sorted(found.values(), key=lambda records: -len(records))
+
+    def _examples(self) -> list[str]:
         lines: list[str] = []
-        for (result, culprit, _), found in sorted(seen.items(), key=lambda item: -len(item[1]))[:20]:
-            who = f" in {culprit}" if culprit else ""
-            lines += ["", f"{result}{who}, {len(found)} points, first {found[0].kernel}: {found[0].reason[:200]}"]
-            lines.append(f"    {found[0].pipeline}")
+        for found in self.faults()[:20]:
+            first = found[0]
+            who = f" in {first.culprit}" if first.culprit else ""
+            lines += ["", f"{first.result}{who}, {len(found)} points, first {first.kernel}: {first.reason[:200]}"]
+            lines.append(f"    {first.pipeline}")
         return lines
+
+
+def check_measured(records: Sequence[Record], *metrics: str) -> None:
+    """Raises `MinitritonError` for one of `metrics` that none of the records has, where there are any."""
+    known = {name for r in records for name in r.all_metrics}
+    for name in metrics:
+        if records and name not in known:
+            raise _not_measured(name, known)
 
 
 def _not_measured(metric: str, known: set[str]) -> MinitritonError:

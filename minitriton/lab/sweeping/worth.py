@@ -3,7 +3,7 @@
 worth = leave_one_out(["log_sum_exp", "running_sums"])
 print(worth.text("instructions"))
 
-                              rms_rows  running_sums
+                           log_sum_exp  running_sums
 tritongpu-coalesce              +12.5%             =        twelve percent more instructions without it
 triton-combine                       =             =
 inline                         refused       refused        the pass is needed

@@ -1,0 +1,76 @@
+"""What is handed out to processes and workers of a cluster, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from minitriton.lab.sweeping.drawing import Drawing
+from minitriton.lab.sweeping.judging import Record
+from minitriton.lab.sweeping.references import Reference
+
+BATCH = 50
+"""Points a process is given at once, and at most loses when it is killed."""
+
+
+@dataclass(frozen=True)
+class PointBatch:
+    """Points of one kernel, as text; to `measure` a group of metrics, the digests of its programs; or, in place of points, what they are
+    to be drawn from. `tries`: how often it has ended a process."""
+
+    reference: Reference
+    pipelines: tuple[str, ...] = ()
+    tries: int = 0
+    measure: str = ""
+    drawing: Drawing | None = None
+
+    @property
+    def points(self) -> int:
+        """How many it has, or is to draw, at least one."""
+        return max(1, self.drawing.orders if self.drawing else len(self.pipelines))
+
+    def singles(self) -> list[PointBatch]:
+        """What is given out again when its process was lost: point by point, to find one that ends processes."""
+        if self.drawing is not None:
+            return [replace(self, tries=self.tries + 1)]
+        return [replace(self, pipelines=(text,), tries=self.tries + 1) for text in self.pipelines]
+
+
+@dataclass(frozen=True)
+class WorkerAnswer:
+    """What a process says of a batch: how many points are judged or measured, the records it wrote of them, the processor seconds they took,
+    what kept them from it; of a drawing, the points drawn since the last answer, and whether there are `more`."""
+
+    done: int = 0
+    records: Sequence[Record] = ()
+    seconds: float = 0.0
+    error: Exception | None = None
+    drawn: tuple[str, ...] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What has become of a batch: how many points are judged or measured, and the records that were not in the store before."""
+
+    done: int
+    records: Sequence[Record] = ()
+
+
+Drawn = Callable[[Reference, Sequence[str]], list[PointBatch]]
+"""What is to be judged of points that were drawn."""
+
+
+def nothing_drawn(reference: Reference, points: Sequence[str]) -> list[PointBatch]:
+    """Where no batch draws."""
+    raise AssertionError(f"nobody asked for {len(points)} points of {reference.name}")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every process is told: where to write, as which compiler, and whether to run what it compiles."""
+
+    store: Path
+    compiler: str
+    run: bool = True
