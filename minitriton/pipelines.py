@@ -125,7 +125,7 @@ def llvm_passes() -> list[str]:
         "minitriton-share-pointer-steps",
         "minitriton-conversion-rounds",
         "minitriton-separate-buffers",
-        "minitriton-exchange-between-ctas",
+        "exchange-between-ctas",
         "tritongpu-global-scratch-memory-allocation",
         "place-shared-memory",
         "insert-proxy-fences",

@@ -52,7 +52,7 @@ _RULES: OpRules[Callable[[Any], None]] = OpRules()
 class ExchangeBetweenCTAs(Pass):
     """Puts conversions around ops that need data of other CTAs."""
 
-    name = "minitriton-exchange-between-ctas"
+    name = "exchange-between-ctas"
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
     requires = frozenset({Property.ENCODINGS})
     destroys = frozenset({Property.SHARED_ALLOCATED})
