@@ -39,9 +39,7 @@ from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_layout
-
-SHORTEST_ROW = 16
-"""Rows of what a tensor copy moves have a multiple of so many bytes (CUDA driver API, `cuTensorMapEncodeTiled`)."""
+from minitriton.target.tensor_map import GRAIN
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ def _chosen_type(type_: TensorDescType, wish: Wish) -> TensorDescType:
 
 def _rows_can_be_copied(type_: TensorDescType) -> bool:
     """Whether what one CTA takes of a row is as long as a copy's rows must be."""
-    return box_shape(type_)[-1] * element_bytes(type_) % SHORTEST_ROW == 0
+    return box_shape(type_)[-1] * element_bytes(type_) % GRAIN == 0
 
 
 def _of_whole_rows(type_: TensorDescType, shape: tuple[int, ...]) -> TensorDescType:
