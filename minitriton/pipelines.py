@@ -63,7 +63,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "minitriton-outer-reduction-layout",
         f"tritongpu-accelerate-matmul{{swap-tf32={hopper} wide-integers={hopper}}}",
         *_on_hopper(target, "minitriton-transpose-by-copies"),
-        "tritongpu-remove-layout-conversions",
+        "tritongpu-remove-layout-conversions{recompute-indices=true}",
         dot_operands,
         "triton-nvidia-optimize-descriptor-encoding",
         "triton-loop-aware-cse",

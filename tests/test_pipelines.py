@@ -126,6 +126,7 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
     left = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, without="minitriton"))
     options = {key: value for step in left.steps if isinstance(step, Pass) for key, value in step.beyond_triton.items()}
     assert options == {
+        "recompute_indices": False,
         "swap_tf32": False,
         "wide_integers": False,
         "slice_from": 0,
