@@ -9,6 +9,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.lab import check_call
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 
@@ -100,3 +101,14 @@ def test_transposed_tiles_run_ahead_into_buffers_shared_otherwise(m: int, n: int
     c = np.zeros((m, n), np.float32)
     by_pointers[(1,)](a, b, c, 128, m, n, 32, precision, num_ctas=ctas)
     np.testing.assert_array_equal(c, 3 * (a @ b.T))
+
+
+def test_every_pass_keeps_what_a_cluster_computes() -> None:
+    a, b, c = (
+        integers(8, 64, 64).astype(np.float32),
+        integers(9, 64, 64).astype(np.float32),
+        np.zeros((64, 64), np.float32),
+    )
+    sizes = {"M": 64, "N": 64, "BK": 32, "PRECISION": "tf32"}
+    report = check_call(by_pointers, [a, b, c, 64], (1,), arch=90, options={"num_ctas": 2}, **sizes)
+    assert report.ok, report.text()
