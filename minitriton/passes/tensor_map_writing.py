@@ -20,8 +20,7 @@ from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.errors import PassError
-from minitriton.rewriting.constants import constant_attr, constant_op, int_attr, number_of
-from minitriton.target.tensor_map import GRAIN
+from minitriton.rewriting.constants import constant_op, int_attr
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 TENSOR_MAP_ALIGNMENT = 128
@@ -36,10 +35,7 @@ class Inserts(Protocol):
 
 
 def write_tensor_map(at: Inserts, place: SSAValue, op: tt.MakeTensorDescOp) -> None:
-    """Writes the tensor map of `op` at `place`.
-
-    Raises `PassError` for fp4 pairs whose rows are too short to be spread out, and for a stride that is known and that no copy can step by.
-    """
+    """Writes the tensor map of `op` at `place`. Raises `PassError` for fp4 pairs whose rows are too short to be spread out."""
 
     def value(op: Operation) -> SSAValue:
         return at.insert(op).results[0]
@@ -54,7 +50,6 @@ def write_tensor_map(at: Inserts, place: SSAValue, op: tt.MakeTensorDescOp) -> N
     if padded and box[0] != TENSOR_MAP_BYTES:
         raise PassError("FP4 padded loads require 128 elements or more in the last dim", source_location(op.location))
     boxes = [integer(size) for size in box]
-    _check_strides(op, element_bytes(type_))
     width = integer(element_bytes(type_), i64)
     sizes = list(op.shape)[::-1]
     if padded:
@@ -75,15 +70,3 @@ def write_tensor_map(at: Inserts, place: SSAValue, op: tt.MakeTensorDescOp) -> N
             fill_mode=int(op.padding.data == PaddingOption.PAD_NAN),
         )
     )
-
-
-def _check_strides(op: tt.MakeTensorDescOp, width: int) -> None:
-    for dim, stride in enumerate(list(op.strides)[:-1]):
-        number = number_of(constant_attr(stride))
-        if isinstance(number, int) and number * width % GRAIN:
-            raise PassError(
-                f"a tensor descriptor with stride {number} along dimension {dim}: {number * width} bytes, and tensor copies step by"
-                f" multiples of {GRAIN}",
-                source_location(op.location),
-                help=f"pad the tensor until the stride is a multiple of {GRAIN // width} elements, or load it by pointers",
-            )
