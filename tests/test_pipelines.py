@@ -126,12 +126,20 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
     left = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, without="minitriton"))
     options = {key: value for step in left.steps if isinstance(step, Pass) for key, value in step.beyond_triton.items()}
     assert options == {
+        "recompute_indices": False,
         "swap_tf32": False,
         "wide_integers": False,
         "slice_from": 0,
         "integers_run_on": False,
     }
     assert all(getattr(step, key) == options[key] for step in left.steps for key in options if hasattr(step, key))
+
+
+@pytest.mark.parametrize("ctas", [1, 2])
+def test_the_lowering_needs_none_of_them(ctas: int) -> None:
+    for name in (*dict.fromkeys(own_passes(num_ctas=ctas)), "minitriton"):
+        options = CUDAOptions.for_target(HOPPER, num_ctas=ctas, without=name)
+        pipeline_for(HOPPER, options).check(first_facts("source", HOPPER))
 
 
 def test_any_pass_can_be_left_out_that_is_there() -> None:
@@ -187,16 +195,16 @@ def test_programs_of_several_ctas_need_their_data_exchanged() -> None:
     pipeline = pipeline_for(HOPPER, options)
     pipeline.check(first_facts("source", HOPPER))
     with pytest.raises(PipelineError, match="data of one CTA only"):
-        pipeline.skip("minitriton-exchange-between-ctas").check(first_facts("source", HOPPER))
+        pipeline.skip("exchange-between-ctas").check(first_facts("source", HOPPER))
 
 
 def test_passes_behind_the_exchange_may_undo_it() -> None:
     """A program of several CTAs needs the exchange last; for one CTA nothing can make data come from others."""
     several = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, num_ctas=2))
     one = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
-    one.insert("canonicalize", after="minitriton-exchange-between-ctas").check(first_facts("source", HOPPER))
+    one.insert("canonicalize", after="exchange-between-ctas").check(first_facts("source", HOPPER))
     with pytest.raises(PipelineError, match="data of one CTA only, which 'canonicalize' destroyed"):
-        several.insert("canonicalize", after="minitriton-exchange-between-ctas").check(first_facts("source", HOPPER))
+        several.insert("canonicalize", after="exchange-between-ctas").check(first_facts("source", HOPPER))
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,11 @@ class Builder:
 
     def _in_prologue(self, cls: type[Operation], type_: Attribute, properties: Mapping[str, Attribute]) -> SSAValue:
         op = make(cls, (), (type_,), properties, _UNKNOWN)
-        append(self.prologue, op)
+        last = self.prologue.last_op
+        if isinstance(last, L.CondBrOp | L.BrOp):
+            self.prologue.insert_op_before(op, last)
+        else:
+            append(self.prologue, op)
         return op.results[0]
 
     def once(

@@ -157,7 +157,8 @@ class IRBuilder:
         if scalar.name.startswith("fp8") and scalar.name not in self._supported_fp8:
             raise LanguageValueError(
                 f"type {scalar} not supported in this architecture. "
-                f"The supported fp8 dtypes are {self.options.supported_fp8_dtypes}"
+                f"The supported fp8 dtypes are {self.options.supported_fp8_dtypes}",
+                "convert to one of them, or to float16, on the host",
             )
         return ir_type(type)
 

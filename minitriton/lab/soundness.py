@@ -17,7 +17,6 @@ from minitriton.analysis.shared_memory.allocation import allocate, write_attribu
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.facts.launch import SHARED_BYTES
-from minitriton.dialects.gpu import BarrierOp
 from minitriton.dialects.ttg import LocalBarrierOp
 from minitriton.errors import MinitritonError
 
@@ -48,8 +47,9 @@ class OrderFault:
 
 
 def has_barriers(module: ModuleOp) -> bool:
-    """Whether barriers have been put into the module."""
-    return any(isinstance(op, LocalBarrierOp | BarrierOp) for op in module.walk())
+    """Whether barriers have been put between the module's accesses of shared memory. (`gpu.barrier` says nothing of that: kernels ask for it
+    by `tl.debug_barrier`, warp specialization puts it behind the mbarriers that it makes.)"""
+    return any(isinstance(op, LocalBarrierOp) for op in module.walk())
 
 
 def laid_out(module: ModuleOp, *, insert: bool) -> ModuleOp | None:

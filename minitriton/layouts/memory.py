@@ -68,11 +68,21 @@ def _local_access(
 def registers_to_offsets(registers: LinearLayout, shared: LinearLayout) -> LinearLayout:
     """The map from `register, lane, warp` to `offset` (elements); raises if it leaves the CTA."""
     cvt = registers.invert_and_compose(shared)
-    if cvt.has_in_dim("block") and not cvt.is_trivial_over(["block"]):
+    if not stays_in_cta(cvt):
         raise LoweringError(
             "shared memory of another CTA would be accessed", help="give both layouts the same CGALayout"
         )
     return cvt.sublayout(("register", "lane", "warp"), "offset")
+
+
+def stays_in_cta(cvt: LinearLayout) -> bool:
+    """Whether a map from `register, lane, warp, block` to `offset, block` has each CTA access its own memory.
+
+    So it is with a buffer whose layout names no CTAs (a mbarrier's, a scalar's): each CTA has one, and they hold the same.
+    """
+    if not cvt.has_in_dim("block") or cvt.is_trivial_over(["block"]):
+        return True
+    return cvt.get_out_dim_size("block") == 1 and cvt.sublayout_is_zero("block", "offset")
 
 
 def plan_access(

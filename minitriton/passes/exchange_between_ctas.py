@@ -10,6 +10,7 @@ it needs, between conversions.
     scans            CTAs share another dimension, or each scans everything
     gathers, histograms      each CTA looks at everything
     local_load, local_store, local_alloc     the tensor is shared as the buffer is
+    async_copy_global_to_local               so are the addresses
 
 Triton 3.6.0 lowers none of these rightly: the results of a scan or a gather are those of each CTA's own part.
 """
@@ -30,6 +31,7 @@ from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, PaddedShared, SharedEncoding
+from minitriton.layouts.memory import stays_in_cta
 from minitriton.layouts.properties import order_for_memory
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -50,7 +52,7 @@ _RULES: OpRules[Callable[[Any], None]] = OpRules()
 class ExchangeBetweenCTAs(Pass):
     """Puts conversions around ops that need data of other CTAs."""
 
-    name = "minitriton-exchange-between-ctas"
+    name = "exchange-between-ctas"
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
     requires = frozenset({Property.ENCODINGS})
     destroys = frozenset({Property.SHARED_ALLOCATED})
@@ -167,7 +169,7 @@ def _meets(layout: DistributedEncoding, shared: SharedEncoding, shape: Sequence[
     """Whether each CTA has in its own memory what its threads hold."""
     allocated = shared.shape if isinstance(shared, PaddedShared) else type_.get_alloc_shape()[-len(shape) :]
     cvt = to_linear_layout(layout, tuple(shape)).invert_and_compose(to_linear_layout(shared, tuple(allocated)))
-    return not cvt.has_in_dim("block") or cvt.is_trivial_over(["block"])
+    return stays_in_cta(cvt)
 
 
 @_RULES.add(ttg.LocalLoadOp)
@@ -187,6 +189,13 @@ def _local_store(op: ttg.LocalStoreOp) -> None:
 def _local_alloc(op: ttg.LocalAllocOp) -> None:
     if op.operands:
         _store(op, op.results[0].type)
+
+
+@_RULES.add(ttg.AsyncCopyGlobalToLocalOp)
+def _async_copy(op: ttg.AsyncCopyGlobalToLocalOp) -> None:
+    layout = _layout_beside(op.src, op.destination.type, op)
+    if layout is not None:
+        _convert_operands(op, layout)
 
 
 def _store(op: Operation, memory: Attribute) -> None:

@@ -23,7 +23,7 @@ PASSES = {
     "cse": "minitriton.passes.cse",
     "minitriton-delay-dot-waits": "minitriton.passes.delay_dot_waits",
     "minitriton-enumerate-indices": "minitriton.passes.enumerate_indices",
-    "minitriton-exchange-between-ctas": "minitriton.passes.exchange_between_ctas",
+    "exchange-between-ctas": "minitriton.passes.exchange_between_ctas",
     "tritongpu-F32DotTC": "minitriton.passes.f32_dot_tc",
     "triton-nvidia-gpu-fence-insertion": "minitriton.passes.fence_insertion",
     "minitriton-first-warp-barriers": "minitriton.passes.first_warp_barriers",

@@ -21,7 +21,13 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
-from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
+from minitriton.analysis.tensor_descriptors import (
+    box_shape,
+    cga_of_rank,
+    descriptor_encoding,
+    element_bytes,
+    encoding_of_rank,
+)
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.facts.region_flow import flows
@@ -33,6 +39,7 @@ from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_layout
+from minitriton.target.tensor_map import GRAIN
 
 
 @dataclass(frozen=True)
@@ -152,9 +159,22 @@ def _chosen_type(type_: TensorDescType, wish: Wish) -> TensorDescType:
     if wish.default:
         return _default_type(type_)
     if wish.encoding is None:
-        return _default_type(type_, wish.cga or (), wish.shape)
-    block = type_.block_type
-    return TensorDescType(with_layout(block, encoding_of_rank(wish.encoding, block.get_num_dims())))
+        chosen = _default_type(type_, wish.cga or (), wish.shape)
+    else:
+        block = type_.block_type
+        chosen = TensorDescType(with_layout(block, encoding_of_rank(wish.encoding, block.get_num_dims())))
+    return chosen if _rows_can_be_copied(chosen) else _of_whole_rows(chosen, wish.shape)
+
+
+def _rows_can_be_copied(type_: TensorDescType) -> bool:
+    """Whether what one CTA takes of a row is as long as a copy's rows must be."""
+    return box_shape(type_)[-1] * element_bytes(type_) % GRAIN == 0
+
+
+def _of_whole_rows(type_: TensorDescType, shape: tuple[int, ...]) -> TensorDescType:
+    """The default layout in which every CTA takes whole rows. (Triton's kernel asks for rows that the hardware refuses.)"""
+    cga = tuple((*basis[:-1], 0) for basis in descriptor_encoding(type_).cga)
+    return _default_type(type_, cga, shape)
 
 
 def _has_descriptors(function: tt.FuncOp) -> bool:

@@ -93,7 +93,8 @@ def read_through_transposed_view(op: ttg.ConvertLayoutOp, rewriter: Rewriter) ->
     shape = type_.get_shape()
     layout = layout_of_value(source)
     assert layout is not None
-    cga = tuple(tuple(reversed(basis)) for basis in layout.cga)
+    # Each CTA has in its buffer what it reads, which in Triton holds only where the source is shared evenly.
+    cga = tuple(tuple(reversed(basis)) for basis in operand.cga)
     order = order_for_memory(layout, shape)
     shared = swizzled_shared_for_dot(operand, shape, order, cga, element_bits(type_), need_trans=True)
     memdesc = ttg.MemDescType(shape, type_.element_type, ttg.encoding_attr(shared), ttg.SMEM)

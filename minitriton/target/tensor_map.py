@@ -19,6 +19,8 @@ from minitriton.host.records import dataclass
 
 SIZE = 128
 MOST_DIMS = 5
+GRAIN = 16
+"""Bytes of which the address, the strides and a box's rows are multiples."""
 ELEMENT_BYTES = {
     "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f32.ftz": 4, "f64": 8, "bf16": 2,
     "tf32": 4, "tf32.ftz": 4,
@@ -95,7 +97,7 @@ class TensorMap:
             return f"a tensor map has 1 to {MOST_DIMS} dimensions of a known element type"
         if (len(self.strides), len(self.box), len(self.steps)) != (self.rank - 1, self.rank, self.rank):
             return "a tensor map has a box size and a step per dimension, a stride for all but the innermost"
-        grain = 32 if self.interleave == 2 else 16
+        grain = 32 if self.interleave == 2 else GRAIN
         checks = (
             (self.address % grain == 0, f"the address must be a multiple of {grain}"),
             (all(0 < d <= 1 << 32 for d in self.dims), "a dimension must be 1 to 2**32"),
@@ -106,7 +108,7 @@ class TensorMap:
             (not (self.nan_fill and self.element in _INTEGERS), "only floats can be filled with NaN"),
             (self.interleave == 0 or self.rank >= 3, "interleaved maps have 3 dimensions or more"),
             (self.interleave != 2 or self.swizzle == 1, "32-byte slices need the 32-byte swizzle"),
-            (self.box[0] * self.item % 16 == 0, "the innermost box size must be a multiple of 16 bytes"),
+            (self.box[0] * self.item % GRAIN == 0, f"the innermost box size must be a multiple of {GRAIN} bytes"),
             (self._fits_swizzle(), "the innermost box size exceeds the swizzle's span"),
         )
         return next((text for good, text in checks if not good), None)

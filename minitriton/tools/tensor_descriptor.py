@@ -20,6 +20,11 @@ _ALIGNMENT = 16
 
 _MAX_RANK = 5
 
+_MISALIGNED = "base must be 16-byte aligned"
+_STEPS = "strides must be 16-byte aligned"
+_EMPTY = "shape must be positive"
+_SPREAD = "Last dimension must be contiguous"
+
 _WITHOUT_ADDRESS = ("FakeTensor", "FunctionalTensor")
 """Tensors that torch traces a program with."""
 
@@ -67,7 +72,17 @@ class TensorDescriptor:
     def __post_init__(self) -> None:
         why = self._refusal()
         if why is not None:
-            raise DescriptorError(why)
+            raise DescriptorError(why, help=self._remedy(why))
+
+    def _remedy(self, why: str) -> str | None:
+        """What to do about a refusal."""
+        grain = max(_ALIGNMENT // self.base.dtype.itemsize, 1)
+        return {
+            _MISALIGNED: f"copy it to memory of its own, or let it begin at a multiple of {grain} elements",
+            _STEPS: f"they are {list(self.strides)} elements: pad all but the last to multiples of {grain}, or pass a pointer",
+            _EMPTY: f"it is {list(self.shape)}: launch nothing where there is nothing to do",
+            _SPREAD: f"its stride is {self.strides[-1] if len(self.strides) else 0}: copy the tensor, or describe its transpose",
+        }.get(why)
 
     def _refusal(self) -> str | None:
         """Why there is no such descriptor. Programs make descriptors for every launch: what is only said of wrong ones is worked out for them."""
@@ -82,16 +97,16 @@ class TensorDescriptor:
         if rank > _MAX_RANK:
             return f"rank cannot be more than {_MAX_RANK}"
         if type(base).__name__ not in _WITHOUT_ADDRESS and data_address(base) % _ALIGNMENT:
-            return "base must be 16-byte aligned"
+            return _MISALIGNED
         validate_block_shape(self.block_shape)
         width = base.dtype.itemsize
         for stride in strides[:-1]:
             if stride * width % _ALIGNMENT:
-                return "strides must be 16-byte aligned"
+                return _STEPS
         if min(shape) <= 0:
-            return "shape must be positive"
+            return _EMPTY
         if strides[-1] != 1:
-            return "Last dimension must be contiguous"
+            return _SPREAD
         if padding not in ("zero", "nan"):
             return f"Illegal value for padding: {padding!r}"
         if padding == "nan" and dtype_name(base.dtype)[:2] not in ("fp", "bf"):

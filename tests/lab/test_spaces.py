@@ -68,9 +68,7 @@ def test_data_of_several_ctas_may_come_back_after_the_exchange_of_clusters_only(
     """A later layout pass is refused before anything runs where there are clusters, and allowed where there are none."""
     for kernel, result in (("gathered_by_clusters", Class.REFUSED), ("running_sums", Class.RIGHT)):
         subject = corpus.subject(kernel)
-        late = subject.pipeline().insert(
-            "tritongpu-remove-layout-conversions", after="minitriton-exchange-between-ctas"
-        )
+        late = subject.pipeline().insert("tritongpu-remove-layout-conversions", after="exchange-between-ctas")
         assert Judge(subject).record(late).result is result
 
 

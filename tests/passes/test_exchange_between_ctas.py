@@ -1,4 +1,4 @@
-"""`minitriton-exchange-between-ctas`: conversions stand around what needs data of other CTAs, and nowhere else."""
+"""`exchange-between-ctas`: conversions stand around what needs data of other CTAs, and nowhere else."""
 
 from __future__ import annotations
 

@@ -22,8 +22,10 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.tt.types import PointerType, element_type, pointee_type
 from minitriton.layouts import properties
+from minitriton.layouts.cluster_exchange import ClusterExchange, crosses_ctas, plan_between_ctas
 from minitriton.layouts.conversion import conversion_scratch_bytes
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
+from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.layouts.to_linear import shape_per_cta, to_linear_layout
 
 TRITON_SCRATCH: OpRules[Callable[[Any], int]] = OpRules()
@@ -66,7 +68,12 @@ def _convert_layout(op: Operation, capability: int) -> int:
     dst, _ = _tensor(op.results[0].type)
     if src is None or dst is None:
         return 0
-    return conversion_scratch_bytes(src, dst, shape, bit_width(element_type(op.operands[0].type)), capability)
+    bits = bit_width(element_type(op.operands[0].type))
+    if crosses_ctas(src, dst, shape):
+        # As this compiler lowers it: Triton 3.6.0 ends where it asks.
+        plan = plan_between_ctas(src, dst, shape, bits, capability)
+        return plan.scratch_bytes if isinstance(plan, ClusterExchange | SharedMemoryRoundTrip) else 0
+    return conversion_scratch_bytes(src, dst, shape, bits, capability)
 
 
 @TRITON_SCRATCH.add(tt.ReduceOp)

@@ -15,6 +15,7 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.analysis.locations import source_location
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
@@ -28,10 +29,13 @@ from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma
 from minitriton.dialects.ttg import MemDescType
+from minitriton.errors import LoweringError
 from minitriton.layouts.cta_split import shape_per_cta, split_among_ctas
 from minitriton.layouts.encodings import NVMMAShared
 from minitriton.layouts.nvmma_layout import tma_block_shape
 from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.rewriting.constants import constant_attr, number_of
+from minitriton.target.tensor_map import GRAIN
 
 TENSOR_MAP_BYTES = 128
 _UNIT = UnitAttr()
@@ -297,7 +301,9 @@ def tensor_map_scratch(op: ttng.TensormapCreateOp) -> int:
 
 @lowers(ttng.TensormapCreateOp)
 def tensormap_create(f: FunctionLowering, op: ttng.TensormapCreateOp) -> None:
-    """Zeros, then field by field in shared memory; the first warp publishes it."""
+    """Zeros, then field by field in shared memory; the first warp publishes it. Raises `LoweringError` for a stride that is known and that no
+    copy can step by."""
+    _check_strides(op)
     b = f.b
     place = f.scratch(op)
     warp, thread = _first_warp(f), _first_thread(f)
@@ -332,6 +338,18 @@ def tensormap_create(f: FunctionLowering, op: ttng.TensormapCreateOp) -> None:
     ):
         replace(field, b.i32(getattr(op, name).value.data))
     b.operation(tma.TensormapPublishOp, (f.scalar(op.operands[0]), place, warp), ())
+
+
+def _check_strides(op: ttng.TensormapCreateOp) -> None:
+    for index, stride in enumerate(op.global_stride):
+        number = number_of(constant_attr(stride))
+        if isinstance(number, int) and number % GRAIN:
+            raise LoweringError(
+                f"a tensor descriptor with a stride of {number} bytes along dimension {len(op.global_stride) - 1 - index}: tensor copies step"
+                f" by multiples of {GRAIN}",
+                source_location(op.location),
+                help="pad the tensor, or load it by pointers",
+            )
 
 
 @lowers(ttng.TensormapFenceproxyAcquireOp)

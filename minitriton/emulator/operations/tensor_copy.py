@@ -33,6 +33,8 @@ def replace_field(
     """`tensormap.replace` of a map in shared or global memory."""
     values = x.spread(value)
     offset, got = locate(x, site, space, address, x.mask(mask), MAP_ALIGNMENT)
+    if field in _IN_GRAINS:
+        _check_grain(x, site, field, values, got)
     memory = x.shared.bytes if space == "shared" else x.memory.bytes
     for thread in bulk_copies.active_threads(x, got):
         start, size = int(offset[thread]), tensor_map.SIZE
@@ -43,6 +45,20 @@ def replace_field(
         if x.check and space == "shared":
             who, no = np.full(len(words), thread), np.zeros(len(words), np.bool_)
             check_write(x, site, space, words, who, 4, no, no)
+
+
+_IN_GRAINS = ("global_address", "global_stride")
+
+
+def _check_grain(x: Machine, site: int, field: str, values: np.ndarray, mask: Mask) -> None:
+    """A finding where an address or a stride, in bytes, is none that a map can hold."""
+    wrong = values % tensor_map.GRAIN != 0
+    threads = np.nonzero(wrong if mask is None else wrong & mask)[0]
+    if len(threads):
+        number = int(values[threads[0]])
+        what = f"a stride of {number} bytes" if field == "global_stride" else f"the address {number:#x}"
+        text = f"a tensor map with {what}, no multiple of {tensor_map.GRAIN}"
+        x.find("misaligned", site, threads, text)
 
 
 def publish_descriptor(x: Machine, site: int, target: Lanes, source: Lanes, size: int, mask: Mask) -> None:
@@ -58,7 +74,11 @@ def publish_descriptor(x: Machine, site: int, target: Lanes, source: Lanes, size
             x.memory.shadow.mark_written(start, start + size)
 
 
-_decode = functools.lru_cache(maxsize=64)(tensor_map.decode)
+@functools.lru_cache(maxsize=64)
+def _decode(data: bytes) -> tuple[TensorMap, str | None]:
+    """The map that 128 bytes describe, and why no copy can use it."""
+    map = tensor_map.decode(data)
+    return map, map.refusal()
 
 
 def read_map(x: Machine, site: int, thread: int, address: int) -> TensorMap | None:
@@ -76,12 +96,15 @@ def read_map(x: Machine, site: int, thread: int, address: int) -> TensorMap | No
             return None
         data = x.memory.bytes[int(offset[0]) :][: tensor_map.SIZE].tobytes()
     try:
-        map = _decode(data)
+        map, refusal = _decode(data)
     except ValueError as error:
         x.find("out-of-bounds", site, np.array([thread]), f"a tensor copy without a tensor map ({error})")
         return None
     if map.interleave:
         raise x.cannot(site, "interleaved tensor maps")
+    if refusal is not None:
+        x.find("misaligned", site, np.array([thread]), f"a tensor copy by a map that no driver makes: {refusal}")
+        return None
     return map
 
 

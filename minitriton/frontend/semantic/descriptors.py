@@ -63,10 +63,14 @@ def make_tensor_descriptor(
     if block_shape[-1] * size < 16:
         raise LanguageValueError(
             f"Descriptor block shape must have at least 16 bytes in the last dimension, but got {block_shape[-1]} * "
-            f"{size} = {block_shape[-1] * size} bytes"
+            f"{size} = {block_shape[-1] * size} bytes",
+            f"make it {-(-16 // size)} or more, or load by pointers",
         )
     if isinstance(strides[-1], tensor) or strides[-1] != 1:
-        raise LanguageValueError(f"Tensor descriptor last dim must be 1 but got {strides[-1]}")
+        raise LanguageValueError(
+            f"Tensor descriptor last dim must be 1 but got {strides[-1]}",
+            "give the number 1 and let the last dimension be the contiguous one (tl.trans turns a block), or load by pointers",
+        )
     sizes = [_scalar(b, x, dt.int32) for x in shape]
     steps = [_scalar(b, x, dt.int64) for x in strides]
     padding = choice(PADDINGS, padding_option, "Padding option") or "zero"

@@ -43,7 +43,10 @@ def dot(
             f"they have the shapes {list(left)} and {list(right)}; add dimensions with [:, None]",
         )
     if left[:-2] != right[:-2]:
-        raise LanguageValueError("input and other must have equal batch shapes")
+        raise LanguageValueError(
+            "input and other must have equal batch shapes",
+            f"they are {list(left[:-2])} and {list(right[:-2])}; broadcast one of them with tl.broadcast_to",
+        )
     if left[-1] != right[-2]:
         raise LanguageValueError(
             f"First input shape ({list(left)}) and second input shape {list(right)} are not compatible for matmul "
@@ -52,7 +55,11 @@ def dot(
         )
     shape = (*left[:-1], right[-1])
     if acc is not None and (not isinstance(acc, tensor) or not acc.type.is_block() or acc.type.shape != shape):
-        raise LanguageValueError(f"accumulator shape is incompatible: expected {list(shape)}, got {acc}")
+        got = list(acc.type.shape) if isinstance(acc, tensor) else acc
+        raise LanguageValueError(
+            f"accumulator shape is incompatible: expected {list(shape)}, got {got}",
+            f"begin with tl.zeros({list(shape)}, ...), or leave it out",
+        )
     if len(shape) > 3:
         batch = math.prod(shape[:-2])
         input, other = reshape(b, input, batch, *left[-2:]), reshape(b, other, batch, *right[-2:])
@@ -69,7 +76,8 @@ def _precision(b: IRBuilder, given: str | None, allow_tf32: bool | None) -> str:
         return "tf32" if "tf32" in b.options.allowed_dot_input_precisions and allow_tf32 in (None, True) else "ieee"
     if str(given).lower() not in b.options.allowed_dot_input_precisions:
         raise LanguageValueError(
-            f"input_precision must be one of {b.options.allowed_dot_input_precisions}. Got {given}"
+            f"input_precision must be one of {b.options.allowed_dot_input_precisions}. Got {given}",
+            "'ieee' multiplies float32 exactly; the others say how tensor cores see it",
         )
     return str(given).lower()
 
@@ -89,14 +97,17 @@ def _check_operands(x: tensor, y: tensor) -> None:
     m, k, n = *x.type.shape[-2:], y.type.shape[-1]
     if m < least[0] or n < least[1] or k < least[2]:
         raise LanguageValueError(
-            f"Input shapes should have M >= {least[0]}, N >= {least[1]} and K >= {least[2]}", f"got M={m}, N={n}, K={k}"
+            f"Input shapes should have M >= {least[0]}, N >= {least[1]} and K >= {least[2]}",
+            f"got M={m}, N={n}, K={k}: load a larger block whose rest is masked to 0, or sum products of tl.sum",
         )
 
 
 def _result_dtype(operand: dtype, out_dtype: dtype) -> dtype:
     if operand.is_int():
         if operand != dt.int8:
-            raise LanguageTypeError("only int8 supported!")
+            raise LanguageTypeError(
+                "only int8 supported!", f"cast {operand} with .to(tl.int8) if it fits, else to a float"
+            )
         return dt.int32
     if out_dtype.is_bf16():
         raise LanguageValueError(
@@ -121,13 +132,18 @@ def _dot(
         x, y = cast(b, x, dt.float16), cast(b, y, dt.float16)
     result = block_of(_result_dtype(x.dtype, out_dtype), (*x.type.shape[:-1], y.type.shape[-1]))
     if acc is not None and acc.dtype not in (out_dtype, result.element_ty):
-        raise LanguageTypeError(f"the accumulator is {acc.dtype}, the product {result.element_ty}", "they must agree")
+        raise LanguageTypeError(
+            f"the accumulator is {acc.dtype}, the product {result.element_ty}",
+            f"they must agree: begin with {result.element_ty}, or give out_dtype where the operands allow {acc.dtype}",
+        )
     both_fp8 = x.dtype.is_fp8() and y.dtype.is_fp8()
     k = x.type.shape[-1]
     if max_imprecise is None:
         max_imprecise = b.options.max_num_imprecise_acc_default if both_fp8 else 0
     elif both_fp8 and max_imprecise > k:
-        raise LanguageValueError(f"max_num_imprecise_acc ({max_imprecise}) must be <= K ({k})")
+        raise LanguageValueError(
+            f"max_num_imprecise_acc ({max_imprecise}) must be <= K ({k})", f"leave it out, or give 0 to {k}"
+        )
     start = b.constant(result, 0) if acc is None else acc.handle
     op = tt.DotOp(x.handle, y.handle, start, input_precision=precision, max_num_imprecise_acc=max_imprecise)
     return tensor(b.value(op), result)

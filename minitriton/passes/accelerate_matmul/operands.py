@@ -36,15 +36,18 @@ def in_registers(value: SSAValue, op_idx: int, bits: int, mma: NvidiaMma, rewrit
 
 
 def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAValue:
-    """A new buffer with `value`, swizzled for wgmma. Only 16-bit elements may lie in memory with K not contiguous."""
+    """A new buffer with `value`, swizzled for wgmma. Only 16-bit elements may lie in memory with K not contiguous.
+
+    Each CTA has in its buffer what its part of the product takes, whatever part of `value` it computes (in Triton: the part that it
+    computes, and products are wrong where that is less)."""
     source = without_conversions(value)
     type_ = cast(TensorType, source.type)
-    layout = layout_of_value(source)
-    assert layout is not None
+    layout, taken = layout_of_value(source), layout_of_value(value)
+    assert layout is not None and taken is not None
     order = order_for_memory(layout, type_.get_shape())
     if not isinstance(type_.element_type, Float16Type | BFloat16Type):
         order = (1, 0) if op_idx == 0 else (0, 1)
-    shared = nvmma_shared(type_.get_shape(), order, layout.cga, element_bits(type_))
+    shared = nvmma_shared(type_.get_shape(), order, taken.cga, element_bits(type_))
     memdesc = ttg.MemDescType(type_.get_shape(), type_.element_type, ttg.encoding_attr(shared), ttg.SMEM)
     alloc = ttg.LocalAllocOp(source, memdesc)
     owner = source.owner

@@ -24,11 +24,11 @@ from minitriton.dialects.tt.types import TensorDescType
 from minitriton.host.records import dataclass
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
-from minitriton.passes.pipelining.buffers import stays_in_shared_memory
+from minitriton.passes.pipelining.buffers import buffer_of_descriptor, stays_in_shared_memory
 from minitriton.passes.pipelining.loops import ancestor_in_body
 from minitriton.passes.pipelining.rings import SHARED_MEMORY, Counters, Placer, buffer_in, first_user, read_from
 from minitriton.passes.pipelining.schedule import Schedule
-from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.passes.tensor_layouts import element_bits
 from minitriton.rewriting.insertion import Inserter
 
 DescriptorLoad = tt.DescriptorLoadOp | tt.DescriptorGatherOp
@@ -84,10 +84,10 @@ def add_barriers(copies: list[TensorCopy], counters: dict[int, Counters], loop: 
 
 
 def _bytes(load: DescriptorLoad) -> int:
+    """What each CTA copies, which may be more than its threads take of it."""
     tensor = load.result.type
-    layout = layout_of_value(load.result)
-    assert instance_of(tensor, TensorType) and layout is not None
-    return prod(shape_per_cta(layout, tensor.get_shape())) * element_bits(tensor) // 8
+    assert instance_of(tensor, TensorType)
+    return prod(shape_per_cta(buffer_of_descriptor(load), tensor.get_shape())) * element_bits(tensor) // 8
 
 
 def _groups(copies: list[TensorCopy], schedule: Schedule) -> list[list[TensorCopy]]:

@@ -172,19 +172,24 @@ def _wait_in_loop(loop: scf.ForOp, dots: list[ttng.WarpGroupDotOp]) -> None:
     The last wait stands right behind the last dot: what follows may write to the buffers of the iteration before.
     """
     for dot in dots:
+        _wait_in_conditionals(dot, loop)
         if _reads_registers_of_the_loop(dot, loop):
             _wait(Inserter.after(dot), [dot.results[0]], len(dots) - 1)
-            continue
-        users: dict[Block, list[SSAValue]] = {}
-        for use in dot.results[0].uses:
-            block = use.operation.parent
-            assert block is not None
-            if block is not loop.regions[0].block and not isinstance(use.operation, scf.YieldOp):
-                users.setdefault(block, []).append(dot.results[0])
-        for block, values in users.items():
-            _wait(Inserter(block, block.first_op, dot.location), values, 0)
     if not _reads_registers_of_the_loop(dots[-1], loop):
         _wait(Inserter.after(dots[-1]), [dot.results[0] for dot in dots], len(dots))
+
+
+def _wait_in_conditionals(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> None:
+    """Waits for all dots at the beginning of each conditional that uses `dot`. (Triton does not where A is in registers: the epilogue of a
+    persistent loop made one with that of its tiles stores sums that are not done.)"""
+    users: dict[Block, list[SSAValue]] = {}
+    for use in dot.results[0].uses:
+        block = use.operation.parent
+        assert block is not None
+        if block is not loop.regions[0].block and not isinstance(use.operation, scf.YieldOp):
+            users.setdefault(block, []).append(dot.results[0])
+    for block, values in users.items():
+        _wait(Inserter(block, block.first_op, dot.location), values, 0)
 
 
 def _reads_registers_of_the_loop(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> bool:

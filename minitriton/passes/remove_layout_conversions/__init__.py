@@ -14,7 +14,9 @@ Answers to lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -43,6 +45,10 @@ class RemoveLayoutConversions(Pass):
     name = "tritongpu-remove-layout-conversions"
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     looks_at_all = True
+    beyond_triton: ClassVar[Mapping[str, object]] = {"recompute_indices": False}
+    recompute_indices: bool = False
+    """Whether an operand of a product is converted where it is loaded although indices go into it, as in a mask of `tl.where`
+    (in Triton it then goes through shared memory a second time)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Run all steps on every function of the module."""
@@ -53,7 +59,7 @@ class RemoveLayoutConversions(Pass):
             before = None if changed else IRSnapshot(op)
             apply_patterns_greedily(op, CONVERT_PATTERNS)
             _rematerialize(op, funcs)
-            hoisted = _on_all(funcs, hoist_conversions)
+            hoisted = _on_all(funcs, partial(hoist_conversions, recompute_indices=self.recompute_indices))
         # Only for loops and branches has this clean-up rules that the others lack.
         if hoisted or ops_of(op, scf.ForOp, scf.IfOp):
             changed |= apply_patterns_greedily(op, CLEANUP_PATTERNS)

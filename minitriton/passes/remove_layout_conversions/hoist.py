@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction, KeepsData, ViewOfTensor, Widens
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.op_access import operand_use
+from minitriton.dialects.op_access import operand_use, operand_values
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.passes.layout_rules import operand_layout
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
@@ -25,10 +26,11 @@ from minitriton.rewriting.block_order import BlockOrder
 from minitriton.rewriting.effects import is_memory_effect_free
 
 
-def hoist_conversions(func: Operation) -> bool:
-    """The three kinds of hoisting, one after another; whether one found something."""
+def hoist_conversions(func: Operation, recompute_indices: bool = False) -> bool:
+    """The three kinds of hoisting, one after another; whether one found something. With `recompute_indices` the third passes by what is
+    computed of indices and numbers too, a mask of `tl.where` say."""
     changed = False
-    for hoist in (_above_widening, _into_conditional, _ToLoads().hoist):
+    for hoist in (_above_widening, _into_conditional, _ToLoads(recompute_indices).hoist):
         step = Rematerialization(func)
         for convert in step.conversions():
             hoist(step, convert)
@@ -143,7 +145,8 @@ def _convert_on_edges(
 class _ToLoads:
     """A conversion to a tensor-core operand goes to the loads it comes from, so that they can be pipelined."""
 
-    def __init__(self) -> None:
+    def __init__(self, recompute_indices: bool) -> None:
+        self._recompute_indices = recompute_indices
         self._order = BlockOrder()
         self._last_dot: dict[Block, Operation | None] = {}
 
@@ -154,7 +157,7 @@ class _ToLoads:
             self._last_dot[block] = next(filter(_is_tensor_core_dot, reversed(list(block.ops))), None)
         dot = self._last_dot[block]
         if dot is not None and self._order.comes_before(convert, dot):
-            _to_loads(step, convert)
+            _to_loads(step, convert, self._recompute_indices)
 
 
 def _is_tensor_core_dot(op: Operation) -> bool:
@@ -164,8 +167,12 @@ def _is_tensor_core_dot(op: Operation) -> bool:
     return isinstance(layout, DotOperand) and isinstance(layout.parent, NvidiaMma)
 
 
-def _to_loads(step: Rematerialization, convert: Operation) -> None:
-    """Let the conversion happen at the loads, if there is nothing between that moves data."""
+def _to_loads(step: Rematerialization, convert: Operation, recompute_indices: bool) -> None:
+    """Let the conversion happen at the loads, if there is nothing between that moves data.
+
+    Ranges and splats begin without data: with `recompute_indices` they are made once more in the operand's layout, and loops carry what
+    comes of them alone (`offsets += BLOCK`) in both layouts.
+    """
 
     def moves_data(op: Operation) -> bool:
         return not _keeps_data_in_place(op)
@@ -177,6 +184,8 @@ def _to_loads(step: Rematerialization, convert: Operation) -> None:
     loads: list[SSAValue] = []
     for value in found.values:
         op = value.owner
+        if recompute_indices and (isinstance(op, tt.MakeRangeOp | tt.SplatOp) or _is_a_count(value, found)):
+            continue
         if not isinstance(op, Operation):
             return
         if isinstance(op, (tt.LoadOp, tt.DescriptorLoadOp)):
@@ -189,6 +198,28 @@ def _to_loads(step: Rematerialization, convert: Operation) -> None:
         made[value] = step.convert_after(value, found.layouts[value], convert)
         del found.values[value]
     step.rewrite(found, convert, made)
+
+
+def _is_a_count(value: SSAValue, found: BackwardSlice) -> bool:
+    """Whether a loop carries `value`, and no element of it was ever loaded."""
+    if not isinstance(value, BlockArgument):
+        return False
+    seen: set[SSAValue] = set()
+    pending: list[SSAValue] = [value]
+    while pending:
+        current = pending.pop()
+        if current in seen or current not in found.values:
+            continue
+        seen.add(current)
+        if isinstance(current, OpResult):
+            if isinstance(current.op, tt.LoadOp | tt.DescriptorLoadOp):
+                return False
+            pending += operand_values(current.op)
+        else:
+            index, loop = cast(BlockArgument, current).index, cast(Block, current.owner).parent_op()
+            assert isinstance(loop, scf.ForOp)
+            pending += [operand_values(loop)[index + 2], operand_values(yield_of(loop, 0))[index - 1]]
+    return True
 
 
 def _keeps_data_in_place(op: Operation) -> bool:

@@ -26,7 +26,7 @@ from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.host.records import dataclass
-from minitriton.layouts.encodings import NvidiaMma
+from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.passes.tensor_layouts import layout_of_value
 from minitriton.passes.warp_specialization.task_ids import tasks_of
 from minitriton.rewriting.constants import number_of
@@ -101,6 +101,8 @@ class PartitionScheme:
         """Plans what `value` is computed from, cut along `dim`. False if that cannot be."""
         if not self.has_to_cut(value, dim):
             return True
+        if not _fills_swizzle(value.type, dim, self.parts):
+            return False
         if isinstance(value, OpResult):
             return self._backward_op(value, dim)
         assert isinstance(value, BlockArgument)
@@ -307,6 +309,15 @@ def plan_partition(function: Operation) -> PartitionScheme | None:
         else:
             return None
     return None if dots and not scheme.ops else scheme
+
+
+def _fills_swizzle(type_: Attribute, dim: int, parts: int) -> bool:
+    """Whether the rows of a part are as long as the swizzle that was chosen for a buffer's, or a descriptor's, whole ones."""
+    layout = ttg.layout_of(type_.block_type if isinstance(type_, TensorDescType) else type_)
+    shape = shape_of_type(type_)
+    if not isinstance(layout, NVMMAShared) or dim != (0 if layout.transposed else len(shape) - 1):
+        return True
+    return shape[dim] // parts * layout.element_bit_width // 8 >= layout.swizzling_byte_width
 
 
 def _keeps_dim(op: Operation, dim: int) -> bool:

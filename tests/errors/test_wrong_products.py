@@ -1,0 +1,64 @@
+"""Products that `tl.dot` refuses: each error is at the kernel's line and says what to do."""
+
+# pyright: standard
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.compilation.ast_source import ASTSource
+from minitriton.frontend.errors import CompilationError
+from minitriton.target import GPUTarget
+
+
+@triton.jit
+def product(
+    A: tl.constexpr, B: tl.constexpr, TA: tl.constexpr, TB: tl.constexpr, C: tl.constexpr, TC: tl.constexpr,
+    OUT: tl.constexpr, PRECISION: tl.constexpr, IMPRECISE: tl.constexpr,
+):  # fmt: skip
+    acc = None if C is None else tl.zeros(C, TC)
+    tl.dot(tl.zeros(A, TA), tl.zeros(B, TB), acc, PRECISION, None, IMPRECISE, OUT)
+
+
+GOOD: dict[str, Any] = {
+    "A": (16, 32), "B": (32, 16), "TA": tl.float16, "TB": tl.float16, "C": None, "TC": tl.float32,
+    "OUT": tl.float32, "PRECISION": None, "IMPRECISE": None,
+}  # fmt: skip
+
+
+def compile_product(**given: Any) -> None:
+    constants = GOOD | given
+    source = ASTSource(product, dict.fromkeys(constants, "constexpr"), constants)
+    triton.compile(source, target=GPUTarget("cuda", 90, 32))
+
+
+def test_the_product_that_the_others_are_made_of_compiles() -> None:
+    compile_product()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "help"),
+    [
+        ({"B": (64, 16)}, "tl.trans"),
+        ({"A": (32,), "B": (32,)}, "[:, None]"),
+        ({"A": (2, 16, 32), "B": (4, 32, 16)}, "[2] and [4]; broadcast"),
+        ({"A": (16, 8), "B": (8, 16)}, "masked to 0"),
+        ({"TB": tl.float32}, ".to("),
+        ({"TA": tl.int32, "TB": tl.int32}, "int8"),
+        ({"TA": tl.uint8, "TB": tl.uint8}, "cast uint8"),
+        ({"C": (16, 32)}, "tl.zeros([16, 16]"),
+        ({"C": (16, 16), "TC": tl.float64}, "begin with fp32"),
+        ({"PRECISION": "tf16"}, "ieee"),
+        ({"TA": tl.float8e5, "TB": tl.float8e5, "IMPRECISE": 64}, "0 to 32"),
+        ({"TA": tl.float8e4b8, "TB": tl.float8e4b8}, "convert"),
+    ],
+)
+def test_a_product_that_does_not_fit_is_refused_with_what_to_do(wrong: dict[str, Any], help: str) -> None:
+    with pytest.raises(CompilationError) as caught:
+        compile_product(**wrong)
+    assert caught.value.location is not None and caught.value.location.file == __file__
+    assert help in (caught.value.help or "")
