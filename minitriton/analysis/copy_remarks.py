@@ -17,6 +17,15 @@ from minitriton.remarks import remark
 _NEEDED_BITS = 32
 
 
+def _along_the_memory(pointer: SSAValue, mask: SSAValue, bits: int, facts: AxisInfoAnalysis) -> tuple[int, int]:
+    """How many neighbours have one mask, and how many lie together, aligned, along the dimension in which most do."""
+    pointers, masks = facts.get(pointer), facts.get(mask)
+    size = max(1, bits // 8)
+    together = [min(c, max(1, d // size)) for c, d in zip(pointers.contiguity, pointers.divisibility, strict=True)]
+    dim = max(range(len(together)), key=together.__getitem__)
+    return masks.constancy[dim] if len(masks.constancy) > dim else 1, together[dim]
+
+
 def remark_narrow_load(
     op: Operation, pointer: SSAValue, mask: SSAValue | None, bits: int, facts: AxisInfoAnalysis
 ) -> None:
@@ -24,13 +33,20 @@ def remark_narrow_load(
     if not knobs.compilation.remarks_are_wanted:
         return
     contiguous = facts.pointer_contiguity(pointer)
-    alike = contiguous if mask is None else min(contiguous, facts.mask_alignment(mask))
     needed = -(-_NEEDED_BITS // bits)
-    if alike < needed <= contiguous:
+    alike, together = (needed if mask is None else facts.mask_alignment(mask)), contiguous
+    if mask is not None and contiguous < needed:
+        # Threads may have been given other neighbours for the mask's sake: what counts is what the pointers would allow.
+        alike, together = _along_the_memory(pointer, mask, bits, facts)
+    if alike < needed <= together:
         why = f"its mask may change after {alike} element{'s' * (alike != 1)}"
-        help_ = f"compare with a bound that is a multiple of {needed} (tl.multiple_of, or an argument divisible by 16)"
+        help_ = (
+            f"let it depend on `offsets // {needed}` only: a bound that is a multiple of {needed} (tl.multiple_of, or an argument "
+            "divisible by 16), or tl.where behind the load"
+        )
     elif contiguous < needed:
-        why = f"no more than {contiguous} neighbouring element{'s' * (contiguous != 1)} of a thread are known to lie together, aligned"
+        are = "element of a thread is" if contiguous == 1 else "elements of a thread are"
+        why = f"no more than {contiguous} neighbouring {are} known to lie together, aligned"
         help_ = (
             "load along the dimension whose stride is 1, and let strides and offsets be multiples of 16 "
             "(arguments divisible by 16, tl.multiple_of, tl.max_contiguous)"

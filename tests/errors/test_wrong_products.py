@@ -62,3 +62,41 @@ def test_a_product_that_does_not_fit_is_refused_with_what_to_do(wrong: dict[str,
         compile_product(**wrong)
     assert caught.value.location is not None and caught.value.location.file == __file__
     assert help in (caught.value.help or "")
+
+
+@triton.jit
+def scaled(A: tl.constexpr, SA: tl.constexpr, B: tl.constexpr, SB: tl.constexpr, C: tl.constexpr, OUT: tl.constexpr):
+    x, y = tl.zeros(A, tl.uint8), tl.zeros(B, tl.uint8)
+    xs, ys = tl.zeros(SA, tl.uint8), tl.zeros(SB, tl.uint8)
+    acc = None if C is None else tl.zeros(C, tl.float32)
+    tl.dot_scaled(x, xs, "e5m2", y, ys, "e2m1", acc, out_dtype=OUT)
+
+
+SCALED: dict[str, Any] = {"A": (64, 64), "SA": (64, 2), "B": (32, 32), "SB": (32, 2), "C": None, "OUT": tl.float32}
+
+
+def compile_scaled(**given: Any) -> None:
+    constants = SCALED | given
+    triton.compile(
+        ASTSource(scaled, dict.fromkeys(constants, "constexpr"), constants), target=GPUTarget("cuda", 90, 32)
+    )
+
+
+def test_the_scaled_product_that_the_others_are_made_of_compiles() -> None:
+    compile_scaled()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "help"),
+    [
+        ({"SA": (64, 4)}, "along k"),
+        ({"SB": (2, 32)}, "k last"),
+        ({"B": (64, 32), "SB": (32, 4)}, "k is 64 on the left and 128 on the right"),
+        ({"C": (32, 64)}, "tl.zeros([64, 32]"),
+        ({"OUT": tl.float16}, "cast the result"),
+    ],
+)
+def test_a_scaled_product_that_does_not_fit_is_refused_with_what_to_do(wrong: dict[str, Any], help: str) -> None:
+    with pytest.raises(CompilationError) as caught:
+        compile_scaled(**wrong)
+    assert help in (caught.value.help or "")

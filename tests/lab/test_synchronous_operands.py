@@ -67,3 +67,24 @@ def test_only_that_operand_is_synchronous_and_a_remark_names_its_line(
     said = [line for line in capsys.readouterr().err.splitlines() if "does not run ahead" in line]
     assert said and all(line.startswith(f"{__file__}:{line_of('x = tl.load')}:") for line in said)
     assert "cp.async takes" in said[0] and "multiple" in said[0]
+
+
+@triton.jit
+def patterned(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows, cols, ks = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[:, None] * K + (k + ks)[None, :], mask=((k + ks) % 2 == 0)[None, :], other=0.0)
+        acc = tl.dot(x, tl.load(b + (k + ks)[:, None] * BN + cols[None, :]), acc)
+    tl.store(c + rows[:, None] * BN + cols[None, :], acc)
+
+
+def test_the_remark_names_the_mask_where_pointers_alone_would_be_wide_enough(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLIR_ENABLE_REMARK", "1")
+    given = [np.zeros((32, 64), np.float16), np.zeros((64, 32), np.float16), np.zeros((32, 32), np.float32), 64]
+    source, _ = source_of_call(patterned, given, {"BM": 32, "BN": 32, "BK": 32})
+    triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    said = [line for line in capsys.readouterr().err.splitlines() if "does not run ahead" in line]
+    assert said and all("its mask may change after 1 element" in line and "tl.where" in line for line in said)

@@ -43,7 +43,8 @@ def _check_scale(scale: tensor | None, rows: int, k: int, side: str) -> None:
     have = scale.type.shape
     if have != wanted:
         raise LanguageValueError(
-            f"{side}_scale must be a tensor of shape {list(wanted)}. Got {[str(size) for size in have]}"
+            f"{side}_scale must be a tensor of shape {list(wanted)}. Got {[str(size) for size in have]}",
+            "a scale for each run of elements along k, and k last, on the right-hand side too",
         )
 
 
@@ -63,7 +64,9 @@ def dot_scaled(
 ) -> tensor:
     """The scaled product, plus `acc`."""
     if out_dtype != dt.float32:
-        raise LanguageTypeError("Only float32 is supported for out_dtype at the moment")
+        raise LanguageTypeError(
+            "Only float32 is supported for out_dtype at the moment", "leave it out, and cast the result with .to(...)"
+        )
     x = _operand(b, lhs, lhs_format, lhs_k_pack, "lhs")
     y = _operand(b, rhs, rhs_format, rhs_k_pack, "rhs")
     (*batch, m, k), (*_, k_other, n) = x.type.shape, y.type.shape
@@ -72,13 +75,16 @@ def dot_scaled(
     n, k_other = (n, k_other * pack_y) if rhs_k_pack else (n * pack_y, k_other)
     if len(x.type.shape) != len(y.type.shape) or k != k_other:
         raise LanguageValueError(
-            f"Reduction dimension should pack the same number of elements; (lhs: {lhs} vs rhs: {rhs})"
+            f"Reduction dimension should pack the same number of elements; (lhs: {lhs} vs rhs: {rhs})",
+            f"k is {k} on the left and {k_other} on the right, two elements of e2m1 to a byte where they are packed along k",
         )
     _check_scale(lhs_scale, m, k, "lhs")
     _check_scale(rhs_scale, n, k, "rhs")
     result = block_of(dt.float32, (*batch, m, n))
     if acc is not None and acc.type != result:
-        raise LanguageValueError(f"the accumulator must be {result}, got {acc.type}")
+        raise LanguageValueError(
+            f"the accumulator must be {result}, got {acc.type}", f"begin with tl.zeros({[*batch, m, n]}, tl.float32)"
+        )
     op = tt.DotScaledOp(
         x.handle,
         y.handle,
