@@ -11,7 +11,6 @@ or print has the form compiled, and fields are read fast (`op_fields`). What is 
 from __future__ import annotations
 
 import re
-import threading
 from functools import cache
 from typing import Any, TypeVar
 
@@ -25,10 +24,9 @@ from xdsl.printer import Printer
 from minitriton.dialects.held_constraints import verify_declaration
 from minitriton.dialects.op_fields import fast_fields
 from minitriton.dialects.printed_form import Form, printed_form
+from minitriton.host import locks
 
 OpT = TypeVar("OpT", bound=IRDLOperation)
-
-_lock = threading.RLock()
 
 
 def op_definition(cls: type[OpT]) -> type[OpT]:
@@ -71,7 +69,7 @@ class _Declaration:
     def read(self) -> OpDef:
         """xDSL's definition; the class has its fields from now on."""
         if self.definition is None:
-            with _lock:
+            with locks.DECLARATIONS:
                 if self.definition is None:
                     self._read()
         assert self.definition is not None

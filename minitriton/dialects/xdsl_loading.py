@@ -11,11 +11,10 @@ import contextlib
 import dataclasses
 import importlib
 import sys
-import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
-from minitriton.host import records
+from minitriton.host import locks, records
 
 _CORE = (
     "xdsl.ir", "xdsl.traits", "xdsl.irdl", "xdsl.context", "xdsl.dialects.builtin", "xdsl.irdl.declarative_assembly_format",
@@ -27,14 +26,12 @@ _DIALECTS = ("xdsl.dialects.scf", "xdsl.dialects.cf", "xdsl.dialects.ub", "xdsl.
 _OPTIONS = {"frozen", "eq", "repr", "init"}
 """Of `dataclasses.dataclass`, those that `host.records` knows."""
 
-_lock = threading.Lock()
-
 
 def load_xdsl() -> None:
     """Imports it, once. What has been imported before stays as it is."""
     if _DIALECTS[-1] in sys.modules:
         return
-    with _lock:
+    with locks.XDSL:
         with _replaced(dataclasses, "dataclass", _dataclass):
             for module in _CORE:
                 importlib.import_module(module)

@@ -61,6 +61,10 @@ class Binding:
             if _is_read(kernel, parameter):
                 address = memory.add(self.scratch, parameter.name, initialised=False)
                 data[parameter.offset : parameter.offset + 8] = address.to_bytes(8, "little")
+        for parameter, value in zip(kernel.parameters, args, strict=False):
+            array = value.array if isinstance(value, MappedArray) else value
+            if isinstance(array, np.ndarray) and (array.dtype.hasobject or not array.dtype.isnative):
+                raise self._fail(parameter, f"elements of type {array.dtype} cannot be given to a kernel", _ELEMENTS)
         owners = [a.array if isinstance(a, MappedArray) else a for a in args]
         arrays = [(self._label(n), a) for n, a in enumerate(owners) if isinstance(a, np.ndarray)]
         if self.reachable is not None:
@@ -123,6 +127,7 @@ class Binding:
         return (value & (1 << bits) - 1).to_bytes(parameter.size, "little")
 
 
+_ELEMENTS = "give numbers in the byte order of this machine: array.astype(...)"
 _MISSING = "give every argument; `scratch=` says how many bytes a compiler's own scratch pointers at the end get"
 
 

@@ -22,6 +22,7 @@ from minitriton.emulator.ptx.program import EmulationError, Module
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import TranslatedKernel, translate
 from minitriton.host.deadline import Deadline
+from minitriton.host.fork_gate import finished_before_forks
 
 LANES_AT_ONCE = 8192
 """Threads run side by side: enough to hide Python's cost an instruction, few enough to stay in the cache."""
@@ -140,7 +141,8 @@ def _launch(
         raise EmulationError(f"the PTX has no kernel `{name}`; it has {', '.join(module.kernels) or 'none'}")
     entry = module.kernels[name]
     check_threads(entry)
-    program = translate(entry, module.variables, check)
+    with finished_before_forks():
+        program = translate(entry, module.variables, check)
     memory = GlobalMemory()
     parameters = Binding(module, entry, args, names, scratch, reachable).lay_out(memory)
     symbols: dict[str, int] = {p.name: p.offset for p in entry.parameters}

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.host.fork_gate import finished_before_forks
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ def on_deep_stack(function: Callable[[], T], what: str, place: SourceLocation | 
         except BaseException as error:
             outcome.extend((False, error))
 
-    with _one_at_a_time:
+    with finished_before_forks(), _one_at_a_time:
         size = _started(run)
     if outcome[0]:
         return outcome[1]

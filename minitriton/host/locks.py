@@ -5,6 +5,8 @@ that lock protects half changed. So a fork waits until it has every lock, in one
 
     thread 1   compiles, holds LLVM ................ releases
     thread 2        os.fork() waits for LLVM ........ forks; the child can compile
+
+Work that holds other locks than these (imports) is in `host.fork_gate`, which is closed first: work takes these locks.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 import os
 import threading
 from typing import Protocol
+
+from minitriton.host import fork_gate
 
 
 class Lock(Protocol):
@@ -31,7 +35,16 @@ DRIVER = threading.RLock()
 LLVM = threading.RLock()
 """Held around every call into LLVM."""
 
-_in_order: list[Lock] = [FUNCTIONS, DRIVER, LLVM]
+XDSL = threading.RLock()
+"""Held while xDSL is imported."""
+
+DECLARATIONS = threading.RLock()
+"""Held while the declaration of an op is read."""
+
+RECORDS = threading.RLock()
+"""Held while the methods of a dataclass are made."""
+
+_in_order: list[Lock] = [FUNCTIONS, DRIVER, LLVM, XDSL, DECLARATIONS, RECORDS]
 
 
 def held_across_forks(lock: Lock) -> None:
@@ -39,9 +52,20 @@ def held_across_forks(lock: Lock) -> None:
     _in_order.append(lock)
 
 
-def _acquire_all() -> None:
+def _before() -> None:
+    fork_gate.close()
     for lock in _in_order:
         lock.acquire()
+
+
+def _in_parent() -> None:
+    _release_all()
+    fork_gate.open_in_parent()
+
+
+def _in_child() -> None:
+    _release_all()
+    fork_gate.open_in_child()
 
 
 def _release_all() -> None:
@@ -50,4 +74,4 @@ def _release_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_acquire_all, after_in_parent=_release_all, after_in_child=_release_all)
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)

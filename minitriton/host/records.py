@@ -19,10 +19,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 import reprlib
-import threading
 from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
+
+from minitriton.host import locks
 
 standard_dataclass = dataclasses.dataclass
 
@@ -53,8 +54,6 @@ else:
 
 _FACTS = ("__dataclass_params__", "__match_args__", "__dataclass_fields__")
 """What the standard library notes in a class, for others to ask."""
-
-_lock = threading.RLock()
 
 
 def _defer(cls: type, flags: dict[str, bool]) -> None:
@@ -118,7 +117,7 @@ class _Record:
 
     def complete(self) -> dict[str, Any]:
         """The methods and facts, which `cls` has from now on, but where a program has put another method in the place of one."""
-        with _lock:
+        with locks.RECORDS:
             if self.made is None:
                 facts = self._facts()
                 fields = list(dataclasses.fields(self._known))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import SupportsFloat, SupportsIndex
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp
 
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
@@ -41,7 +41,7 @@ def interpret(
 
     `args` are NumPy arrays (for pointers; bf16 and fp8 as arrays of their bits) and numbers, one per argument of the function,
     and tensor descriptors over arrays, whose shape and strides the front end makes arguments of their own behind them.
-    Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like. `observer` is told of
+    Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like, and for a number too great for its type. `observer` is told of
     every op that runs.
 
     The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.shared_memory.membar` has seen it: then each access to shared memory
@@ -96,7 +96,15 @@ def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[
         number = arg.item() if instance_of(arg, np.generic) else arg
         if not isinstance(number, SupportsIndex | SupportsFloat):
             raise InterpreterError(f"argument {index} of {name} is a number, got {type(arg).__name__}")
-        values.append(
-            held_scalar(operator.index(number) if isinstance(number, SupportsIndex) else float(number), type_)
-        )
+        number = operator.index(number) if isinstance(number, SupportsIndex) else float(number)
+        if instance_of(type_, IntegerType) and isinstance(number, int):
+            _check_fits(number, type_.width.data, f"argument {index} of {name}")
+        values.append(held_scalar(number, type_))
     return values
+
+
+def _check_fits(number: int, width: int, what: str) -> None:
+    """Raises `InterpreterError` for what is no number of so many bits, with or without a sign."""
+    least, most = -(1 << width - 1), (1 << width) - 1
+    if not least <= number <= most:
+        raise InterpreterError(f"{what}: {number} does not fit i{width}", help=f"give {least} to {most}")

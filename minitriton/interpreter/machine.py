@@ -212,7 +212,9 @@ class TileMachine:
     def call(self, name: str, arguments: Sequence[object]) -> list[Array]:
         """Call a function of the module. Raises `InterpreterError` if there is none of this name."""
         function = self.functions.get(name)
-        if function is None or function.regions[0].first_block is None:
+        if function is not None and function.regions[0].first_block is None:
+            raise InterpreterError(f"function {name!r} has no body", help="write one, with a tt.return at its end")
+        if function is None:
             raise InterpreterError(
                 f"the module defines no function {name!r}", help=f"it has {', '.join(sorted(self.functions)) or 'none'}"
             )

@@ -153,8 +153,11 @@ def generate_arguments(
         if name not in kinds:
             raise MinitritonError(f"the launch has no argument {name!r}", help="its arguments: " + ", ".join(kinds))
     lengths = {n: sizes.get(n, FIRST_SIZE) for n, kind in kinds.items() if kind.startswith("*")}
+    # One arena for all attempts: what an interrupted run leaves behind holds it until the garbage is collected.
+    arrays = len(lengths) + sum(map(is_descriptor_type, kinds.values()))
+    arena = np.zeros((arrays + 1) * SPACING, np.uint8)
     while True:
-        arguments = _make(kinds, lengths, numbers, contents, divisible, seed)
+        arguments = _make(arena, kinds, lengths, numbers, contents, divisible, seed)
         try:
             run(arguments)
             return arguments
@@ -179,6 +182,7 @@ def _grow(
 
 
 def _make(
+    arena: np.ndarray,
     kinds: Mapping[str, str],
     lengths: Mapping[str, int],
     numbers: Mapping[str, object],
@@ -187,8 +191,6 @@ def _make(
     seed: int,
 ) -> Arguments:
     rng = random_numbers(seed)
-    arrays = len(lengths) + sum(map(is_descriptor_type, kinds.values()))
-    arena = np.zeros((arrays + 1) * SPACING, np.uint8)
     start = -arena.__array_interface__["data"][0] % 128
     values: list[object] = []
     for name, kind in kinds.items():

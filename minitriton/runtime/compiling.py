@@ -22,6 +22,7 @@ from minitriton.compilation.stage_names import STAGES
 from minitriton.dialects.xdsl_loading import load_xdsl
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
+from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.garbage import no_garbage_collection
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.runtime.compiled_kernel import CompiledKernel, load_stored
@@ -53,7 +54,8 @@ def compile(
     what = str(src) if isinstance(src, (str, Path)) else f"kernel {getattr(src, 'name', src)!r}"
     if until is not None and until not in STAGES:
         raise MinitritonError(f"there is no stage {until!r} to stop at", help="its stages: " + ", ".join(STAGES))
-    return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble, until), what, place)
+    with finished_before_forks():
+        return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble, until), what, place)
 
 
 def _compile_or_load(

@@ -20,6 +20,7 @@ from minitriton.errors import MinitritonError, place_of_caller
 from minitriton.frontend.function import HashedConstexprFunction as ConstexprFunction
 from minitriton.frontend.function import JITCallable, KernelParam, constexpr_function
 from minitriton.frontend.function import full_name as get_full_name
+from minitriton.host.fork_gate import finished_before_forks
 from minitriton.identity import is_same, key_of
 from minitriton.language.declare import BoundConstexprFunction
 from minitriton.runtime._async_compile import FutureKernel, active_mode
@@ -466,8 +467,9 @@ class JITFunction(JITCallable, KernelInterface):
         return (self._interpret if self.is_interpreted() else self._emulate)(grid, args, options)
 
     def _emulate(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
-        from minitriton.runtime.on_cpu.emulation import run_on_emulator
-        from minitriton.runtime.on_cpu.host_arrays import refuse_forgotten_tensors
+        with finished_before_forks():
+            from minitriton.runtime.on_cpu.emulation import run_on_emulator
+            from minitriton.runtime.on_cpu.host_arrays import refuse_forgotten_tensors
 
         refuse_forgotten_tensors(self.__name__, self.arg_names, args)
         self._refuse_without_memory(args)
@@ -523,7 +525,8 @@ class JITFunction(JITCallable, KernelInterface):
         return {**options, "debug": debug} if debug is not False else options
 
     def _interpret(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> None:
-        from minitriton.runtime.on_cpu.interpretation import interpretable_module, run_on_interpreter
+        with finished_before_forks():
+            from minitriton.runtime.on_cpu.interpretation import interpretable_module, run_on_interpreter
 
         target = default_target()
         options = self._with_debug(options)
@@ -533,7 +536,8 @@ class JITFunction(JITCallable, KernelInterface):
         key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}"
         module = self._interpreted.get(key)
         if module is None:
-            module = interpretable_module(source, target, self._full_options(target, options))
+            with finished_before_forks():
+                module = interpretable_module(source, target, self._full_options(target, options))
             self._interpreted[key] = module
         self._check_globals()
         run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args), target)
@@ -548,9 +552,10 @@ _name = operator.itemgetter(0)
 
 def _compile(source: ASTSource, target: GPUTarget, options: CUDAOptions, *, assemble: bool = True) -> CompiledKernel:
     """`compile`. The compiler is imported with the first kernel that is compiled: programs that only define some start fast."""
-    from minitriton.runtime.compiling import compile
+    with finished_before_forks():
+        from minitriton.runtime.compiling import compile
 
-    return compile(source, target, options, assemble=assemble)
+        return compile(source, target, options, assemble=assemble)
 
 
 def _device_at_hand() -> int:

@@ -42,6 +42,8 @@ def test_scratch_memory_is_given_where_it_is_asked_for() -> None:
         ((OUT, 1, [0.5], OUT), "parameter 2 (`p2`) of kernel `k`: a .f32 takes a number or bytes, not list"),
         (([1, 2], 1, 0.5, OUT), "parameter 0 (`p0`) of kernel `k`: a .u64 takes an array, an address or None, not list"),
         ((OUT, b"12345", 0.5, OUT), "it has 4 bytes, 5 were given"),
+        ((np.array([[]], object), 1, 0.5, OUT), "(`p0`) of kernel `k`: elements of type object cannot be given to a kernel"),
+        ((OUT, 1, 0.5, OUT.astype(">f4")), "(`p3`) of kernel `k`: elements of type >f4 cannot be given to a kernel"),
     ],
 )  # fmt: skip
 def test_an_argument_of_another_kind_is_an_error_at_its_parameter(arguments: tuple[Any, ...], text: str) -> None:

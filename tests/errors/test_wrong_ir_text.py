@@ -123,6 +123,20 @@ def test_a_function_that_is_not_there_is_named(refused_text: Callable[..., Any])
     refused_text("ttir", text, "k.ttir:2:", "'g' does not reference a valid function")
 
 
+@pytest.mark.parametrize("body", ["", " { }"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tt.func public @k(){body}",
+        "tt.func public @k() {{ tt.call @f() : () -> ()\n tt.return }} tt.func private @f(){body}",
+    ],
+)
+def test_a_function_without_a_body_is_refused(text: str, body: str, refused_text: Callable[..., Any]) -> None:
+    name = "k" if text.startswith("tt.func public @k(){") else "f"
+    where = "k.ttir:1:" if name == "k" else "k.ttir:2:"
+    refused_text("ttir", text.format(body=body), where, f"function '{name}' has no body", "help: write one")
+
+
 def test_llvm_ir_that_does_not_parse_is_refused_at_its_line(refused_text: Callable[..., Any]) -> None:
     text = "define ptx_kernel void @f(ptr %a, ptr %b) {\n  %v = ad i32 1, 2\n  ret void\n}\n"
     refused_text("llir", text, "k.llir:2:8: error: this is no valid LLVM IR: expected instruction opcode", "help: ")

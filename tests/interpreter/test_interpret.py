@@ -478,3 +478,8 @@ def test_arguments_must_fit_the_kernel():
         run(text, "x")
     with pytest.raises(InterpreterError, match="defines no function 'g'"):
         interpret(parse_module(text), "g", [])
+    for number in (1 << 32, -(1 << 31) - 1):
+        with pytest.raises(InterpreterError, match=f"argument 0 of f: {number} does not fit i32"):
+            run(kernel("%n: i32", ""), number)
+    for number in ((1 << 32) - 1, -(1 << 31)):
+        run(kernel("%n: i32", ""), number)

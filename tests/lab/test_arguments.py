@@ -59,6 +59,18 @@ def test_arrays_grow_until_the_kernel_reaches_no_further() -> None:
     assert made.values[1].size >= 1000
 
 
+def test_attempts_that_are_still_referred_to_take_no_memory_each() -> None:
+    attempts: list[Arguments] = []
+
+    def run(arguments: Arguments) -> None:
+        attempts.append(arguments)
+        fault_beyond(0, 100_000)(arguments)
+
+    generate_arguments({"x": "*fp32"}, run)
+    addresses = {made.values[0].__array_interface__["data"][0] for made in attempts}
+    assert len(attempts) > 5 and len(addresses) == 1
+
+
 def test_a_given_size_is_not_grown() -> None:
     with pytest.raises(MemoryFault):
         generate_arguments({"x": "*fp32"}, fault_beyond(0, 1000), sizes={"x": 10})

@@ -112,3 +112,52 @@ def test_a_child_forked_while_another_thread_is_in_llvm_can_compile(tmp_path: Pa
     env = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+FIRST_COMPILES = textwrap.dedent("""
+    import faulthandler
+    import os
+    import sys
+    import threading
+    import time
+
+    import numpy as np
+    import minitriton as triton
+    import minitriton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, SCALE: tl.constexpr):
+        tl.store(x_ptr, tl.load(x_ptr) * SCALE)
+
+    def scaled(scale):
+        x = np.ones(4, np.float32)
+        kernel[(1,)](x, SCALE=scale)
+        return x[0] == scale
+
+    thread = threading.Thread(target=scaled, args=(2,))
+    thread.start()
+    children = []
+    for delay in range(6):
+        time.sleep(0.1)
+        child = os.fork()
+        if child == 0:
+            faulthandler.dump_traceback_later(20, exit=True)
+            os._exit(0 if scaled(3 + delay) else 1)
+        children.append(child)
+    thread.join()
+    sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
+""")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_children_forked_while_another_thread_imports_the_compiler_can_compile(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FIRST_COMPILES)
+    env = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_emulator_imports_all_of_numpy_that_it_uses_before_it_runs() -> None:
+    code = "import sys, minitriton.emulator, minitriton.interpreter.launch; sys.exit('numpy.ma' not in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0

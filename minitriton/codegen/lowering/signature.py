@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region
 
+from minitriton.codegen.locations import source_location
 from minitriton.codegen.lowering.control_flow import lower_blocks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
@@ -36,6 +37,7 @@ from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import TensorDescType
+from minitriton.errors import LoweringError
 
 TMA_DESCRIPTOR_BYTES = 128
 _UNIT = UnitAttr()
@@ -69,12 +71,19 @@ def is_kernel(function: Operation) -> bool:
 
 
 def lower_function(module: ModuleLowering, function: Operation) -> Operation:
-    """The `llvm.func` of a `tt.func`."""
+    """The `llvm.func` of a `tt.func`. Raises `LoweringError` for one without a body: nothing is linked that would have it."""
     signature = function.properties["function_type"]
     assert isinstance(signature, FunctionType)
     kernel = is_kernel(function)
     name = function.properties["sym_name"]
     assert isinstance(name, StringAttr)
+    source = function.regions[0]
+    entry = source.first_block
+    if entry is None:
+        raise LoweringError(
+            f"function {name.data!r} has no body", source_location(function.location),
+            help="write one, with a tt.return at its end: no other module is linked",
+        )  # fmt: skip
     prologue, body = Block(), Block()
     region = Region([prologue, body])
     f = FunctionLowering(module, prologue, body, num_warps=module.num_warps)
@@ -82,9 +91,6 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
     hidden = (GLOBAL, GLOBAL) if kernel else (SHARED, GLOBAL, GLOBAL)
     for type_ in (*inputs, *hidden):
         prologue.insert_arg(type_, len(prologue.args))
-    source = function.regions[0]
-    entry = source.first_block
-    assert entry is not None
     for value, argument in zip(entry.args, prologue.args, strict=False):
         f.values[value] = argument
         argument.name_hint = value.name_hint

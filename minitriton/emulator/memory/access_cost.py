@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+from numpy import ma as ma  # np.unique would while a kernel runs, when the process may fork
 
 SECTOR = 32
 LINE = 128

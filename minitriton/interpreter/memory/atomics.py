@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy import ma as ma  # np.unique would while a kernel runs, when the process may fork
 from xdsl.ir import Attribute
 
 from minitriton.dialects import tt

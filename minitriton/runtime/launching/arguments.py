@@ -155,8 +155,9 @@ def data_address(arg: object) -> int:
 
 def foreign_array(arg: object) -> DeviceArray:
     """Address and element type of an array that is no torch tensor (CUDA array interface, NumPy's, or DLPack)."""
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(arg, numpy.ma.MaskedArray):
+    # NumPy imports it when it is first asked for; another thread may be at that.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    if masked is not None and isinstance(arg, masked):
         raise MinitritonError(
             "a masked array cannot be passed to a kernel, which would not see its mask",
             help="pass x.filled(value), or x.data and the mask (~x.mask) as an array of its own",

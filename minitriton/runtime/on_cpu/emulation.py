@@ -18,6 +18,7 @@ import numpy as np
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
+from minitriton.host.fork_gate import finished_before_forks
 from minitriton.runtime.launching.arguments import Argument, is_array
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
@@ -73,7 +74,8 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     if so, the `Report` is kept as `kernel.last_report`, which is None after a launch that was not checked.
     Raises `KernelFault` for what is found, after the kernel has run to its end; a race between programs is a warning.
     """
-    from minitriton import emulator
+    with finished_before_forks():
+        from minitriton import emulator
 
     checked = _checks(kernel)
     kernel.last_report = None
