@@ -27,6 +27,8 @@ OWN_NVVM = re.compile(r"\bnvvm\.barrier0")
 """The project's `nvvm` dialect is its own."""
 ABSENT = re.compile(r"^(?!\s*//).*[\s#!](gluon|nvg|tti)\.\w", re.M)
 """Dialects of Gluon, of Triton's last lowering and of its concurrency sanitizer: nothing here makes or takes them."""
+SENSELESS = re.compile(r"@scan_propagation\(")
+"""A scan along axis 1 of a tensor of one dimension, which Triton reads."""
 UNDEFINED = re.compile(r"nvmma_shared<\{(?![^}]*elementBitWidth)")
 """Triton prints an uninitialised number for these."""
 FROM_PASSES = re.compile(r"^Gluon/|tmem_alloc")
@@ -54,7 +56,7 @@ def lit_chunks() -> dict[str, str]:
     for path in sorted(root.rglob("*.mlir")):
         relative = str(path.relative_to(root))
         for index, chunk in enumerate(split(path.read_text())):
-            excluded = any(pattern.search(chunk) for pattern in (FOREIGN, OWN_NVVM, ABSENT))
+            excluded = any(pattern.search(chunk) for pattern in (FOREIGN, OWN_NVVM, ABSENT, SENSELESS))
             if not excluded and not FOREIGN.search(relative):
                 chunks[f"{relative}:{index}"] = chunk
     return chunks

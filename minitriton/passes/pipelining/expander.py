@@ -139,7 +139,7 @@ class _Expansion:
         current = {value: self.versions[value][iteration] for value in nested_operands(op) if value in self.versions}
         copy = clone_op(op, current)
         at.place(copy)
-        if not int_constant(condition):
+        if not (self.ends_behind and int_constant(condition)):  # Triton keeps masks that are known to hold
             predicate(copy, condition)
         for result, new in zip(op.results, copy.results, strict=True):
             for index, value in enumerate(self.yielded):

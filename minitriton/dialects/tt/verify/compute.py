@@ -74,13 +74,13 @@ def _combine_complaint(op: ReduceOp | ScanOp) -> str | None:
         return f"{name} requires the same shape for all operands and results"
     if len(op.operands) != len(op.results):
         return f"{name} must have the same number of inputs as outputs"
+    elements = [element_type(type_) for type_ in op.operand_types]
+    if elements != [element_type(type_) for type_ in op.result_types]:
+        return f"{name} operand types and result types must agree"
     if isinstance(op, ReduceOp):
         wrong = inferred_complaint(op, lambda: [tt_inference.infer_reduce(t, axis) for t in op.operand_types])
         if wrong is not None:
             return wrong
-    elements = [element_type(type_) for type_ in op.operand_types]
-    if elements != [element_type(type_) for type_ in op.result_types]:
-        return f"{name} operand types and result types must agree"
     return _combine_region_complaint(op, name, elements)
 
 
