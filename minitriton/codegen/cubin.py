@@ -19,7 +19,7 @@ from typing import Protocol
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.limits_to_try import expected_limit, limits_to_try
+from minitriton.codegen.limits_to_try import ALL_REGISTERS, expected_limit, limits_to_try
 from minitriton.codegen.occupancy import allotted
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.host.records import dataclass
@@ -165,7 +165,8 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     taken = kernel_resources(free.cubin, name)
     limits = limits_to_try(ptx, taken, threads, shared_bytes)
     chosen: bytes | None = None
-    far = bool(limits) and 2 * limits[0] < taken.registers
+    # Of a kernel that is given all registers a limit far below spills as a rule, after a long time; of others it is taken.
+    far = bool(limits) and 2 * limits[0] < taken.registers and taken.registers >= ALL_REGISTERS
     for limit in reversed(limits) if far else limits:
         limited = limited_to(limit)
         if limited is None or _is_worse(limited, free, name):

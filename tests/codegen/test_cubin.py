@@ -170,6 +170,25 @@ def test_a_limit_far_below_comes_after_a_near_one(
     assert limits == [254, *tried]
 
 
+@pytest.mark.parametrize(("spilling", "tried", "taken"), [(0, [64], b"64:0"), (64, [64, 128], b"128:0")])
+def test_a_limit_far_below_comes_first_where_registers_are_left(
+    spilling: int, tried: list[int], taken: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        limit = next((n for n in (64, 128) if f".maxnreg {n}" in ptx), 149)
+        limits.append(limit)
+        return nvjitlink.Assembled(f"{limit}:{8 if limit == spilling else 0}".encode())
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
+    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
+    assert limits == [149, *tried]
+
+
 @pytest.mark.parametrize(
     ("spilling", "taken"), [(set[int](), b"64:0"), ({64}, b"96:0"), ({64, 96}, b"98:0")], ids=["none", "first", "both"]
 )
