@@ -147,63 +147,42 @@ def test_a_kernel_that_the_limit_is_too_low_for_goes_without(monkeypatch: pytest
     assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == b"40:16"
 
 
-@pytest.mark.parametrize(
-    ("spilling", "tried", "taken"),
-    [(set[int](), [168, 64], b"64:0"), ({64}, [168, 64], b"168:0"), ({64, 168}, [168], b"254:0")],
-    ids=["none", "the lower", "both"],
-)
-def test_a_limit_far_below_comes_after_a_near_one(
-    spilling: set[int], tried: list[int], taken: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits: list[int] = []
+def assembled_under(limits: tuple[int, ...], free: int, spilling: set[int], patch: pytest.MonkeyPatch) -> list[int]:
+    """What a kernel is assembled under from now on, as it happens: it takes all of one of `limits`, or `free`, and spills under `spilling`."""
+    tried: list[int] = []
 
     def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
-        limit = next((n for n in (64, 168) if f".maxnreg {n}" in ptx), 254)
-        limits.append(limit)
-        return nvjitlink.Assembled(f"{limit}:{8 if limit in spilling else 0}".encode())
+        tried.append(next((n for n in limits if f".maxnreg {n}" in ptx), free))
+        return nvjitlink.Assembled(f"{tried[-1]}:{8 if tried[-1] in spilling else 0}".encode())
 
-    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
-    monkeypatch.setattr(nvjitlink, "assemble", assemble)
-    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
-    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
-    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
-    assert limits == [254, *tried]
+    patch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    patch.setattr(nvjitlink, "assemble", assemble)
+    patch.setattr(cubin, "kernel_resources", Resources.of)
+    return tried
 
 
-@pytest.mark.parametrize(("spilling", "tried", "taken"), [(0, [64], b"64:0"), (64, [64, 128], b"128:0")])
-def test_a_limit_far_below_comes_first_where_registers_are_left(
-    spilling: int, tried: list[int], taken: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits: list[int] = []
-
-    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
-        limit = next((n for n in (64, 128) if f".maxnreg {n}" in ptx), 149)
-        limits.append(limit)
-        return nvjitlink.Assembled(f"{limit}:{8 if limit == spilling else 0}".encode())
-
-    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
-    monkeypatch.setattr(nvjitlink, "assemble", assemble)
-    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
-    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
-    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
-    assert limits == [149, *tried]
+NOTHING = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
 
 
 @pytest.mark.parametrize(
-    ("spilling", "taken"), [(set[int](), b"64:0"), ({64}, b"96:0"), ({64, 96}, b"98:0")], ids=["none", "first", "both"]
+    ("limits", "spilling", "tried", "taken"),
+    [
+        ((64, 168), set[int](), [254, 168, 64], b"64:0"),
+        ((64, 168), {64}, [254, 168, 64], b"168:0"),
+        ((64, 168), {64, 168}, [254, 168], b"254:0"),
+        ((64, 128), set[int](), [149, 64], b"64:0"),
+        ((64, 128), {64}, [149, 64, 128], b"128:0"),
+        ((64, 96), set[int](), [98, 64], b"64:0"),
+        ((64, 96), {64}, [98, 64, 96], b"96:0"),
+        ((64, 96), {64, 96}, [98, 64, 96], b"98:0"),
+    ],
 )
-def test_the_next_limit_is_tried_where_one_spills(
-    spilling: set[int], taken: bytes, monkeypatch: pytest.MonkeyPatch
+def test_limits_are_tried_best_first_but_far_ones_last_where_all_registers_were_given(
+    limits: tuple[int, ...], spilling: set[int], tried: list[int], taken: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
-        limit = next((n for n in (64, 96) if f".maxnreg {n}" in ptx), 98)
-        return nvjitlink.Assembled(f"{limit}:{8 if limit in spilling else 0}".encode())
-
-    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
-    monkeypatch.setattr(nvjitlink, "assemble", assemble)
-    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
-    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
-    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
+    assembled = assembled_under(limits, tried[0], spilling, monkeypatch)
+    assert cubin.ptx_to_cubin(NOTHING, H100, CUDAOptions()) == taken
+    assert assembled == tried
 
 
 @pytest.mark.parametrize(

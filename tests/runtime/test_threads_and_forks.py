@@ -64,6 +64,15 @@ def test_first_launches_of_several_threads_at_once(tmp_path: Path, attempt: int)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def run_program(text: str, folder: Path) -> None:
+    """Runs a program in a process of its own, with an empty cache; it must end well within two minutes."""
+    program = folder / "program.py"
+    program.write_text(text)
+    env = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 FORKS = textwrap.dedent("""
     import os
     import sys
@@ -107,11 +116,7 @@ FORKS = textwrap.dedent("""
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_child_forked_while_another_thread_is_in_llvm_can_compile(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(FORKS)
-    env = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=env, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(FORKS, tmp_path)
 
 
 FIRST_COMPILES = textwrap.dedent("""
@@ -151,11 +156,7 @@ FIRST_COMPILES = textwrap.dedent("""
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_children_forked_while_another_thread_imports_the_compiler_can_compile(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(FIRST_COMPILES)
-    env = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=env, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(FIRST_COMPILES, tmp_path)
 
 
 def test_the_emulator_imports_all_of_numpy_that_it_uses_before_it_runs() -> None:

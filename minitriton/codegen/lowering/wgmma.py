@@ -117,8 +117,8 @@ def _is_left_running(op: Operation) -> bool:
     """Whether the next wait of the block, in the block's next run if none follows, leaves later products running.
 
     ptxas ends a group of products in front of each `wgmma.fence`, with which a text of inline PTX begins: such a wait would wait for all
-    tiles but the last, were each a text of its own (115 products of two tiles: 1.02 times as fast in the geometric mean in one text, up to
-    1.12; H200, 2026-11-24). Where all products are waited for there is nothing to gain, and one text binds the registers of all tiles at once:
+    tiles but the last, were each a text of its own (119 products of several tiles: 0.95 to 1.12 times as fast in one text, 1.02 in the
+    geometric mean; H200, 2026-11-24). Where all products are waited for there is nothing to gain, and one text binds the registers of all tiles at once:
     attention backward d128, causal, at 0.85 of its speed, d64 at 0.97 (H100, 2026-11-25).
     """
     block = op.parent_block()

@@ -449,9 +449,7 @@ class WgmmaOp(PtxOp):
     def ptx(self) -> str:
         """All tiles and steps in one text: LLVM then sees one call instead of one for each, with as many operands as there are accumulators.
 
-        It begins with `wgmma.fence`: what LLVM writes to its registers (a zero, a copy) it writes before the text, and so before the fence. One
-        fence for all tiles, since ptxas ends a group of products in front of each: a wait for all groups but the last would wait for all tiles
-        but the last (119 products of several tiles: 0.95 to 1.12 times as fast with one fence, 1.02 in the geometric mean; H200, 2026-11-24).
+        It begins with `wgmma.fence`: what LLVM writes to its registers (a zero, a copy) it writes before the text, and so before the fence.
         """
         opcode = f"wgmma.mma_async.sync.aligned.{self.shape.data}.{self.types.data}"
         a_offsets, b_offsets = self.a_offsets.get_values(), self.b_offsets.get_values()
