@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from minitriton.errors import MinitritonError
+
 rng = np.random.default_rng(3)
 
 
@@ -93,6 +95,19 @@ def test_mma_sync_fills_up_a_step_that_is_longer_than_k(kernel):
     %yb = ttg.convert_layout %y : tensor<{k}x{n}xf16, #b> -> tensor<{k}x{n}xf16, {b}>
     %d = tt.dot %xa, %yb, %zero : tensor<{m}x{k}xf16, {a}> * tensor<{k}x{n}xf16, {b}> -> tensor<{m}x{n}xf32, #mma>"""
     _check(kernel, _product(layouts, body, m, n, k, 1), m, n, k)
+
+
+def test_mma_sync_refuses_lanes_that_hold_the_same_k(kernel):
+    m, n, k = 16, 16, 16
+    a, b = (f"#ttg.dot_op<{{opIdx = {i}, parent = #mma, kWidth = 8}}>" for i in (0, 1))
+    layouts = """
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], instrShape = [16, 8]}>"""
+    body = f"""
+    %xa = ttg.convert_layout %x : tensor<{m}x{k}xf16, #b> -> tensor<{m}x{k}xf16, {a}>
+    %yb = ttg.convert_layout %y : tensor<{k}x{n}xf16, #b> -> tensor<{k}x{n}xf16, {b}>
+    %d = tt.dot %xa, %yb, %zero : tensor<{m}x{k}xf16, {a}> * tensor<{k}x{n}xf16, {b}> -> tensor<{m}x{n}xf32, #mma>"""
+    with pytest.raises(MinitritonError, match="its four lanes along k must hold different elements"):
+        kernel(_product(layouts, body, m, n, k, 1))
 
 
 @pytest.mark.parametrize("swizzle,k", [(128, 64), (64, 32), (128, 128)])

@@ -14,6 +14,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.tensor_facts import LayoutFacts
 
 ROWS, COLUMNS = 16, 8
+LANES_ALONG_K = 4
 Offset = tuple[int, ...]
 
 
@@ -72,4 +73,12 @@ def steps_along_k(
     steps = words_along_k(facts_a, rank - 1, per_word)
     if steps != words_along_k(facts_b, rank - 2, per_word):
         raise f.unsupported(op, "operands whose k is spread differently", help="give both the same kWidth")
+    length = f.facts(first.type).shape[-1]
+    if LANES_ALONG_K * per_word * len(steps) != length:
+        raise f.unsupported(
+            op,
+            f"an operand with k = {length} of which a thread holds {per_word * len(steps)}: its four lanes along k must "
+            "hold different elements",
+            help=f"use a kWidth of at most k / {LANES_ALONG_K}, and a k of at least {LANES_ALONG_K * per_word}",
+        )
     return steps, facts_a.register_of, facts_b.register_of
