@@ -18,7 +18,6 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
@@ -27,7 +26,7 @@ from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import layout_of_value
 from minitriton.rewriting.block_order import BlockOrder
-from minitriton.rewriting.effects import recursive_effects
+from minitriton.rewriting.effects import may_write
 
 
 @register_pass
@@ -142,12 +141,7 @@ class _WritePlaces:
         if end is None or end is op or self._order.comes_before(end, op):
             return False
         if block not in self._writing:
-            self._writing[block] = [each for each in block.ops if _writes(each)]
+            self._writing[block] = [each for each in block.ops if may_write(each)]
         writing = self._writing[block]
         following = bisect_right(writing, self._order.number(op), key=self._order.number)
         return following == len(writing) or self._order.comes_before(end, writing[following])
-
-
-def _writes(op: Operation) -> bool:
-    effects = recursive_effects(op)
-    return effects is not None and any(effect.kind is MemoryEffectKind.WRITE for effect in effects)
