@@ -59,7 +59,9 @@ def _dynamic_bounds(loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValue]:
     rounded = _before(loop, arith.AddiOp(difference, step_less_one), loop)
     count = _before(loop, arith.DivUIOp(rounded, step), loop)
     factor_value = _before(loop, constant_op(int_attr(type, factor)), loop)
-    remainder = arith.RemSIOp if width_of(type) >= 32 else arith.RemUIOp  # so few bits may say how often by their last one
+    remainder = (
+        arith.RemSIOp if width_of(type) >= 32 else arith.RemUIOp
+    )  # so few bits may say how often by their last one
     rest = _before(loop, remainder(count, factor_value), loop)
     even = _before(loop, arith.SubiOp(count, rest), loop)
     length = _before(loop, arith.MuliOp(even, step), loop)
