@@ -17,6 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f16, f32
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.exchangeable import exchangeable
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.facts.gpu_traits import i32_array
@@ -157,18 +158,24 @@ def sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
 
 @patterns.pattern(tt.ReshapeOp)
 def reorder_before_reduction(op: Operation, rewriter: Rewriter) -> bool:
-    """Whole reductions and histograms take their elements in any order, unless indices or a mask go with them."""
+    """Whole reductions and histograms take their elements in any order, unless indices or a mask go with them, or operands may not be exchanged."""
     if "allow_reorder" in op.properties:
         return False
     result = op.results[0]
     if not instance_of(result.type, TensorType) or len(result.type.get_shape()) != 1:
         return False
     users = [use.operation for use in result.uses]
-    if any(user.__class__ not in (tt.ReduceOp, tt.HistogramOp) or len(operand_values(user)) > 1 for user in users):
+    if not all(map(_takes_any_order, users)):
         return False
     op.properties["allow_reorder"] = UnitAttr()
     rewriter.modified(op)
     return True
+
+
+def _takes_any_order(op: Operation) -> bool:
+    if len(operand_values(op)) > 1:
+        return False
+    return isinstance(op, tt.HistogramOp) or (isinstance(op, tt.ReduceOp) and exchangeable(op))
 
 
 @patterns.pattern(tt.ReshapeOp)

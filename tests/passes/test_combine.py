@@ -246,5 +246,10 @@ def test_what_goes_with_indices_or_a_mask_keeps_its_order() -> None:
           tt.reduce.return %v, %w : i32, i32
       }) : (tensor<64xi32>, tensor<64xi32>) -> (i32, i32)"""
     assert "allow_reorder" not in run(RESHAPED.format(results="i32", user=with_index, value="%1#1"), Combine())
+    of_first = """%1 = "tt.reduce"(%0) <{axis = 0 : i32}> ({
+        ^bb0(%a: i32, %b: i32):
+          tt.reduce.return %a : i32
+      }) : (tensor<64xi32>) -> i32"""
+    assert "allow_reorder" not in run(RESHAPED.format(results="i32", user=of_first, value="%1"), Combine())
     masked = "%1 = tt.histogram %0, %m : tensor<64xi32> -> tensor<8xi32>"
     assert "allow_reorder" not in run(RESHAPED.format(results="tensor<8xi32>", user=masked, value="%1"), Combine())
