@@ -1,0 +1,230 @@
+"""What tensor copies (TMA) write and read around the ends of a tensor's rows, on this machine's GPU and on the emulator.
+
+    python benchmarks/tensor_copy_edges.py
+
+A line for each store, reduction (`add`) and load (`zero`, `nan`: its padding) of one block: the element type, how many elements a row has, the block's rows x columns
+and its first column; then the columns of the tensor's rows that are written, or that a load does not fill, with the bytes from the row's end to theirs. `!` marks a line
+where the two devices differ, and makes the exit code 1. Without torch or a GPU the emulator's column is printed alone.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton import emulator
+
+ROWS, AROUND, STRIDE, BEFORE = 4, 16, 1024, 256
+"""Rows of the tensor and of what is around it, bytes from row to row, and bytes before a row's first element that count as its own."""
+GUARD = 7
+"""What memory holds before a store."""
+
+
+@triton.jit(do_not_specialize=["start", "rows", "columns", "stride", "column"])
+def store(x, start, rows, columns, stride, column, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
+    block = (tl.arange(0, R)[:, None] * 16 + tl.arange(0, C)[None, :] % 16 + 9).to(x.dtype.element_ty)
+    if R == 1:
+        line = tl.make_tensor_descriptor(x + start, [columns], [1], [C])
+        if KIND == "add":
+            line.atomic_add([column], tl.reshape(block, [C]))
+        else:
+            line.store([column], tl.reshape(block, [C]))
+    else:
+        matrix = tl.make_tensor_descriptor(x + start, [rows, columns], [stride, 1], [R, C])
+        if KIND == "add":
+            matrix.atomic_add([0, column], block)
+        else:
+            matrix.store([0, column], block)
+
+
+@triton.jit(do_not_specialize=["start", "rows", "columns", "stride", "column"])
+def load(x, start, rows, columns, stride, column, out, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
+    where = out + tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
+    if R == 1:
+        line = tl.make_tensor_descriptor(x + start, [columns], [1], [C], padding_option=KIND)
+        tl.store(where, tl.reshape(line.load([column]), [R, C]))
+    else:
+        matrix = tl.make_tensor_descriptor(x + start, [rows, columns], [stride, 1], [R, C], padding_option=KIND)
+        tl.store(where, matrix.load([0, column]))
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A copy of `block` columns from `column` on, of a tensor of rows of `columns` elements. A single row is a tensor of one dimension."""
+
+    kind: str
+    dtype: str
+    columns: int
+    block: int
+    column: int
+    rows: int = 8
+    base: int = 128
+    """Bytes from a multiple of 1,024 to the tensor."""
+
+    def __str__(self) -> str:
+        at = f"{self.rows}x{self.block} from {self.column}" + (f", base {self.base}" if self.base != 128 else "")
+        return f"{self.kind:5} {self.dtype:8} {self.columns:4} {at:24}"
+
+    @property
+    def item(self) -> int:
+        """Bytes of an element."""
+        return np.dtype(self.dtype).itemsize
+
+    @property
+    def start(self) -> int:
+        """Elements from the start of memory to the tensor."""
+        return (AROUND * STRIDE + self.base) // self.item
+
+    @property
+    def is_load(self) -> bool:
+        """Whether the block is read."""
+        return self.kind in ("zero", "nan")
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The kernel's."""
+        return {"R": self.rows, "C": self.block, "KIND": self.kind}
+
+    def arguments(self) -> list[Any]:
+        """Memory and numbers, then the block that a load leaves."""
+        size = (ROWS + 2 * AROUND) * STRIDE // self.item
+        memory = (np.arange(size) % 90 + 3).astype(self.dtype) if self.is_load else np.full(size, GUARD, self.dtype)
+        out = [np.zeros(self.rows * self.block, self.dtype)] if self.is_load else []
+        return [memory, self.start, ROWS, self.columns, STRIDE // self.item, self.column, *out]
+
+    def outcome(self, arguments: list[Any]) -> str:
+        """In words, what the copy did."""
+        return self._read(arguments[0], arguments[-1]) if self.is_load else self._written(arguments[0])
+
+    def _written(self, memory: np.ndarray) -> str:
+        per_row, before = STRIDE // self.item, BEFORE // self.item
+        changed, wrong = memory != GUARD, 0
+        lines: list[str] = []
+        for row in range(min(self.rows, ROWS)):
+            low = self.start + row * per_row
+            lines.append(self._ranges(np.nonzero(changed[low - before : low - before + per_row])[0] - before))
+            changed[low - before : low - before + per_row] = False
+            block = (row * 16 + np.arange(self.block) % 16 + 9 + GUARD * (self.kind == "add")).astype(self.dtype)
+            found = memory[low + self.column :][: self.block]
+            wrong += int(((found != block) & (found != GUARD)).sum())
+        return _joined(lines, wrong) + (f"; {changed.sum()} elements outside of the rows" if changed.any() else "")
+
+    def _read(self, memory: np.ndarray, block: np.ndarray) -> str:
+        lines: list[str] = []
+        wrong = 0
+        for row, found in enumerate(block.reshape(self.rows, self.block)):
+            filled = np.isnan(found) if self.kind == "nan" else found == 0
+            here = memory[self.start + row * STRIDE // self.item + self.column :][: self.block]
+            wrong += int((~filled & (found != here)).sum())
+            lines.append(self._ranges(np.nonzero(~filled)[0] + self.column))
+        return _joined(lines, wrong)
+
+    def _ranges(self, columns: np.ndarray) -> str:
+        if not len(columns):
+            return "none"
+        parts = np.split(columns, np.nonzero(np.diff(columns) != 1)[0] + 1)
+        end = (int(columns[-1]) + 1 - self.columns) * self.item
+        return ", ".join(f"{p[0]}..{p[-1]}" for p in parts) + f" ({end:+d})"
+
+
+def _joined(lines: list[str], wrong: int) -> str:
+    runs: list[tuple[int, str]] = []
+    for row, line in enumerate(lines):
+        if not runs or runs[-1][1] != line:
+            runs.append((row, line))
+    text = runs[0][1] if len(runs) == 1 else "; ".join(f"row {row} on: {line}" for row, line in runs)
+    return text + (f"; {wrong} wrong values" if wrong else "")
+
+
+def on_gpu(edge: Edge) -> str:
+    """What this machine's GPU does."""
+    import torch
+
+    triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+    device = [torch.from_numpy(a).cuda() if isinstance(a, np.ndarray) else a for a in edge.arguments()]
+    (load if edge.is_load else store)[(1,)](*device, **edge.constants)
+    torch.cuda.synchronize()
+    return edge.outcome([a.cpu().numpy() if isinstance(a, torch.Tensor) else a for a in device])
+
+
+def on_emulator(edge: Edge) -> str:
+    """What the emulator does. Everything is in one allocation: nothing that is written is out of bounds."""
+    arguments = edge.arguments()
+    kernel = (load if edge.is_load else store).warmup(*arguments, **edge.constants, grid=(1,))
+    report = emulator.run(kernel.asm["ptx"], None, (1, 1, 1), arguments, kernel.metadata.shared, scratch=4096)
+    assert not [f for f in report.findings if f.kind in ("out-of-bounds", "misaligned")], report.findings
+    return edge.outcome(arguments)
+
+
+def edges() -> Iterator[Edge]:
+    """Where a row ends, where the block begins, one dimension, reductions and loads."""
+    for dtype, ends in (
+        ("int8", (464, 465, 466, 479)),
+        ("float16", (232, 233, 235, 239)),
+        ("float32", (116, 117, 118)),
+    ):
+        item = np.dtype(dtype).itemsize
+        for columns in ends:
+            yield Edge("store", dtype, columns, 128 // item, 384 // item)
+    for block in (16, 32, 64, 256):
+        yield Edge("store", "int8", 261, block, 261 // block * block)
+    for rows in (1, 8):
+        for columns, column in (
+            (466, 470),
+            (466, 479),
+            (466, 480),
+            (466, 371),
+            (466, 341),
+            (512, 3),
+            (466, -5),
+            (100, -5),
+            (3, 0),
+            (1, -1),
+            (20, 3),
+        ):
+            yield Edge("store", "int8", columns, 128, column, rows)
+        yield Edge("store", "int8", 19, 16, 3, rows)
+        yield Edge("store", "int8", 17, 16, 3, rows)
+        yield Edge("store", "int8", 466, 128, 384, rows, base=144)
+        yield Edge("store", "float16", 233, 64, 187, rows)
+        yield Edge("store", "float32", 117, 32, 93, rows)
+        yield Edge("store", "float32", 117, 32, 96, rows)
+        yield Edge("store", "float32", 117, 32, 97, rows)
+        for dtype, columns in (("float16", 233), ("float32", 117), ("int32", 118)):
+            block = 128 // np.dtype(dtype).itemsize
+            yield Edge("add", dtype, columns, block, 3 * block, rows)
+            yield Edge("add", dtype, columns, block, 3 * block - 3, rows)
+            yield Edge("add", dtype, columns, block, -3, rows)
+        for dtype, columns in (("int8", 466), ("float16", 233), ("float32", 117)):
+            block = 128 // np.dtype(dtype).itemsize
+            for kind in ("zero", "nan")[: 2 if dtype.startswith("float") else 1]:
+                yield Edge(kind, dtype, columns, block, 3 * block, rows)
+                yield Edge(kind, dtype, columns, block, -3, rows)
+
+
+def main() -> int:
+    """Prints the table."""
+    has_gpu = importlib.util.find_spec("torch") is not None and __import__("torch").cuda.is_available()
+    different = 0
+    for edge in edges():
+        expected = on_emulator(edge)
+        found = on_gpu(edge) if has_gpu else expected
+        different += found != expected
+        print(
+            f"{'!' if found != expected else ' '} {edge} | {found}"
+            + (f" | emulator: {expected}" if found != expected else ""),
+            flush=True,
+        )
+    print(f"{different} differ" if has_gpu else "no GPU: the emulator's")
+    return int(different > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
