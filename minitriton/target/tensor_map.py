@@ -21,6 +21,8 @@ SIZE = 128
 MOST_DIMS = 5
 GRAIN = 16
 """Bytes of which the address, the strides and a box's rows are multiples."""
+SHARED_ALIGNMENT = 128
+"""Bytes of which a box's address in shared memory is a multiple (PTX ISA, "Tensor Copy")."""
 ELEMENT_BYTES = {
     "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f32.ftz": 4, "f64": 8, "bf16": 2,
     "tf32": 4, "tf32.ftz": 4,

@@ -20,8 +20,6 @@ from minitriton.target import tensor_map
 from minitriton.target.tensor_map import TensorMap
 
 _SWIZZLE_MASK = (0, 0x10, 0x30, 0x70)
-ALIGNMENT = 128
-"""Of a box in shared memory (PTX ISA, "Tensor Copy")."""
 MAP_ALIGNMENT = 64
 _SUBNORMAL = {"f32.ftz": 0x7F800000, "tf32.ftz": 0x7F800000}
 """Exponent bits of the element types whose subnormals are flushed."""
@@ -195,7 +193,7 @@ def load_tensor(
         values = _filled(decoded, x.memory.views[unit].take(index), inside)
         size = math.prod(decoded.taken) * decoded.item
         for to, bar in bulk_copies.destinations(x, thread, int(targets[thread]), int(barriers[thread]), chosen):
-            start = bulk_copies.shared_range(x, site, thread, to, size, ALIGNMENT)
+            start = bulk_copies.shared_range(x, site, thread, to, size, tensor_map.SHARED_ALIGNMENT)
             place = bulk_copies.shared_range(x, site, thread, bar, 8, 8)
             if start is not None and place is not None:
                 where = start + _shared_places(to & 0xFFFF, len(values), unit, decoded.swizzle)
@@ -217,7 +215,7 @@ def store_tensor(
         if operation and unit != decoded.item:
             unit, offset = decoded.item, offset[0] + _relative(decoded, decoded.item)
         size, address = math.prod(decoded.taken) * decoded.item, int(sources[thread])
-        start = bulk_copies.shared_range(x, site, thread, address, size, ALIGNMENT)
+        start = bulk_copies.shared_range(x, site, thread, address, size, tensor_map.SHARED_ALIGNMENT)
         if start is None:
             continue
         inside = bulk_copies.global_inside(x, site, thread, offset, inside, unit)
