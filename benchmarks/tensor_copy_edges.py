@@ -26,61 +26,63 @@ from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 ROWS, AROUND, STRIDE, BEFORE = 4, 16, 1024, 256
 """Rows of the tensor and of what is around it, bytes from row to row, and bytes before a row's first element that count as its own."""
+ILLEGAL = "illegal instruction"
+"""How the GPU ends a launch with such a copy."""
 GUARD = 7
 """What memory holds before a store."""
 
 
-NUMBERS = ("start", "rows", "columns", "stride", "column")
+NUMBERS = ("start", "rows", "columns", "stride", "row", "column")
 
 
 @triton.jit
-def store_block(desc, column, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
+def store_block(desc, row, column, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
     block = (tl.arange(0, R)[:, None] * 16 + tl.arange(0, C)[None, :] % 16 + 9).to(desc.dtype)
     if R == 1 and KIND == "add":
         desc.atomic_add([column], tl.reshape(block, [C]))
     elif R == 1:
         desc.store([column], tl.reshape(block, [C]))
     elif KIND == "add":
-        desc.atomic_add([0, column], block)
+        desc.atomic_add([row, column], block)
     else:
-        desc.store([0, column], block)
+        desc.store([row, column], block)
 
 
 @triton.jit
-def load_block(desc, column, out, R: tl.constexpr, C: tl.constexpr):
+def load_block(desc, row, column, out, R: tl.constexpr, C: tl.constexpr):
     where = out + tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
     if R == 1:
         tl.store(where, tl.reshape(desc.load([column]), [R, C]))
     else:
-        tl.store(where, desc.load([0, column]))
+        tl.store(where, desc.load([row, column]))
 
 
 @triton.jit(do_not_specialize=NUMBERS)
-def store(x, start, rows, columns, stride, column, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
+def store(x, start, rows, columns, stride, row, column, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
     if R == 1:
-        store_block(tl.make_tensor_descriptor(x + start, [columns], [1], [C]), column, R, C, KIND)
+        store_block(tl.make_tensor_descriptor(x + start, [columns], [1], [C]), row, column, R, C, KIND)
     else:
-        store_block(tl.make_tensor_descriptor(x + start, [rows, columns], [stride, 1], [R, C]), column, R, C, KIND)
+        store_block(tl.make_tensor_descriptor(x + start, [rows, columns], [stride, 1], [R, C]), row, column, R, C, KIND)
 
 
 @triton.jit(do_not_specialize=NUMBERS)
-def load(x, start, rows, columns, stride, column, out, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
+def load(x, start, rows, columns, stride, row, column, out, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
     if R == 1:
         line = tl.make_tensor_descriptor(x + start, [columns], [1], [C], padding_option=KIND)
-        load_block(line, column, out, R, C)
+        load_block(line, row, column, out, R, C)
     else:
         matrix = tl.make_tensor_descriptor(x + start, [rows, columns], [stride, 1], [R, C], padding_option=KIND)
-        load_block(matrix, column, out, R, C)
+        load_block(matrix, row, column, out, R, C)
 
 
-@triton.jit(do_not_specialize=["column"])
-def store_by_host(desc, column, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
-    store_block(desc, column, R, C, KIND)
+@triton.jit(do_not_specialize=["row", "column"])
+def store_by_host(desc, row, column, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
+    store_block(desc, row, column, R, C, KIND)
 
 
-@triton.jit(do_not_specialize=["column"])
-def load_by_host(desc, column, out, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
-    load_block(desc, column, out, R, C)
+@triton.jit(do_not_specialize=["row", "column"])
+def load_by_host(desc, row, column, out, R: tl.constexpr, C: tl.constexpr, KIND: tl.constexpr):
+    load_block(desc, row, column, out, R, C)
 
 
 @dataclass(frozen=True)
@@ -95,16 +97,18 @@ class Edge:
     rows: int = 8
     base: int = 128
     """Bytes from a multiple of 1,024 to the tensor."""
+    row: int = 0
+    """Where the block begins."""
     by_host: bool = False
     """Whether the host makes the tensor map, on the GPU."""
 
     def __str__(self) -> str:
         at = (
-            f"{self.rows}x{self.block} from {self.column}"
+            f"{self.rows}x{self.block} from {self.row}, {self.column}"
             + (f", base {self.base}" if self.base != 128 else "")
             + (", host" if self.by_host else "")
         )
-        return f"{self.kind:5} {self.dtype:8} {self.columns:4} {at:24}"
+        return f"{self.kind:5} {self.dtype:8} {self.columns:4} {at:30}"
 
     @property
     def item(self) -> int:
@@ -131,7 +135,7 @@ class Edge:
         size = (ROWS + 2 * AROUND) * STRIDE // self.item
         memory = (np.arange(size) % 90 + 3).astype(self.dtype) if self.is_load else np.full(size, GUARD, self.dtype)
         out = [np.zeros(self.rows * self.block, self.dtype)] if self.is_load else []
-        return [memory, self.start, ROWS, self.columns, STRIDE // self.item, self.column, *out]
+        return [memory, self.start, ROWS, self.columns, STRIDE // self.item, self.row, self.column, *out]
 
     def outcome(self, arguments: list[Any]) -> str:
         """In words, what the copy did."""
@@ -145,7 +149,8 @@ class Edge:
             low = self.start + row * per_row
             lines.append(self._ranges(np.nonzero(changed[low - before : low - before + per_row])[0] - before))
             changed[low - before : low - before + per_row] = False
-            block = (row * 16 + np.arange(self.block) % 16 + 9 + GUARD * (self.kind == "add")).astype(self.dtype)
+            of_block = row - self.row
+            block = (of_block * 16 + np.arange(self.block) % 16 + 9 + GUARD * (self.kind == "add")).astype(self.dtype)
             found = memory[low + self.column :][: self.block]
             wrong += int(((found != block) & (found != GUARD)).sum())
         return _joined(lines, wrong) + (f"; {changed.sum()} elements outside of the rows" if changed.any() else "")
@@ -155,7 +160,7 @@ class Edge:
         wrong = 0
         for row, found in enumerate(block.reshape(self.rows, self.block)):
             filled = np.isnan(found) if self.kind == "nan" else found == 0
-            here = memory[self.start + row * STRIDE // self.item + self.column :][: self.block]
+            here = memory[self.start + (self.row + row) * STRIDE // self.item + self.column :][: self.block]
             wrong += int((~filled & (found != here)).sum())
             lines.append(self._ranges(np.nonzero(~filled)[0] + self.column))
         return _joined(lines, wrong)
@@ -183,7 +188,7 @@ def on_gpu(edge: Edge) -> str:
 
     triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     device = [torch.from_numpy(a).cuda() if isinstance(a, np.ndarray) else a for a in edge.arguments()]
-    memory, start, rows, columns, stride, column, *out = device
+    memory, start, rows, columns, stride, row, column, *out = device
     if edge.by_host:
         shape, strides, block = (
             ([columns], [1], [edge.block])
@@ -191,7 +196,7 @@ def on_gpu(edge: Edge) -> str:
             else ([rows, columns], [stride, 1], [edge.rows, edge.block])
         )
         desc = TensorDescriptor(memory[start:], shape, strides, block, "nan" if edge.kind == "nan" else "zero")
-        (load_by_host if edge.is_load else store_by_host)[(1,)](desc, column, *out, **edge.constants)
+        (load_by_host if edge.is_load else store_by_host)[(1,)](desc, row, column, *out, **edge.constants)
     else:
         (load if edge.is_load else store)[(1,)](*device, **edge.constants)
     torch.cuda.synchronize()
@@ -204,7 +209,8 @@ def serve(edges: list[Edge], pipe: Connection) -> None:
         try:
             pipe.send(on_gpu(edge))
         except Exception as error:
-            pipe.send(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+            first = str(error).splitlines()[0]
+            pipe.send(ILLEGAL if ILLEGAL in first else f"{type(error).__name__}: {first}")
             return
 
 
@@ -233,48 +239,42 @@ def on_emulator(edge: Edge) -> str:
     arguments = edge.arguments()
     kernel = (load if edge.is_load else store).warmup(*arguments, **edge.constants, grid=(1,))
     report = emulator.run(kernel.asm["ptx"], None, (1, 1, 1), arguments, kernel.metadata.shared, scratch=4096)
-    assert not [f for f in report.findings if f.kind in ("out-of-bounds", "misaligned")], report.findings
+    if any(finding.kind == "misaligned" for finding in report.findings):
+        return ILLEGAL
+    assert not [f for f in report.findings if f.kind == "out-of-bounds"], report.findings
     return edge.outcome(arguments)
 
 
 def edges() -> Iterator[Edge]:
-    """Where a row ends, where the block begins, one dimension and two, maps of the kernel and the host, reductions and loads."""
-    for dtype, ends in (
-        ("int8", (464, 465, 466, 479)),
-        ("float16", (232, 233, 235, 239)),
-        ("float32", (116, 117, 118)),
-    ):
+    """Where a row ends and where the block begins, one dimension and two, maps of the kernel and the host, stores, reductions and loads."""
+    for dtype, ends in (("int8", (464, 465, 466, 479)), ("float16", (232, 233, 239)), ("float32", (116, 117, 118))):
         item = np.dtype(dtype).itemsize
         for columns in ends:
             yield Edge("store", dtype, columns, 128 // item, 384 // item)
     for block in (16, 32, 64, 256):
         yield Edge("store", "int8", 261, block, 261 // block * block)
     for rows in (8, 1):
-        for by_host in (False, True):
-            yield Edge("store", "int8", 512, 128, 128, rows, by_host=by_host)
-            yield Edge("store", "int8", 466, 128, 384, rows, by_host=by_host)
-            yield Edge("store", "int8", 512, 128, 3, rows, by_host=by_host)
-            yield Edge("store", "float32", 117, 32, 96, rows, by_host=by_host)
-        for columns, column in (
-            (466, 480), (466, 512), (466, 464), (466, -16), (466, -128), (466, 470), (466, 479), (466, 371), (466, 341),
-            (466, -5), (100, -16), (100, -5), (3, 0), (1, 0), (1, -1), (20, 3),
-        ):  # fmt: skip
-            yield Edge("store", "int8", columns, 128, column, rows)
-        yield Edge("store", "int8", 19, 16, 3, rows)
-        yield Edge("store", "int8", 17, 16, 3, rows)
+        yield Edge("store", "int8", 466, 128, 384, rows, by_host=True)
+        yield Edge("store", "float32", 117, 32, 96, rows, by_host=True)
         yield Edge("store", "int8", 466, 128, 384, rows, base=144)
-        yield Edge("store", "float16", 233, 64, 187, rows)
-        for column in (93, 97, 100, 104):
+        for columns, column in ((512, 128), (466, 480), (466, 464), (466, -16), (466, 3), (3, 0), (1, 0)):
+            yield Edge("store", "int8", columns, 128, column, rows)
+        for column in (97, 100):
             yield Edge("store", "float32", 117, 32, column, rows)
         for dtype, columns in (("float16", 233), ("float32", 117), ("int32", 118)):
-            block = 128 // np.dtype(dtype).itemsize
-            for column in (3 * block, 3 * block - 3, -4, -3):
-                yield Edge("add", dtype, columns, block, column, rows)
+            yield Edge("add", dtype, columns, 128 // np.dtype(dtype).itemsize, 384 // np.dtype(dtype).itemsize, rows)
+        yield Edge("add", "float32", 117, 32, -4, rows)
         for dtype, columns in (("int8", 466), ("float16", 233), ("float32", 117)):
-            block = 128 // np.dtype(dtype).itemsize
+            item = np.dtype(dtype).itemsize
             for kind in ("zero", "nan")[: 2 if dtype.startswith("float") else 1]:
-                for column in (3 * block, 3 * block - 3, -16, -3):
-                    yield Edge(kind, dtype, columns, block, column, rows)
+                for column in (384 // item, -16):
+                    yield Edge(kind, dtype, columns, 128 // item, column, rows)
+        yield Edge("zero", "float32", 117, 32, -3, rows)
+        yield Edge("zero", "int8", 466, 128, 381, rows)
+    for kind, dtype in (("store", "int8"), ("add", "float32"), ("zero", "float32")):
+        item = np.dtype(dtype).itemsize
+        for row in (-8, -2, 2, 4, 100):
+            yield Edge(kind, dtype, 464 // item, 128 // item, 128 // item, row=row)
 
 
 def main() -> int:
