@@ -41,7 +41,6 @@ from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout
-from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
 """Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
@@ -111,13 +110,10 @@ def _access(op: Operation) -> _BlockedAccess | None:
 
 
 def _may_change(accesses: list[_BlockedAccess], axis_info: AxisInfoAnalysis) -> bool:
-    """Whether some access has more elements than it can move, or another layout than one like it, or a mask that may cut its vectors."""
-    if any(access.held * access.bits > WIDEST_ACCESS_BITS for access in accesses):
-        return True
+    """Whether some access has another layout than one like it, or more elements than it moves at once."""
     if len({(access.place, access.layout) for access in accesses}) > len({access.place for access in accesses}):
         return True
-    masks = ((access.op.mask, access.held) for access in accesses)
-    return any(mask is not None and axis_info.mask_alignment(mask) < held for mask, held in masks)
+    return any((width := _width(axis_info, access)) is not None and width < access.held for access in accesses)
 
 
 MOST_SPLIT = 256
