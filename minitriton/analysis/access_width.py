@@ -59,8 +59,11 @@ def access_width(facts: AxisInfoAnalysis, op: Operation) -> AccessWidth:
         return found
     assert mask is not None
     whole = neighbours(facts, pointer, None)
-    is_cut_once = is_prefix(facts, mask, access_shape(_tensor(pointer)).fastest_dim, whole.width)
-    return whole._replace(is_split=True) if is_cut_once else found
+    if whole.width == found.width or not is_prefix(
+        facts, mask, access_shape(_tensor(pointer)).fastest_dim, whole.width
+    ):
+        return found
+    return whole._replace(is_split=True)
 
 
 def neighbours(
