@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from xdsl.dialects.builtin import TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.atomic_width import most_at_once
+from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
@@ -71,20 +71,13 @@ def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp) -> int:
     return count * bit_width(scalar_type(type_)) // 8
 
 
-def _widths(f: FunctionLowering, op: Operation, kind: str, element: Attribute, accesses: Accesses) -> None:
-    """Narrows the accesses to what one instruction can do."""
-    accesses.narrow(most_at_once(kind, element, f.module.target))
-
-
 @lowers(tt.AtomicRMWOp)
 def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
     pointer, value, mask = op.ptr, op.val, op.mask
     kind = str(op.atomic_rmw_op.data)
     element = f.element_type(value)
-    accesses = Accesses(f, pointer, mask, max(8, bit_width(element)))
-    _widths(f, op, kind, element, accesses)
+    accesses = Accesses(f, pointer, access_width(f.module.axis, op).width)
     if element is BF16 and not f.module.target.has_bf16_atomics:
-        accesses.narrow(1)
         _finish(f, op, accesses, [_by_compare_and_swap(f, op, n, mask) for n in accesses.starts])
         return
     _atomic(f, op, pointer, [value], mask, operation_text(kind, element, accesses.width), accesses)
@@ -94,8 +87,7 @@ def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
 def atomic_cas(f: FunctionLowering, op: tt.AtomicCASOp) -> None:
     pointer, compared, value = op.operands
     element = f.element_type(value)
-    accesses = Accesses(f, pointer, None, max(8, bit_width(element)))
-    accesses.narrow(1)
+    accesses = Accesses(f, pointer, access_width(f.module.axis, op).width)
     _atomic(f, op, pointer, [compared, value], None, f"cas.b{bit_width(element)}", accesses)
 
 

@@ -38,7 +38,8 @@ _WARNED_OF = frozenset({"global-race"})
 
 _HELP = {
     "out-of-bounds": "check the mask, the strides and the sizes that the kernel was given",
-    "misaligned": "a pointer was cast to a wider type, or a hint such as tl.multiple_of promises more than holds",
+    "misaligned": "a pointer was cast to a wider type, a hint such as tl.multiple_of promises more than holds, or a block of a descriptor begins elsewhere "
+    "than at a multiple of 16 bytes",
     "read-only": "pass a copy of the array",
     "thread-race": "use an atomic, or tl.debug_barrier() between a store and what other threads load",
     "uninitialised": "store the memory before it is read",
