@@ -193,10 +193,14 @@ class ProgramBuilder:
         pick = self.random.random()
         if pick < 0.25:
             return f"{self.integer(INT32)} % {self.random.choice([2, 3, 4])} == {self.random.choice([0, 1])}"
-        first = f"{self.integer(element)} {self.random.choice(['<', '<=', '>', '>=', '==', '!='])} {self.operand(element)}"
+        first = (
+            f"{self.integer(element)} {self.random.choice(['<', '<=', '>', '>=', '==', '!='])} {self.operand(element)}"
+        )
         if pick < 0.85:
             return first
-        return f"({first}) {self.random.choice(['&', '|', 'and', 'or'])} ({self.integer(INT32)} > {self.operand(INT32)})"
+        return (
+            f"({first}) {self.random.choice(['&', '|', 'and', 'or'])} ({self.integer(INT32)} > {self.operand(INT32)})"
+        )
 
     def integer_types(self) -> list[Element]:
         """The integer types of scalars in scope."""
@@ -223,6 +227,15 @@ def _names(text: str, name: str) -> bool:
 
 BOUNDS: list[tuple[Element, float]] = [
     (next(e for e in INTEGERS if e.short == short), weight)
-    for short, weight in [("i32", 50), ("i64", 8), ("u8", 8), ("u16", 4), ("u32", 12), ("u64", 6), ("i8", 4), ("i16", 3)]
+    for short, weight in [
+        ("i32", 50),
+        ("i64", 8),
+        ("u8", 8),
+        ("u16", 4),
+        ("u32", 12),
+        ("u64", 6),
+        ("i8", 4),
+        ("i16", 3),
+    ]
 ]
 """Types of the bounds of loops, and how often."""

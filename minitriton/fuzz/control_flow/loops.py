@@ -1,7 +1,7 @@
 """Loops, branches and assumptions around statements.
 
-    for i7 in tl.range(n3, tl.load(bounds_uint8 + 1), flatten=True):        bounds: numbers, parameters, memory, outer variables
-        tl.assume(n3 > 4)                                                   true where it runs; where nothing runs it may be false
+for i7 in tl.range(n3, tl.load(bounds_uint8 + 1), flatten=True):        bounds: numbers, parameters, memory, outer variables
+    tl.assume(n3 > 4)                                                   true where it runs; where nothing runs it may be false
 """
 
 from __future__ import annotations
@@ -74,7 +74,17 @@ def _bounds(b: ProgramBuilder) -> tuple[str, str, str, Element, bool]:
     element, length = b.weighted(BOUNDS), b.weighted(LENGTHS)
     size = b.weighted([(1, 7.0), (2, 1.5), (3, 1.0), (5, 0.5)])
     low, high, middle = element.low, element.high, (1 << (element.bits - 1)) - (0 if not element.signed else 12)
-    base = b.weighted([(0, 6.0), (1, 1.0), (2, 1.0), (-2 if element.signed else 5, 1.5), (middle - 2, 2.0), (high - 50, 0.5), (low + 50, 0.5)])
+    base = b.weighted(
+        [
+            (0, 6.0),
+            (1, 1.0),
+            (2, 1.0),
+            (-2 if element.signed else 5, 1.5),
+            (middle - 2, 2.0),
+            (high - 50, 0.5),
+            (low + 50, 0.5),
+        ]
+    )
     base = max(base, low - length * size)
     stop = base + length * size - (b.random.randrange(size) if length > 0 else 0)
     if not low <= stop <= high or not low <= base <= high:
@@ -188,7 +198,12 @@ def emit_assume(b: ProgramBuilder, write: Write) -> None:
     choices = [
         (f"{one.name} {op} {text}", truth)
         for text, value in ((other.name, int(other.value)), ("0", 0), ("2", 2))
-        for op, truth in ((">", one.value > value), (">=", one.value >= value), ("<", one.value < value), ("!=", one.value != value))
+        for op, truth in (
+            (">", one.value > value),
+            (">=", one.value >= value),
+            ("<", one.value < value),
+            ("!=", one.value != value),
+        )
         if text != one.name
     ]
     choices.append((f"{one.name} % 16 == 0", int(one.value) % 16 == 0))

@@ -34,7 +34,9 @@ class Matrices:
 
     def __init__(self, b: ProgramBuilder) -> None:
         self.b = b
-        name = b.weighted([("float32", 5.0), ("float16", 3.0), ("bfloat16", 1.5), ("int8", 1.0), ("int32", 1.0), ("float64", 0.5)])
+        name = b.weighted(
+            [("float32", 5.0), ("float16", 3.0), ("bfloat16", 1.5), ("int8", 1.0), ("int32", 1.0), ("float64", 0.5)]
+        )
         self.element: Element = ELEMENTS[name]
         self.m, self.n = b.random.choice([(16, 16), (16, 16), (32, 16), (16, 32), (8, 16), (4, 8)])
         self.k = b.weighted([(1, 1.0), (2, 1.0), (4, 1.0), (8, 1.0), (16, 2.0), (32, 0.3)])
@@ -49,7 +51,9 @@ class Matrices:
         b.line(f"rows, columns, inner = tl.arange(0, {self.m}), tl.arange(0, {self.n}), tl.arange(0, {self.k})")
         b.size = self.m * self.n
         self.shape = self.m, self.n
-        self.accumulator = b.define("t", f"tl.zeros(({self.m}, {self.n}), tl.{self.sum.name})", self.sum, self.shape, changes=True)
+        self.accumulator = b.define(
+            "t", f"tl.zeros(({self.m}, {self.n}), tl.{self.sum.name})", self.sum, self.shape, changes=True
+        )
         b.define("s", f"tl.full((), {b.random.choice([0, 1, 3])}, tl.int32)", INT32, changes=True)
         self.buffers = b.buffer(Buffer("cells", INT32, 8, -1, 3, written=True))
 

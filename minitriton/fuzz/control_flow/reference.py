@@ -52,9 +52,7 @@ def run_reference(program: Program) -> list[np.ndarray]:
             _Pointer(buffer.element, data, np.zeros((), np.int64))
             for buffer, data in zip(program.buffers, memory, strict=True)
         ]
-        numbers = [
-            int(s.value) if s.name in program.constants else scalar(s.element, s.value) for s in program.scalars
-        ]
+        numbers = [int(s.value) if s.name in program.constants else scalar(s.element, s.value) for s in program.scalars]
         try:
             with np.errstate(over="ignore"):
                 exec(source_of(program).replace("while ", "while tl.count() and "), namespace)

@@ -1,8 +1,8 @@
 """Statements on tiles, scalars and memory: accumulators that loops carry, loads and stores of the same elements.
 
-    v5 = tl.load(state + (i2 & 3) * 32 + lane, mask=n1 > 3, other=0)
-    tl.store(state + lane, t1)
-    r6 = tl.where(n1 > 3, v5, 9)
+v5 = tl.load(state + (i2 & 3) * 32 + lane, mask=n1 > 3, other=0)
+tl.store(state + lane, t1)
+r6 = tl.where(n1 > 3, v5, 9)
 """
 
 from __future__ import annotations
@@ -34,7 +34,13 @@ def start(b: ProgramBuilder) -> None:
     b.buffer(Buffer("cells", INT32, 8, -1, 3, written=True))
     b.line(f"lane = tl.arange(0, {b.size})")
     for _ in range(b.random.choice([1, 1, 2])):
-        b.define("t", f"tl.full(({b.size},), {b.random.choice([0, 1, 2])}, tl.{element.name})", element, (b.size,), changes=True)
+        b.define(
+            "t",
+            f"tl.full(({b.size},), {b.random.choice([0, 1, 2])}, tl.{element.name})",
+            element,
+            (b.size,),
+            changes=True,
+        )
     for kind in b.random.sample(["int32", "int32", "int64", "uint32", "uint8"], b.random.choice([1, 1, 2])):
         b.define("s", f"tl.full((), {b.random.choice([0, 1, 3])}, tl.{kind})", ELEMENTS[kind], changes=True)
 
@@ -67,9 +73,24 @@ def update_tile(b: ProgramBuilder) -> None:
     name = b.random.choice(b.of_type(element, shape, changes=True)).name
     other = tile(b)
     if element.is_float:
-        forms = ["{0} + {1}", "{0} + {1}", "{0} - {1}", "tl.maximum({0}, {1})", "tl.where({c}, {0}, {1})", "tl.where({c}, {1}, {0})"]
+        forms = [
+            "{0} + {1}",
+            "{0} + {1}",
+            "{0} - {1}",
+            "tl.maximum({0}, {1})",
+            "tl.where({c}, {0}, {1})",
+            "tl.where({c}, {1}, {0})",
+        ]
     else:
-        forms = ["{0} + {1}", "{0} + {1}", "{0} - {1}", "{0} ^ {1}", "{0} * 3 + {1}", "tl.minimum({0}, {1})", "tl.where({c}, {1}, {0})"]
+        forms = [
+            "{0} + {1}",
+            "{0} + {1}",
+            "{0} - {1}",
+            "{0} ^ {1}",
+            "{0} * 3 + {1}",
+            "tl.minimum({0}, {1})",
+            "tl.where({c}, {1}, {0})",
+        ]
     condition = b.random.choice([f"lane < {b.operand(INT32)}", f"lane % 2 == {b.random.choice([0, 1])}", b.condition()])
     text = b.random.choice(forms).format(name, other, c=condition)
     if element.is_float and element.bits == 16 and b.chance(0.5):
@@ -88,7 +109,16 @@ def update_scalar(b: ProgramBuilder) -> None:
     if same and b.chance(0.2):
         b.line(f"{name}, {same[0].name} = {same[0].name}, {name}")
         return
-    forms = ["{0} + {1}", "{0} + {1}", "{0} + 1", "{0} ^ {1}", "{0} * 3 + 1", "{0} - {1}", "tl.maximum({0}, {1})", "{0} * 10 + {1}"]
+    forms = [
+        "{0} + {1}",
+        "{0} + {1}",
+        "{0} + 1",
+        "{0} ^ {1}",
+        "{0} * 3 + 1",
+        "{0} - {1}",
+        "tl.maximum({0}, {1})",
+        "{0} * 10 + {1}",
+    ]
     b.line(f"{name} = {b.random.choice(forms).format(name, other)}")
 
 
@@ -135,7 +165,9 @@ def load_cell(b: ProgramBuilder) -> None:
 def atomic(b: ProgramBuilder) -> None:
     element, _ = tile_of(b)
     has_tile_atomics = element.name in ("int32", "int64", "float32")
-    target, value = (part_of_state(b), tile(b)) if has_tile_atomics and b.chance(0.6) else (f"cells + {b.index(8)}", "1")
+    target, value = (
+        (part_of_state(b), tile(b)) if has_tile_atomics and b.chance(0.6) else (f"cells + {b.index(8)}", "1")
+    )
     b.line(f"tl.atomic_add({target}, {value})", writes=True)
 
 

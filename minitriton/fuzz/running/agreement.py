@@ -101,7 +101,9 @@ def _difference(
     return FuzzFinding("difference", " | ".join(" ".join(g) for g in groups), "\n".join(texts))
 
 
-def differing_array(arrays: Sequence[Array], written: Mapping[str, Written], a: OracleOutcome, b: OracleOutcome) -> int | None:
+def differing_array(
+    arrays: Sequence[Array], written: Mapping[str, Written], a: OracleOutcome, b: OracleOutcome
+) -> int | None:
     """The first array that differs, by its index."""
     for index, array in enumerate(arrays):
         exactness = written.get(array.name)
