@@ -19,13 +19,13 @@ CHUNKS = 3
 _BODIES = {
     "added": "return a + b",
     "added_backward": "return b + a",
-    "larger": "return tl.maximum(a, b)",
+    "larger": "return tl.maximum(a, b).to(a.dtype)",
     "chosen": "return tl.where(a > b, a, b)",
     "added_with_zero": "return a + b + 0",
     "negated": "return -(-a - b)",
 }
 _TWO = "@triton.jit\ndef both(a0, a1, b0, b1):\n    total = a0 + b0\n    return {}\n"
-_TWO_RESULTS = {"both": "total, total", "both_and_larger": "total, tl.maximum(a1, b1)"}
+_TWO_RESULTS = {"both": "total, total", "both_and_larger": "total, tl.maximum(a1, b1).to(a1.dtype)"}
 _INDICES = ("[:, :, None]", "[None, :, :]", "[:, None, :]")
 
 

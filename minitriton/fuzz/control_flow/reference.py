@@ -22,6 +22,7 @@ from minitriton.fuzz.control_flow.values import (
     Rejected,
     Value,
     dot_type,
+    extreme_type,
     loaded,
     made,
     need,
@@ -160,11 +161,11 @@ class _Language:
 
     def minimum(self, a: Operand, b: Operand) -> Value:
         x, y = pair(a, b)
-        return Value(x.element, np.minimum(x.data, y.data))
+        return Value(extreme_type(x.element), np.minimum(x.data, y.data))
 
     def maximum(self, a: Operand, b: Operand) -> Value:
         x, y = pair(a, b)
-        return Value(x.element, np.maximum(x.data, y.data))
+        return Value(extreme_type(x.element), np.maximum(x.data, y.data))
 
     def cdiv(self, a: Value, b: int) -> Value:
         return (a + (b - 1)) // b

@@ -64,7 +64,13 @@ def tile(b: ProgramBuilder, depth: int = 0) -> str:
         return f"tl.full(({b.size},), {b.random.choice([0, 1, 2, 3])}, tl.{element.name})"
     if pick < 0.9:
         return f"tl.where(lane < {b.operand(INT32)}, {tile(b, depth + 1)}, {tile(b, depth + 1)})"
-    return f"tl.{b.random.choice(['minimum', 'maximum'])}({tile(b, depth + 1)}, {tile(b, depth + 1)})"
+    return _extreme(element, b.random.choice(["minimum", "maximum"]), tile(b, depth + 1), tile(b, depth + 1))
+
+
+def _extreme(element: Element, function: str, a: str, other: str) -> str:
+    """A minimum or maximum, which of bfloat16 is a float32."""
+    cast = ".to(tl.bfloat16)" if element.name == "bfloat16" else ""
+    return f"tl.{function}({a}, {other}){cast}"
 
 
 def update_tile(b: ProgramBuilder) -> None:
@@ -77,7 +83,7 @@ def update_tile(b: ProgramBuilder) -> None:
             "{0} + {1}",
             "{0} + {1}",
             "{0} - {1}",
-            "tl.maximum({0}, {1})",
+            _extreme(element, "maximum", "{0}", "{1}"),
             "tl.where({c}, {0}, {1})",
             "tl.where({c}, {1}, {0})",
         ]
@@ -94,7 +100,7 @@ def update_tile(b: ProgramBuilder) -> None:
     condition = b.random.choice([f"lane < {b.operand(INT32)}", f"lane % 2 == {b.random.choice([0, 1])}", b.condition()])
     text = b.random.choice(forms).format(name, other, c=condition)
     if element.is_float and element.bits == 16 and b.chance(0.5):
-        text = f"tl.minimum(tl.maximum({text}, -60), 60)"
+        text = _extreme(element, "minimum", _extreme(element, "maximum", text, "-60"), "60")
     b.line(f"{name} = {text}")
 
 

@@ -200,3 +200,8 @@ def sum_type(element: Element) -> Element:
 def dot_type(element: Element) -> Element:
     """In which `tl.dot` adds up by itself."""
     return ELEMENTS["int32"] if element.is_int else FLOAT32
+
+
+def extreme_type(element: Element) -> Element:
+    """Of a minimum or maximum: bfloat16 is computed in float32."""
+    return FLOAT32 if element.name == "bfloat16" else element
