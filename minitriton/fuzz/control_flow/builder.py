@@ -157,20 +157,21 @@ class ProgramBuilder:
     def integer(self, element: Element = INT32, depth: int = 0) -> str:
         """A scalar of this integer type that has a type of its own."""
         pick = self.random.random()
-        same = self.of_type(element)
         if pick < 0.3 and depth < 2:
-            return f"({self.integer(element, depth + 1)} {self.random.choice('+-*^&|')} {self.operand(element, depth + 1)})"
+            first, second = self.integer(element, depth + 1), self.operand(element, depth + 1)
+            return f"({first} {self.random.choice('+-*^&|')} {second if second != first else 5})"
         if pick < 0.38 and depth < 2:
             divisor = self.random.choice([2, 3, 4, 7, 16])
             return f"({self.integer(element, depth + 1)} {self.random.choice(['//', '%'])} {divisor})"
-        if pick < 0.8 and same:
-            return self.random.choice(same[-4:]).name
+        same = [v.name for v in self.of_type(element)][-4:]
+        if pick < 0.7 and same:
+            return self.random.choice(same)
         others = [v for v in self.variables if v.shape == () and v.element.is_int and v.element != element]
-        if others and pick < 0.9:
+        if others and pick < 0.8:
             return f"{self.random.choice(others[-4:]).name}.to(tl.{element.name})"
-        if same:
-            return self.random.choice(same).name
-        return f"tl.full((), {self.random.choice([0, 1, 2, 3, 5])}, tl.{element.name})"
+        if pick < 0.9:
+            return self.parameter(element, self.random.choice([0, 2, 3, 5, 16, 100]))
+        return self.random.choice([*same, f"tl.full((), {self.random.choice([1, 2, 3, 5])}, tl.{element.name})"])
 
     def operand(self, element: Element, depth: int = 0) -> str:
         """A scalar beside one of this integer type: a Python number, or one of that type."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from minitriton.fuzz.control_flow import tiles
 from minitriton.fuzz.control_flow.builder import ProgramBuilder
-from minitriton.fuzz.control_flow.loops import MOST_DEPTH, emit_assume, emit_branch, emit_loop
+from minitriton.fuzz.control_flow.loops import MOST_DEPTH, emit_assume, emit_branch, emit_local_sum, emit_loop
 from minitriton.fuzz.control_flow.matrices import Matrices
 from minitriton.fuzz.control_flow.program import Program
 from minitriton.fuzz.control_flow.reference import run_reference
@@ -48,14 +48,18 @@ def _drawn(seed: int, rng: random.Random) -> Program:
         for _ in range(rng.choice([1, 1, 2, 2, 3])):
             budget -= 1
             pick = rng.random()
-            if b.depth < MOST_DEPTH and budget > 0 and pick < 0.38:
+            if b.depth < MOST_DEPTH and budget > 0 and pick < 0.33:
                 emit_loop(b, some)
-            elif b.depth < MOST_DEPTH and budget > 0 and pick < 0.48:
+            elif b.depth < MOST_DEPTH and budget > 0 and pick < 0.4:
+                emit_local_sum(b, some)
+            elif b.depth < MOST_DEPTH and budget > 0 and pick < 0.5:
                 emit_branch(b, some)
-            elif pick < 0.54:
+            elif pick < 0.56:
                 emit_assume(b, some)
             else:
                 b.weighted(statements)()
+        if b.depth and rng.random() < 0.5:
+            tiles.update_scalar(b)
 
     while budget > 0:
         emit_loop(b, some) if b.chance(0.6) else some()

@@ -60,7 +60,11 @@ def _ragged(b: ProgramBuilder, outer: Variable) -> tuple[str, str]:
         if not any(buffer.name == "lengths" for buffer in b.buffers):
             values = tuple(b.weighted(LENGTHS[:8]) for _ in range(8))
             b.buffer(Buffer("lengths", INT32, 8, values=values))
-        length = f"tl.load(lengths + {outer.name})" if b.chance(0.4) else f"tl.load(lengths + ({outer.name} & 7))"
+        index = outer.name if b.chance(0.4) else f"({outer.name} & 7)"
+        if b.dead and b.chance(0.5):
+            b.features.add("a bound out of bounds, never loaded")
+            index = str(1 << 20)
+        length = f"tl.load(lengths + {index})"
         if b.chance(0.5):
             length = b.define("k", length, INT32).name
         return "0", length
@@ -165,6 +169,20 @@ def _emit_static(b: ProgramBuilder, write: Write) -> None:
 
     first, count = b.random.choice([0, 0, 1, 3]), b.random.choice([0, 1, 2, 3])
     b.block(f"for {name} in tl.static_range({first}, {first + count}):", body, dead=count == 0)
+
+
+def emit_local_sum(b: ProgramBuilder, write: Write) -> None:
+    """A loop around updates of a number of its own, which is added to another one afterwards."""
+    own = b.define("q", f"tl.full((), {b.random.choice([0, 1])}, tl.int32)", INT32, changes=True).name
+
+    def body() -> None:
+        b.line(f"{own} = {own} + {b.integer()}")
+        if b.chance(0.3):
+            write()
+
+    emit_loop(b, body)
+    total = b.random.choice(b.of_type(INT32, changes=True)).name
+    b.line(f"{total} = {total} + {own} * {b.operand(INT32)}")
 
 
 def emit_branch(b: ProgramBuilder, write: Write) -> None:

@@ -73,11 +73,11 @@ def _extreme(element: Element, function: str, a: str, other: str) -> str:
     return f"tl.{function}({a}, {other}){cast}"
 
 
-def update_tile(b: ProgramBuilder) -> None:
-    """A new value for a tile that loops carry."""
+def update_tile(b: ProgramBuilder, other: str = "") -> None:
+    """A new value for a tile that loops carry, computed with `other` or any tile."""
     element, shape = tile_of(b)
     name = b.random.choice(b.of_type(element, shape, changes=True)).name
-    other = tile(b)
+    other = other or tile(b)
     if element.is_float:
         forms = [
             "{0} + {1}",
@@ -111,6 +111,8 @@ def update_scalar(b: ProgramBuilder) -> None:
         return
     chosen = b.random.choice(found[-4:])
     name, other = chosen.name, b.integer(chosen.element)
+    if other == name:
+        other = b.parameter(chosen.element, 7)
     same = [v for v in found if v.element == chosen.element and v != chosen]
     if same and b.chance(0.2):
         b.line(f"{name}, {same[0].name} = {same[0].name}, {name}")
@@ -152,7 +154,7 @@ def mask(b: ProgramBuilder) -> str:
 def load(b: ProgramBuilder) -> None:
     element, shape = tile_of(b)
     masked = f", mask={mask(b)}, other={b.random.choice([0, 1, 5])}" if b.chance(0.4) else ""
-    b.define("v", f"tl.load({part_of_state(b)}{masked})", element, shape)
+    update_tile(b, b.define("v", f"tl.load({part_of_state(b)}{masked})", element, shape).name)
 
 
 def store(b: ProgramBuilder) -> None:
@@ -165,7 +167,9 @@ def store_cell(b: ProgramBuilder) -> None:
 
 
 def load_cell(b: ProgramBuilder) -> None:
-    b.define("m", f"tl.load(cells + {b.index(8)})", INT32)
+    loaded = b.define("m", f"tl.load(cells + {b.index(8)})", INT32).name
+    for variable in b.of_type(INT32, changes=True)[-1:]:
+        b.line(f"{variable.name} = {variable.name} * 3 + {loaded}")
 
 
 def atomic(b: ProgramBuilder) -> None:
@@ -189,13 +193,14 @@ def select_of_masked_load(b: ProgramBuilder) -> None:
         again = where if b.chance(0.7) else part_of_state(b)
         b.line(f"tl.store({again}, {tile(b)})", writes=True)
     other = f"tl.full(({b.size},), 9, tl.{element.name})"
-    if b.chance(0.5):
-        b.define("r", f"tl.where({condition.name}, {loaded.name}, {other})", element, shape)
-        return
     name = b.fresh("r")
-    then, otherwise = Line(f"{name} = {loaded.name}"), Line(f"{name} = {other}")
-    b.lines.append(Block(f"if {condition.name}:", (then,), (otherwise,)))
+    if b.chance(0.3):
+        b.line(f"{name} = tl.where({condition.name}, {loaded.name}, {other})")
+    else:
+        then, otherwise = Line(f"{name} = {loaded.name}"), Line(f"{name} = {other}")
+        b.lines.append(Block(f"if {condition.name}:", (then,), (otherwise,)))
     b.variables.append(Variable(name, element, shape))
+    update_tile(b, name)
 
 
 HELPERS = {
