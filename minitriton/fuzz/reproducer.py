@@ -8,6 +8,7 @@ what must be equal bit by bit.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -63,12 +64,18 @@ def tree_text(value: object, depth: int = 0) -> str:
     return repr(value)
 
 
+def free_path(folder: Path, stem: str) -> Path:
+    """A Python file of `folder` that is not there yet: one kernel may show several findings."""
+    paths = (folder / f"{stem}{suffix}.py" for suffix in itertools.chain([""], (f"_{n}" for n in itertools.count(2))))
+    return next(path for path in paths if not path.exists())
+
+
 def write_reproducer(
     folder: Path, kernel: Kernel, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
 ) -> Path:
     """Writes the file of a finding."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"finding_{seed}_{number}.py"
+    path = free_path(folder, f"finding_{seed}_{number}")
     text = finding.text.replace("\\", "\\\\").replace('"""', "'''")
     path.write_text(
         _TEMPLATE.format(

@@ -1,4 +1,4 @@
-"""Running a kernel's TTIR on the NumPy interpreter, over arrays in host memory: what MINITRITON_INTERPRET=1 asks for.
+"""Running a kernel as written, before any pass, on the NumPy interpreter over arrays in host memory: what MINITRITON_INTERPRET=1 asks for.
 
 In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, numbers). Out: the arrays, written in place.
 """
@@ -14,8 +14,6 @@ from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.dialects.context import make_context
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.interpreter import interpret
-from minitriton.pass_manager import PassManager, Pipeline
-from minitriton.pipelines import ttir_passes
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.on_cpu.host_arrays import host_view
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
@@ -23,12 +21,8 @@ from minitriton.target import CUDAOptions, GPUTarget
 
 
 def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
-    """The kernel's TTIR after the TTIR passes: what the interpreter runs."""
-    context = make_context()
-    module = source.make_ir(target, options, context)
-    # The interpreter reads and writes through descriptors itself, whatever the target can do.
-    passes = [name for name in ttir_passes(target) if name != "triton-rewrite-tensor-descriptor-to-pointer"]
-    return PassManager(Pipeline.parse(",".join(passes))).run(context, module)
+    """The kernel as it is written: the frontend's TTIR before any pass, so that no optimisation takes part in what the interpreter gives."""
+    return source.make_ir(target, options, make_context())
 
 
 def run_on_interpreter(
