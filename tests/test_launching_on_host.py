@@ -324,3 +324,29 @@ def test_the_first_launch_of_a_process_lets_go_of_its_arrays_too(tmp_path: Path)
         )
     )
     subprocess.run([sys.executable, str(program)], check=True)
+
+
+class View(CpuTensor):
+    """A tensor of torch that is a part of another's memory."""
+
+    def __init__(self, whole: np.ndarray, part: slice) -> None:
+        super().__init__(whole[part])
+        self.whole = whole
+
+    def untyped_storage(self) -> SimpleNamespace:
+        return SimpleNamespace(data_ptr=lambda: self.whole.ctypes.data, nbytes=lambda: self.whole.nbytes)
+
+
+@triton.jit
+def count_up(counts, N: tl.constexpr):
+    tl.atomic_add(counts + tl.arange(0, N), 1)
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_a_kernel_reaches_the_padding_that_a_view_of_torch_leaves_out(interpret, monkeypatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", str(int(interpret)))
+    whole = np.zeros(40, np.int32)
+    count_up[(1,)](View(whole, slice(4, 13)), N=32)
+    assert whole.tolist() == [0] * 4 + [1] * 32 + [0] * 4
+    with pytest.raises(MinitritonError, match="bytes"):
+        count_up[(1,)](View(whole, slice(12, 13)), N=32)

@@ -45,6 +45,7 @@ from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.signatures import TypeName, str_to_ty
+from minitriton.language.target_info import compiling_for
 from minitriton.language.values import constexpr, tensor
 from minitriton.language.values import tuple as language_tuple
 from minitriton.rewriting.constants import int_attr
@@ -203,7 +204,8 @@ def ast_to_ttir(
     }
     generator = CodeGenerator(IRBuilder(options, target))
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
-    kernel, _ = generator.function(fn, _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
+    with compiling_for(target):
+        kernel, _ = generator.function(fn, _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
     module = ModuleOp([kernel, *generator.functions.ops()])
     module.location = FileLineColLoc(StringAttr(fn.file_name), IntAttr(fn.begin_line), IntAttr(0))
     return module

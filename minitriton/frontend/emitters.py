@@ -23,7 +23,7 @@ from minitriton.frontend.semantic import reduce as semantic_reduce
 from minitriton.frontend.semantic import shapes as semantic_shapes
 from minitriton.frontend.semantic import values as semantic_values
 from minitriton.frontend.semantic.extra import EXTRA_EMITTERS
-from minitriton.language import conditions, descriptors, math, target_info
+from minitriton.language import conditions, descriptors, math
 from minitriton.language import core as tl
 from minitriton.language.declare import Builtin, ElementwiseBuiltin
 from minitriton.language.dtypes import dtype as language_dtype
@@ -114,12 +114,6 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
     tl.atomic_and: semantic_atomics.atomic_and,
     tl.atomic_or: semantic_atomics.atomic_or,
     tl.atomic_xor: semantic_atomics.atomic_xor,
-    target_info.current_target: semantic_program.current_target,
-    target_info.is_cuda: semantic_program.is_cuda,
-    target_info.cuda_capability_geq: semantic_program.cuda_capability_geq,
-    target_info.is_hip: semantic_program.is_hip,
-    target_info.is_hip_cdna3: semantic_program.is_hip,
-    target_info.is_hip_cdna4: semantic_program.is_hip,
     math.abs: semantic_math.abs,
     math.fdiv: semantic_arithmetic.fdiv,
     math.fma: semantic_math.fma,

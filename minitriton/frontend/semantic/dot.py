@@ -82,6 +82,14 @@ def _precision(b: IRBuilder, given: str | None, allow_tf32: bool | None) -> str:
     return str(given).lower()
 
 
+def min_dot_shape(lhs: dtype, rhs: dtype) -> tuple[int, int, int]:
+    """The least (m, n, k) of a dot of operands of these types, blocks or scalars, which have as many bits each."""
+    bits = {lhs.scalar.primitive_bitwidth, rhs.scalar.primitive_bitwidth}
+    if len(bits) != 1:
+        raise LanguageTypeError(f"lhs and rhs bitwidth must be the same: got {lhs} and {rhs}")
+    return (1, 1, 32 if bits == {8} else 16)
+
+
 def _check_operands(x: tensor, y: tensor) -> None:
     if not (x.dtype.is_fp8() and y.dtype.is_fp8()):
         for side, operand in (("lhs", x), ("rhs", y)):
@@ -93,7 +101,7 @@ def _check_operands(x: tensor, y: tensor) -> None:
             raise LanguageTypeError(
                 f"Both operands must be same dtype. Got {x.dtype} and {y.dtype}", "cast one of them with .to(...)"
             )
-    least = (1, 1, 32 if x.dtype.primitive_bitwidth == 8 else 16)
+    least = min_dot_shape(x.type, y.type)
     m, k, n = *x.type.shape[-2:], y.type.shape[-1]
     if m < least[0] or n < least[1] or k < least[2]:
         raise LanguageValueError(

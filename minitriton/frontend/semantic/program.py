@@ -19,7 +19,6 @@ from minitriton.frontend.semantic.values import binary_operands, is_integer, sev
 from minitriton.language import dtypes as dt
 from minitriton.language.values import Operand, Overloads, tensor
 from minitriton.language.values import tuple as language_tuple
-from minitriton.target import GPUTarget
 
 
 def _axis(axis: int, what: str) -> int:
@@ -36,26 +35,6 @@ def program_id(b: IRBuilder, axis: int) -> tensor:
 def num_programs(b: IRBuilder, axis: int) -> tensor:
     """Number of programs."""
     return tensor(b.value(tt.GetNumProgramsOp(_axis(axis, "num_programs"))), dt.int32)
-
-
-def current_target(b: IRBuilder) -> GPUTarget:
-    """The target compiled for."""
-    return b.target
-
-
-def is_cuda(b: IRBuilder) -> bool:
-    """NVIDIA?"""
-    return b.target.backend == "cuda"
-
-
-def cuda_capability_geq(b: IRBuilder, major: int, minor: int = 0) -> bool:
-    """At least this compute capability?"""
-    return is_cuda(b) and b.target.arch >= major * 10 + minor
-
-
-def is_hip(b: IRBuilder) -> bool:
-    """AMD? Never: there is no such target."""
-    return False
 
 
 _REPEATABLE = frozenset(

@@ -23,7 +23,7 @@ from minitriton.runtime.launching.arguments import Argument, is_array
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
 from minitriton.runtime.on_cpu.emulation_cost import TIMING
-from minitriton.runtime.on_cpu.host_arrays import host_view
+from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, may_handle_addresses
 
 if TYPE_CHECKING:
@@ -81,6 +81,9 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     checked = _checks(kernel)
     kernel.last_report = None
     values = [emulator_value(argument) for argument in arguments]
+    reachable = memory_around(argument.value for argument in arguments) or None
+    if may_handle_addresses(kernel.asm):
+        reachable = [*(reachable or ()), *arrays_pointed_at(values)]
     metadata = kernel.metadata
     grid = (grid[0] * metadata.num_ctas, *grid[1:])
     scratch = getattr(metadata, "global_scratch_size", 0)
@@ -98,7 +101,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
             resident=metadata.launch_cooperative_grid,
             seconds=knobs.emulator.seconds,
             programs=TIMING.programs,
-            reachable=arrays_pointed_at(values) if may_handle_addresses(kernel.asm) else None,
+            reachable=reachable,
         )
     except emulator.EmulationError as error:
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER

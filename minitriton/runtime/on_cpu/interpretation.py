@@ -15,7 +15,7 @@ from minitriton.dialects.context import make_context
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.interpreter import interpret
 from minitriton.runtime.launching.arguments import is_array
-from minitriton.runtime.on_cpu.host_arrays import host_view
+from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -33,7 +33,9 @@ def run_on_interpreter(
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
     capability, seconds = target.arch, knobs.emulator.seconds
-    reachable = arrays_pointed_at(values) if handles_addresses(str(module)) else ()
+    reachable = memory_around(args)
+    if handles_addresses(str(module)):
+        reachable += arrays_pointed_at(values)
     interpret(
         module,
         source.name,
