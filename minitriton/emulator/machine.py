@@ -27,7 +27,7 @@ from minitriton.errors import MinitritonError
 Part = Mask | Literal[False]
 """A mask, or False where it would be of no thread."""
 SPINS = 64
-"""Compare-and-swaps that threads may make while others could run, before those get their turn."""
+"""Compare-and-swaps and ordered loads that threads may make while others could run, before those get their turn."""
 
 
 class Polling(Exception):

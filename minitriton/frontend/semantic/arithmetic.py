@@ -122,15 +122,6 @@ def mod(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     return _emit(b, arith.RemSIOp if x.dtype.is_int_signed() else arith.RemUIOp, x, y)
 
 
-def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False) -> tensor:
-    """Quotient of floats, without widening."""
-    x, y = to_tensor(b, x), to_tensor(b, y)
-    if not (x.dtype.is_floating() and y.dtype.is_floating()):
-        raise LanguageTypeError("both operands of fdiv must have floating scalar type")
-    x, y = binary_operands(b, x, y, arithmetic=False)
-    return _emit(b, arith.DivfOp, x, y)
-
-
 def bitwise_operands(b: IRBuilder, x: Operand, y: Operand) -> tuple[tensor, tensor]:
     """Both operands as integers of one dtype and shape."""
     x, y = binary_operands(b, x, y)

@@ -29,7 +29,7 @@ def dot(
     input_precision: str | None = None,
     allow_tf32: bool | None = None,
     max_num_imprecise_acc: int | None = None,
-    out_dtype: dtype = dt.float32,
+    out_dtype: dtype | None = None,
 ) -> tensor:
     """`input @ other + acc`, for blocks of rank 2 or more."""
     if input_precision is not None and allow_tf32 is not None:
@@ -54,6 +54,9 @@ def dot(
             "transpose one of them with tl.trans, or load another block",
         )
     shape = (*left[:-1], right[-1])
+    if out_dtype is None:
+        half = isinstance(acc, tensor) and acc.dtype.is_fp16() and (input.dtype.is_fp16() or input.dtype.is_fp8())
+        out_dtype = dt.float16 if half else dt.float32
     if acc is not None and (not isinstance(acc, tensor) or not acc.type.is_block() or acc.type.shape != shape):
         got = list(acc.type.shape) if isinstance(acc, tensor) else acc
         raise LanguageValueError(

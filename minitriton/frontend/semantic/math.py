@@ -17,6 +17,7 @@ from minitriton.dialects import arith, math, tt
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast, with_scalar
+from minitriton.frontend.semantic.program import inline_asm_elementwise
 from minitriton.frontend.semantic.values import binary_operands, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.core import PropagateNan
@@ -81,6 +82,22 @@ def abs(b: IRBuilder, x: Operand) -> tensor:
     return x
 
 
+def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False, approx: bool = False) -> tensor:
+    """Quotient of floats; operands of one type are not widened."""
+    if ieee_rounding and approx:
+        raise LanguageValueError("approx and ieee_rounding cannot both be True")
+    x, y = to_tensor(b, x), to_tensor(b, y)
+    if not (x.dtype.is_floating() or y.dtype.is_floating()):
+        raise LanguageTypeError("an operand of fdiv must have floating scalar type", "integers are divided by `/`")
+    x, y = binary_operands(b, x, y, arithmetic=x.dtype != y.dtype, div_or_mod=True)
+    if approx and not x.dtype.is_fp32():
+        raise LanguageValueError("approx division requires float32 operands", "cast them: .to(tl.float32)")
+    if approx:
+        return inline_asm_elementwise(b, "div.approx.f32 $0, $1, $2;", "=f,f,f", (x, y), x.dtype, True, 1)
+    op = tt.PreciseDivFOp if ieee_rounding and x.dtype.is_fp32() else arith.DivfOp
+    return tensor(b.value(op(x.handle, y.handle)), x.type)
+
+
 def fma(b: IRBuilder, x: Operand, y: Operand, z: Operand) -> tensor:
     """`x * y + z`, rounded once."""
     x, y = binary_operands(b, to_tensor(b, x), to_tensor(b, y))
@@ -139,8 +156,10 @@ def clamp(
     low, high = binary_operands(b, values[1], values[2])
     x, low = binary_operands(b, values[0], low)
     x, high = binary_operands(b, x, high)
+    if x.dtype.is_int():
+        return minimum(b, maximum(b, x, low), high)
     if not x.dtype.is_floating():
-        raise LanguageTypeError(f"Unexpected dtype {x.dtype}. Only floating point clamp is supported")
+        raise LanguageTypeError(f"Unexpected dtype {x.dtype}", "clamp takes numbers")
     op = tt.ClampFOp(x.handle, low.handle, high.handle, propagate_nan=propagate_nan.value)
     return tensor(b.value(op), x.type)
 
