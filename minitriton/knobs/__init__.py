@@ -487,6 +487,8 @@ class runtime_knobs(base_knobs):
 class language_knobs(base_knobs):
     fp32_default = env_opt_str("TRITON_F32_DEFAULT")
     default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
+    triton_version = env_str("MINITRITON_TRITON_VERSION", "3.6.0")
+    """The version of Triton that programs are told of, and whose rules the language has where versions disagree: 3.6 to 3.9."""
 
 
 class nvidia_knobs(base_knobs):

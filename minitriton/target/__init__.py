@@ -115,6 +115,8 @@ class CUDAOptions:
     instrumentation_mode: str = ""
     pipeline: str | None = field(default=None)
     """A textual pipeline that replaces the target's own (minitriton's addition)."""
+    triton_version: str = "3.6.0"
+    """The version of Triton whose rules the language has where versions disagree (minitriton's addition)."""
     without: str = ""
     """Passes to be left out, separated by commas; `minitriton` leaves out all that Triton does not have (minitriton's addition)."""
 
@@ -153,7 +155,11 @@ class CUDAOptions:
                 help=f"{hint}known options: " + ", ".join(sorted(known)),
             )
         target = target.with_arch(given.get("arch") or f"sm{target.arch}")
-        values: dict[str, Any] = {"arch": f"sm{target.arch}", "enable_fp_fusion": knobs.language.default_fp_fusion}
+        values: dict[str, Any] = {
+            "arch": f"sm{target.arch}",
+            "enable_fp_fusion": knobs.language.default_fp_fusion,
+            "triton_version": knobs.language.triton_version,
+        }
         if knobs.language.fp32_default:
             values["default_dot_input_precision"] = knobs.language.fp32_default
         values["supported_fp8_dtypes"] = target.features.fp8_types

@@ -87,7 +87,8 @@ class Statements:
                 "Cannot have `return` statements inside `while` or `for` statements in triton.",
                 "set a variable in the loop and return after it",
             )
-        value = self._returnable(None if node.value is None else self.visit(node.value))
+        keeps = self.b.version >= (3, 7) and self._is_only_return()
+        value = self._returnable(None if node.value is None else self.visit(node.value), keeps)
         type = void if value is None else value.type
         if self.generator.return_type is None:
             self.generator.return_type = type
@@ -99,18 +100,22 @@ class Statements:
         self.b.insert(tt.ReturnOp(flatten(value, [])))
         self.generator.terminated = True
 
-    def _returnable(self, value: object) -> base_value | None:
-        """What a caller gets: numbers as tensors, since the call is an op."""
+    def _is_only_return(self) -> bool:
+        """Whether the function has no other `return`."""
+        return sum(isinstance(node, ast.Return) for node in ast.walk(self.generator.fn.parse())) == 1
+
+    def _returnable(self, value: object, keeps: bool) -> base_value | None:
+        """What a caller gets: numbers as tensors, since the call is an op, or with `keeps` as compile-time values."""
         if isinstance(value, language_tuple):
-            elements = [self._returnable(v) if unwrap(v) is not None else constexpr(None) for v in value.values]
+            elements = [self._returnable(v, keeps) if unwrap(v) is not None else constexpr(None) for v in value.values]
             return language_tuple(elements, tuple_type([type_of(e) for e in elements], value.type.fields))
         value = unwrap(value)
         if value is None or isinstance(value, (tensor, tensor_descriptor, aggregate_value)):
             return value
         if isinstance(value, (bool, int, float)):
-            return to_tensor(self.b, value)
+            return constexpr(value) if keeps else to_tensor(self.b, value)
         if instance_of(value, TUPLE):
-            return self._returnable(language_tuple(value))
+            return self._returnable(language_tuple(value), keeps)
         if is_static(value):
             return constexpr(value)
         raise LanguageTypeError(f"cannot return {value!r} from a function")

@@ -18,6 +18,9 @@ from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of, dtype
 from minitriton.language.values import tensor
 
+_LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}
+"""By bits of an element: as many as one instruction of tensor cores takes."""
+
 _OPERANDS = ("int8", "uint8", "fp16", "bf16", "fp32", "fp64")
 
 
@@ -96,7 +99,7 @@ def _check_operands(x: tensor, y: tensor) -> None:
             raise LanguageTypeError(
                 f"Both operands must be same dtype. Got {x.dtype} and {y.dtype}", "cast one of them with .to(...)"
             )
-    least = (1, 1, 32 if x.dtype.primitive_bitwidth == 8 else 16)
+    least = (1, 1, _LEAST_K[x.dtype.primitive_bitwidth])
     m, k, n = *x.type.shape[-2:], y.type.shape[-1]
     if m < least[0] or n < least[1] or k < least[2]:
         raise LanguageValueError(

@@ -24,7 +24,6 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.descriptors import DescriptorValue
 from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
-from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.tensor_maps import DescribedTensor
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, encoder, shape_of
@@ -73,8 +72,7 @@ def _load(op: ttng.AsyncTMACopyGlobalToLocalOp | ttng.AsyncTMAGatherOp, machine:
             return
         barrier = barrier_at(op, machine, barrier_view)
         positions = descriptor.rows_at(*indices) if gathers else descriptor.block_at(tuple(indices))
-        addresses, inside = descriptor.locate(positions)
-        values = load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
+        values = descriptor.loaded(memory, positions)
         copy = shared.start_copy(op, view, values.reshape(view.addresses.shape), ONE_WARP, whose_result=0)
         publish_copy(machine, barrier, copy, view)
         barrier.receive(copy, values.nbytes)
