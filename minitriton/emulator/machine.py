@@ -77,8 +77,8 @@ class Machine(Batch):
                     check(self)
                 return
             number = min(ready)
-            if self.spins > SPINS and len(ready) > 1:
-                number, self.spins = max(ready), 0
+            if (self.spins > SPINS or self.waits > SPINS) and len(ready) > 1:
+                number, self.spins, self.waits = max(ready), 0, 0
             mask = ready.pop(number)
             block = blocks[number]
             if steps >= FIRST:

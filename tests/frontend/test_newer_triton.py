@@ -213,7 +213,7 @@ def test_an_operator_that_an_aggregate_lacks_is_named() -> None:
     def kernel(out, x):
         tl.store(out, Point(tl.load(x), tl.load(x)) * 2)
 
-    with pytest.raises(MinitritonError, match="operator 'Mult' is not defined for .*Point and int"):
+    with pytest.raises(MinitritonError, match=r"operator .Mult. is not defined for .*Point and int"):
         kernel.warmup(N, N, grid=(1,))
 
 
@@ -447,7 +447,7 @@ def uses_a_constant_result(out, x):
 def test_a_constant_that_a_function_returns_stays_one_from_3_7_on(run: Run) -> None:
     found = run(uses_a_constant_result, N, triton_version="3.7.0")
     assert found.tolist() == [1] * 4 + [0] * 4 + [2] * 4 + [0] * 4
-    with pytest.raises(MinitritonError, match="tl.constexpr"):
+    with pytest.raises(MinitritonError, match=r"tl\.constexpr"):
         run(uses_a_constant_result, N)
 
 
@@ -514,5 +514,5 @@ def test_programs_are_told_the_version_that_is_set() -> None:
 
 
 def test_another_version_is_refused() -> None:
-    with pytest.raises(MinitritonError, match="triton_version must be a version of Triton, 3.6.0 to 3.9"):
+    with pytest.raises(MinitritonError, match="triton_version must be a version of Triton"):
         negates.warmup(N, N, grid=(1,), triton_version="2.1.0")

@@ -192,8 +192,11 @@ def pass_order(x: Machine, site: int, offset: np.ndarray, who: np.ndarray, *, ac
     if shadow is None or not x.is_strong(site):
         return
     parts = x.instruction(site).parts
-    if len(who) > MOST_LOCKS and (parts[0] in ("atom", "red") or "volatile" in parts):
-        return
+    if len(who) > MOST_LOCKS:
+        if parts[0] in ("atom", "red") or "volatile" in parts or not (release or shadow.released):
+            return
+        _, first = np.unique(offset[who].astype(np.int64) * len(x.warp) + x.warp[who], return_index=True)
+        who = who[first]
     acquires = acquire and ("acquire" in parts or "acq_rel" in parts)
     releases = release and ("release" in parts or "acq_rel" in parts)
     for thread in who.tolist():
