@@ -166,6 +166,8 @@ class CUDAOptions:
         values["deprecated_fp8_dot_operand_dtypes"] = target.features.deprecated_fp8_types
         values["max_num_imprecise_acc_default"] = target.features.max_num_imprecise_acc
         values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
+        if knobs.language.force_disable_fp_fusion:
+            values["enable_fp_fusion"] = False
         if checked("num_ctas", values.get("num_ctas", 1)) != 1 and not target.features.has_clusters:
             raise UnsupportedOption(
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",

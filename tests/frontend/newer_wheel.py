@@ -25,6 +25,8 @@ for name, dtype in kernels.INPUTS.items():
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    made = source.make_ir(target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context)
+    made = source.make_ir(
+        target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+    )
     found[name] = made.str_nodebug()
 print(json.dumps(found))

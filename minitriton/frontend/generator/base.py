@@ -19,7 +19,13 @@ from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.error_help import INSTEAD, help_for
-from minitriton.frontend.errors import CompilationError, GlobalVariableError, UnsupportedLanguageConstruct, location_of
+from minitriton.frontend.errors import (
+    CompilationError,
+    GlobalVariableError,
+    LanguageValueError,
+    UnsupportedLanguageConstruct,
+    location_of,
+)
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.semantic.values import to_tensor
 from minitriton.language import core
@@ -31,7 +37,14 @@ from minitriton.language.values import base_value, constexpr, tensor, type_of, u
 from minitriton.language.values import tuple as language_tuple
 
 _ABSENT = object()
-UNASSIGNED_CONSTANT = object()
+
+
+class _UnassignedConstant:
+    def __repr__(self) -> str:
+        return "a constant without a value"
+
+
+UNASSIGNED_CONSTANT = _UnassignedConstant()
 """What a name means after `name: tl.constexpr`: the first value that it is given is one of compile time."""
 
 Scope = dict[str, object]
@@ -232,7 +245,9 @@ class Generator:
         """What `name` means here."""
         value = self.lscope.get(name, _ABSENT)
         if value is UNASSIGNED_CONSTANT:
-            raise NameError(f"{name} has no value yet", name=name)
+            raise LanguageValueError(
+                f"{name} has no value yet", "give it one first, and not under a condition that only the run knows"
+            )
         if value is not _ABSENT:
             return value
         value = self._known_globals.get(name, _ABSENT)
