@@ -118,6 +118,8 @@ class IRBuilder:
         """Promises about block arguments, (argument, name, promise), for the loop they belong to."""
         self._constants: dict[Block, dict[tuple[str, float, float | bool], SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
+        self.version = tuple(map(int, options.triton_version.split(".")))
+        """Of Triton: its rules decide where versions disagree (docs/newer-triton.md)."""
 
     @property
     def location(self) -> LocationAttr:

@@ -84,7 +84,9 @@ class DependenciesFinder(ast.NodeVisitor):
         elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):
             return
         elif getattr(value, "__triton_aggregate__", False):
-            for attribute in cast(aggregate_value, value).hash_attrs:
+            made = cast(aggregate_value, value)
+            self.hasher.update(loose_key_of((*made.fields.items(), *made.defaults.items())).encode())
+            for attribute in made.hash_attrs:
                 self._record(attribute)
         elif getattr(value, "__triton_builtin__", False):
             return
@@ -147,7 +149,7 @@ class DependenciesFinder(ast.NodeVisitor):
         return value
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self.local_names = {argument.arg for argument in node.args.args}
+        self.local_names = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
         self.generic_visit(node)
 
     def visit_arguments(self, node: ast.arguments) -> None:
@@ -171,6 +173,10 @@ class DependenciesFinder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._bind(node.target)
+        self.generic_visit(node)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self._bind(node.target)
         self.generic_visit(node)
 

@@ -25,6 +25,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 from minitriton.errors import MinitritonError
 from minitriton.host.records import dataclass
 from minitriton.knobs.hook_types import (
+    AutotuneListener,
     BuildImpl,
     CompilationListener,
     InitHandleHook,
@@ -37,7 +38,7 @@ from minitriton.knobs.hook_types import (
 )
 
 __all__ = [
-    "BuildImpl", "CompilationListener", "CompileTimes", "Env", "HookChain", "InitHandleHook", "JITHook", "JITHookCompileInfo",
+    "AutotuneListener", "BuildImpl", "CompilationListener", "CompileTimes", "Env", "HookChain", "InitHandleHook", "JITHook", "JITHookCompileInfo",
     "KernelAttr", "LaunchArgumentsHook", "LaunchHook", "NvidiaTool", "PipelineStagesHook", "amd", "autotuning", "base_knobs", "build", "cache",
     "compilation", "emulator", "env", "language", "nvidia", "propagate_env", "proton", "redis", "refresh_knobs", "runtime",
     "setenv", "toenv",
@@ -466,6 +467,7 @@ class compilation_knobs(base_knobs):
 class autotuning_knobs(base_knobs):
     cache = env_bool("TRITON_CACHE_AUTOTUNING")
     print = env_bool("TRITON_PRINT_AUTOTUNING")
+    listener: AutotuneListener | None = None
 
 
 class runtime_knobs(base_knobs):
@@ -487,6 +489,9 @@ class runtime_knobs(base_knobs):
 class language_knobs(base_knobs):
     fp32_default = env_opt_str("TRITON_F32_DEFAULT")
     default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
+    force_disable_fp_fusion = env_bool("TRITON_FORCE_DISABLE_FP_FUSION")
+    triton_version = env_str("MINITRITON_TRITON_VERSION", "3.6.0")
+    """The version of Triton that programs are told of, and whose rules the language has where versions disagree: 3.6 to 3.9."""
 
 
 class nvidia_knobs(base_knobs):

@@ -115,6 +115,8 @@ class CUDAOptions:
     instrumentation_mode: str = ""
     pipeline: str | None = field(default=None)
     """A textual pipeline that replaces the target's own (minitriton's addition)."""
+    triton_version: str = "3.6.0"
+    """The version of Triton whose rules the language has where versions disagree (minitriton's addition)."""
     without: str = ""
     """Passes to be left out, separated by commas; `minitriton` leaves out all that Triton does not have (minitriton's addition)."""
 
@@ -153,13 +155,19 @@ class CUDAOptions:
                 help=f"{hint}known options: " + ", ".join(sorted(known)),
             )
         target = target.with_arch(given.get("arch") or f"sm{target.arch}")
-        values: dict[str, Any] = {"arch": f"sm{target.arch}", "enable_fp_fusion": knobs.language.default_fp_fusion}
+        values: dict[str, Any] = {
+            "arch": f"sm{target.arch}",
+            "enable_fp_fusion": knobs.language.default_fp_fusion,
+            "triton_version": knobs.language.triton_version,
+        }
         if knobs.language.fp32_default:
             values["default_dot_input_precision"] = knobs.language.fp32_default
         values["supported_fp8_dtypes"] = target.features.fp8_types
         values["deprecated_fp8_dot_operand_dtypes"] = target.features.deprecated_fp8_types
         values["max_num_imprecise_acc_default"] = target.features.max_num_imprecise_acc
         values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
+        if knobs.language.force_disable_fp_fusion:
+            values["enable_fp_fusion"] = False
         if checked("num_ctas", values.get("num_ctas", 1)) != 1 and not target.features.has_clusters:
             raise UnsupportedOption(
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",

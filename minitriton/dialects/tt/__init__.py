@@ -60,7 +60,17 @@ from minitriton.dialects.tt.enums import (
     ScaleDotElemTypeAttr,
 )
 from minitriton.dialects.tt.func import CallOp, FuncOp, ReturnOp
-from minitriton.dialects.tt.memory import AdvanceOp, AtomicCASOp, AtomicRMWOp, LoadOp, MakeTensorPtrOp, StoreOp
+from minitriton.dialects.tt.memory import (
+    AdvanceOp,
+    AtomicCASOp,
+    AtomicLoadOp,
+    AtomicPollOp,
+    AtomicRMWOp,
+    AtomicStoreOp,
+    LoadOp,
+    MakeTensorPtrOp,
+    StoreOp,
+)
 from minitriton.dialects.tt.program import AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
 from minitriton.dialects.tt.reduce import GatherOp, HistogramOp, ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from minitriton.dialects.tt.shape import (
@@ -89,7 +99,10 @@ __all__ = [
     "AdvanceOp",
     "AssertOp",
     "AtomicCASOp",
+    "AtomicLoadOp",
+    "AtomicPollOp",
     "AtomicRMWOp",
+    "AtomicStoreOp",
     "BitcastOp",
     "BroadcastOp",
     "CacheModifier",

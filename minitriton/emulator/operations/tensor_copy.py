@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from minitriton.emulator.arithmetic.small_floats import tf32_from
 from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
@@ -176,10 +177,13 @@ def _corners(x: Machine, corner: list[Lanes]) -> list[np.ndarray]:
 
 
 def _filled(map: TensorMap, values: np.ndarray, inside: np.ndarray | None) -> np.ndarray:
-    """Loaded elements with what lies outside set, subnormals of flushing types cleared."""
+    """Loaded elements with what lies outside set, tf32 rounded to nearest even, subnormals of flushing types cleared."""
     if inside is not None:
         nan = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}.get(map.item, 0) if map.nan_fill else 0
         values = np.where(inside, values, values.dtype.type(nan))
+    if map.element.startswith("tf32"):
+        numbers = values.view(np.float32)
+        values = np.where(np.isfinite(numbers), tf32_from(numbers, "rn"), numbers.view(np.uint32)).view(values.dtype)
     if (exponent := _SUBNORMAL.get(map.element)) is not None:
         words = values.view(np.uint32)
         values = np.where(words & np.uint32(exponent), words, words & np.uint32(0x80000000)).view(values.dtype)

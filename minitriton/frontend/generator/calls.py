@@ -230,18 +230,22 @@ def _argument(value: object) -> object:
 
 
 def _bind(fn: JITCallable, args: Sequence[object], kwargs: dict[str, object]) -> list[object]:
-    """The arguments in the order of the parameters, defaults filled in. Raises as Python would."""
+    """The arguments in the order of the parameters, defaults filled in; those of `*rest` as one tuple. Raises as Python would."""
     params = fn.params
     help = f"{fn.__name__}({', '.join(fn.arg_names)})"
-    if len(args) > len(params):
-        message = f"{fn.__name__}() takes {len(params)} positional arguments but {len(args)} were given"
+    positional = [p for p in params if p.kind is p.kind.POSITIONAL_ONLY or p.kind is p.kind.POSITIONAL_OR_KEYWORD]
+    rest = next((p for p in params if p.kind is p.kind.VAR_POSITIONAL), None)
+    if len(args) > len(positional) and rest is None:
+        message = f"{fn.__name__}() takes {len(positional)} positional arguments but {len(args)} were given"
         raise LanguageTypeError(message, help)
     for name in kwargs:
-        if name not in fn.arg_names:
+        if name not in fn.arg_names or (rest is not None and name == rest.name):
             raise LanguageTypeError(f"{fn.__name__}() got an unexpected keyword argument '{name}'", help)
-    bound = list(args)
-    for param in params[len(args) :]:
-        if param.name in kwargs:
+    bound = list(args[: len(positional)])
+    for param in params[len(bound) :]:
+        if param is rest:
+            bound.append(language_tuple([_argument(each) for each in args[len(positional) :]]))
+        elif param.name in kwargs:
             bound.append(kwargs.pop(param.name))
         elif param.has_default:
             bound.append(param.default)

@@ -281,6 +281,7 @@ class Loops:
     def visit_While(self, node: PreparedWhile) -> None:
         if node.orelse:
             raise self.unsupported(node, "`else` after `while` is not supported")
+        self.expressions.refuse_assignment(node.test, "in the condition of a loop")
         b = self.b
         location, outer = b.location, b.block
         before, defs = self.generator.lscope, self.generator.local_defs

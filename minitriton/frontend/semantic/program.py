@@ -14,7 +14,7 @@ from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
-from minitriton.frontend.semantic.arithmetic import logical_not, or_
+from minitriton.frontend.semantic.arithmetic import compare, logical_not, or_
 from minitriton.frontend.semantic.values import binary_operands, is_integer, several, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.values import Operand, Overloads, tensor
@@ -113,6 +113,13 @@ def device_assert(b: IRBuilder, cond: Operand, msg: object = "", mask: Operand |
     if mask is not None:
         condition = or_(b, condition, logical_not(b, to_tensor(b, mask)))
     b.insert(tt.AssertOp(condition.handle, message=str(msg)))
+
+
+def expect_zero(b: IRBuilder, x: Operand, mask: Operand) -> Operand:
+    """`x`; with `debug` it is asserted to be 0 where `mask` holds."""
+    if b.options.debug:
+        device_assert(b, compare(b, "==", x, 0), "expect_zero expected x == 0 where mask is true", mask)
+    return x
 
 
 def _broadcast_operands(b: IRBuilder, args: list[tensor]) -> list[tensor]:

@@ -173,6 +173,29 @@ def binary_operands(
     return broadcast_pair(b, to_tensor(b, lhs), to_tensor(b, rhs))
 
 
+def operand_of(b: IRBuilder, x: Operand) -> Operand:
+    """`x` as a tensor, a number in its own dtype; from Triton 3.9 on a number stays one, and takes the dtype of what it meets."""
+    return x if b.version >= (3, 9) else to_tensor(b, x)
+
+
+def ternary_operands(b: IRBuilder, operands: Sequence[Operand]) -> list[tensor]:
+    """Operands with the dtype and shape in which an operation of three computes; from Triton 3.9 on tensors decide before numbers do."""
+    if b.version < (3, 9):
+        x, y, z = (to_tensor(b, operand) for operand in operands)
+        y, z = binary_operands(b, y, z)
+        x, y = binary_operands(b, x, y)
+        x, z = binary_operands(b, x, z)
+        return [x, y, z]
+    kinds = [(x.dtype, False) if isinstance(x, tensor) else (number_dtype(_number(x)), True) for x in operands]
+    found, of_numbers = sorted(kinds, key=lambda kind: kind[1])[0]
+    for kind, is_number in sorted(kinds, key=lambda kind: kind[1])[1:]:
+        found = computation_type(found, of_numbers, kind, is_number, False)
+    typed = [
+        cast(b, x, found) if isinstance(x, tensor) else _fitting_constant(b, _number(x), found, x) for x in operands
+    ]
+    return broadcast_all(b, typed)
+
+
 def _number(value: object) -> int | float:
     if isinstance(value, (int, float)):
         return value

@@ -24,9 +24,10 @@ from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.atomics import combination, update
+from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.ops import load_where, padding_value, store_where
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
+from minitriton.interpreter.values import Array, dtype_of, encoder, is_float, shape_of
 from minitriton.target.architectures import architecture_of
 from minitriton.target.tensor_map import end_of_row, illegal_corner
 
@@ -41,6 +42,7 @@ class DescriptorValue:
     block: tuple[int, ...]
     element: Attribute
     padding: Array | None = None
+    rounds_to_tf32: bool = False
 
     @property
     def dtype(self) -> np.dtype:
@@ -57,6 +59,16 @@ class DescriptorValue:
             inside = inside & (position >= 0) & (position < size)
         return np.asarray(addresses), np.asarray(inside)
 
+    def loaded(self, memory: Memory, positions: list[np.ndarray]) -> np.ndarray:
+        """The elements at `positions`; as the copies of sm_90 do, float32 is rounded to the nearest (even) tf32, if at all."""
+        addresses, inside = self.locate(positions)
+        values = load_where(memory, addresses, inside, self.padding, self.dtype)
+        if not self.rounds_to_tf32:
+            return values
+        bits = values.view(np.uint32)
+        rounded = (bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFFE000)
+        return np.where(np.isfinite(values), rounded, bits).view(np.float32)
+
     def block_at(self, indices: tuple[Array, ...]) -> list[np.ndarray]:
         """The positions of the block that begins at `indices`."""
         rank = len(self.block)
@@ -71,12 +83,10 @@ class DescriptorValue:
         return [rows.astype(np.int64)[:, None], columns[None, :]]
 
 
-def loaded(
-    machine: TileMachine, descriptor: DescriptorValue, corner: tuple[Array, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The addresses of the block at `corner`, and which of them are read. Raises `InterpreterError` where no copy begins."""
+def loaded(machine: TileMachine, descriptor: DescriptorValue, corner: tuple[Array, ...]) -> np.ndarray:
+    """The elements of the block at `corner`. Raises `InterpreterError` where no copy begins."""
     _check_corner(machine, descriptor, corner, stores=False)
-    return descriptor.locate(descriptor.block_at(corner))
+    return descriptor.loaded(machine.memory, descriptor.block_at(corner))
 
 
 def written(
@@ -133,7 +143,10 @@ def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> Descript
         )
     address = machine.memory.add(base, "the array of a tensor descriptor")
     element = type_.signless_block_type.element_type
-    return DescriptorValue(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element)
+    padding = encoder(element)(scalar(np.float64(np.nan))) if getattr(arg, "padding", "") == "nan" else None
+    rounds = bool(getattr(arg, "round_f32_to_tf32", False))
+    sizes = (tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type))
+    return DescriptorValue(address, *sizes, element, padding, rounds)
 
 
 def flattened(arg: Any) -> tuple[object, ...]:
@@ -148,8 +161,7 @@ def _load(op: tt.DescriptorLoadOp, machine: TileMachine) -> Callable[..., Array]
     memory, shape = machine.memory, shape_of(op.results[0].type)
 
     def run(descriptor: DescriptorValue, *indices: Array) -> Array:
-        addresses, inside = loaded(machine, descriptor, indices)
-        return load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype).reshape(shape)
+        return loaded(machine, descriptor, indices).reshape(shape)
 
     return run
 
@@ -191,8 +203,7 @@ def _gather(op: tt.DescriptorGatherOp, machine: TileMachine) -> Callable[[Descri
     memory = machine.memory
 
     def run(descriptor: DescriptorValue, rows: Array, column: Array) -> Array:
-        addresses, inside = descriptor.locate(descriptor.rows_at(rows, column))
-        return load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
+        return descriptor.loaded(memory, descriptor.rows_at(rows, column))
 
     return run
 

@@ -53,6 +53,7 @@ class DescriptorBlock:
     strides: tuple[int, ...]
     block_shape: tuple[int, ...]
     padding: str
+    round_f32_to_tf32: bool = False
 
 
 @dataclass(frozen=True)

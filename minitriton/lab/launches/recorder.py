@@ -37,7 +37,7 @@ from minitriton.lab.launches.recorded import (
 from minitriton.lab.launches.spans import SpannedMemory
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
-from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
+from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type, rounds_to_tf32
 from minitriton.runtime.on_cpu.pointed_at import possible_addresses
 from minitriton.target import CUDAOptions
 
@@ -183,7 +183,7 @@ def _passed(argument: Argument, memory: SpannedMemory) -> Passed:
     shape, strides, block = (tuple(map(int, one)) for one in (value.shape, value.strides, value.block_shape))
     return Passed(
         argument.name, argument.type_name, dtype_name(value.base.dtype), view=view,
-        block=DescriptorBlock(shape, strides, block, value.padding),
+        block=DescriptorBlock(shape, strides, block, value.padding, rounds_to_tf32(value)),
     )  # fmt: skip
 
 

@@ -154,7 +154,8 @@ def _value(
     block = recorded.block
     if block is None:
         return array
-    return TensorDescriptor(array, list(block.shape), list(block.strides), list(block.block_shape), block.padding)
+    sizes = (list(block.shape), list(block.strides), list(block.block_shape))
+    return TensorDescriptor(array, *sizes, block.padding, block.round_f32_to_tf32)
 
 
 def _fill(value: object, contents: np.ndarray, recorded: Passed) -> None:

@@ -39,6 +39,8 @@ _MASKS: dict[type[Operation], tuple[int, int]] = {
     tt.LoadOp: (0, 1),
     tt.StoreOp: (0, 2),
     tt.AtomicRMWOp: (0, 2),
+    tt.AtomicLoadOp: (0, 1),
+    tt.AtomicStoreOp: (0, 2),
 }
 """For ops with a mask: the operand that has its shape, and where among the groups of operands the mask is."""
 

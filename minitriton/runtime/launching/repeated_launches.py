@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from minitriton.language.dtypes import dtype
 from minitriton.runtime.launching.arguments import has_hooks
+from minitriton.runtime.launching.descriptor_arguments import rounds_to_tf32
 from minitriton.runtime.launching.host_values import is_descriptor
 from minitriton.runtime.launching.loading import stream_functions
 
@@ -91,7 +92,8 @@ def _array_key(array: Any) -> tuple[object, ...]:
 
 
 def _descriptor_key(arg: Any) -> tuple[object, ...]:
-    return (*_array_key(arg.base), tuple(arg.shape), tuple(arg.strides), tuple(arg.block_shape), arg.padding)
+    sizes = (tuple(arg.shape), tuple(arg.strides), tuple(arg.block_shape))
+    return (*_array_key(arg.base), *sizes, arg.padding, rounds_to_tf32(arg))
 
 
 @lru_cache(maxsize=256)
