@@ -223,7 +223,7 @@ def _argument(value: object) -> object:
     if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor, aggregate_value)) or value is None:
         return value
     if instance_of(value, (TUPLE, LIST)):
-        return wrapped(tuple(value))
+        return wrapped(value if isinstance(value, tuple) else tuple(value))
     if is_static(value) or callable(value):
         return constexpr(value)
     return value

@@ -7,7 +7,7 @@ import ast
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import Generator, flatten, is_static
+from minitriton.frontend.generator.base import Generator, flatten, is_static, wrapped
 from minitriton.frontend.generator.calls import Calls
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.semantic.program import device_assert
@@ -138,7 +138,7 @@ class Statements:
         if isinstance(value, (bool, int, float)):
             return to_tensor(self.b, value)
         if instance_of(value, TUPLE):
-            return self._returnable(language_tuple(value))
+            return self._returnable(wrapped(value))
         if is_static(value):
             return constexpr(value)
         raise LanguageTypeError(f"cannot return {value!r} from a function")

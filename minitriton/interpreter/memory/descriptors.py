@@ -22,7 +22,7 @@ from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.atomics import combination, update
-from minitriton.interpreter.memory.ops import load_where, padding_value, store_where
+from minitriton.interpreter.memory.ops import load_where, not_a_number, padding_value, store_where
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
 
@@ -81,7 +81,7 @@ def _make(op: tt.MakeTensorDescOp, machine: TileMachine) -> Callable[..., Descri
 
 
 def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> DescriptorValue:
-    """The descriptor that a launch was given: an object with `base` (an array), `shape` and `strides`."""
+    """The descriptor that a launch was given: an object with `base` (an array), `shape`, `strides` and perhaps `padding`."""
     base = getattr(arg, "base", None)
     if not instance_of(base, np.ndarray):
         raise InterpreterError(
@@ -90,7 +90,8 @@ def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> Descript
         )
     address = machine.memory.add(base, "the array of a tensor descriptor")
     element = type_.signless_block_type.element_type
-    return DescriptorValue(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element)
+    padding = not_a_number(element) if getattr(arg, "padding", None) == "nan" else None
+    return DescriptorValue(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element, padding)
 
 
 def flattened(arg: Any) -> tuple[object, ...]:

@@ -1,12 +1,14 @@
 """Running a kernel's TTIR on the NumPy interpreter, over arrays in host memory: what MINITRITON_INTERPRET=1 asks for.
 
-In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, numbers). Out: the arrays, written in place.
+In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, descriptors of them, numbers). Out: the arrays, written in place.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
@@ -17,6 +19,7 @@ from minitriton.interpreter import interpret
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pipelines import ttir_passes
 from minitriton.runtime.launching.arguments import is_array
+from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
 from minitriton.runtime.on_cpu.host_arrays import host_view
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
 from minitriton.target import CUDAOptions, GPUTarget
@@ -56,5 +59,13 @@ def _collect(kind: TypeName, arg: Any, values: list[object]) -> None:
     if isinstance(kind, tuple):
         for k, a in zip(kind, arg, strict=True):
             _collect(k, a, values)
+    elif is_descriptor(arg):
+        values.append(_with_base(arg, host_view(arg.base, "interpreter")))
     elif kind != "constexpr":
         values.append(host_view(arg, "interpreter") if is_array(arg) else arg)
+
+
+def _with_base(descriptor: HostDescriptor, base: np.ndarray) -> HostDescriptor:
+    viewed: Any = copy.copy(descriptor)
+    viewed.base = base
+    return viewed
