@@ -226,6 +226,14 @@ class Generator:
     def unsupported(self, node: ast.AST, message: str, help: str | None = None) -> UnsupportedLanguageConstruct:
         return UnsupportedLanguageConstruct(self.fn.src, node, message, location=self.location_of(node), help=help)
 
+    def why_constant(self, name: str) -> str:
+        """Why variable `name` is a compile-time constant, to end a message with: empty unless it is a parameter that was given one."""
+        value = self.lscope.get(name)
+        param = next((p for p in self.fn.params if p.name == name), None)
+        if param is None or param.is_constexpr or type(value) is not constexpr:
+            return ""
+        return f": parameter {name} was given {value.value!r}, and arguments equal to 1 are compile-time constants"
+
     def lookup(self, name: str) -> object:
         """What `name` means here."""
         value = self.lscope.get(name, _ABSENT)

@@ -163,11 +163,11 @@ class Calls:
         if not isinstance(passed, bool):
             raise NotImplementedError(
                 "Assertion condition could not be determined at compile-time. Make sure that it depends only on "
-                "`constexpr` values"
+                "`constexpr` values, or write tl.device_assert"
             )
         if passed:
             return
-        message = ""
+        message = f"static_assert: `{ast.unparse(given[0])}` does not hold"
         if len(given) == 2:
             try:
                 message = str(unwrap(self.visit(given[1])))
