@@ -23,6 +23,7 @@ from minitriton.codegen.lowering.elementwise import (
     apply_to_registers,
     each_lane,
     on_vectors,
+    refuse_fp8,
     operands_of,
     width,
 )
@@ -127,6 +128,7 @@ def absi(f: FunctionLowering, op: math.AbsIOp) -> None:
 @lowers(tt.ClampFOp)
 def clampf(f: FunctionLowering, op: tt.ClampFOp) -> None:
     """`min(max(x, low), high)`; one instruction where the limits are opposite constants (sm_90)."""
+    refuse_fp8(f, op)
     x, low, high = operands_of(f, op)
     nan = word(op.propagate_nan) == "all"
     element = scalar_type(op.results[0].type)

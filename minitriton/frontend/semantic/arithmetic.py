@@ -21,6 +21,7 @@ from minitriton.frontend.semantic.values import (
     binary_operands,
     broadcast_pair,
     integer_promotion,
+    refuse_fp8,
     to_tensor,
 )
 from minitriton.language import dtypes as dt
@@ -128,6 +129,7 @@ def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False) -> t
     if not (x.dtype.is_floating() and y.dtype.is_floating()):
         raise LanguageTypeError("both operands of fdiv must have floating scalar type")
     x, y = binary_operands(b, x, y, arithmetic=False)
+    refuse_fp8(x.dtype)
     return _emit(b, arith.DivfOp, x, y)
 
 
@@ -251,7 +253,7 @@ def where(b: IRBuilder, condition: Operand, x: Operand, y: Operand) -> tensor:
             stacklevel=2,
         )
         condition = cast(b, condition, dt.int1)
-    x, y = binary_operands(b, x, y, pointer_lhs=True, pointer_rhs=True)
+    x, y = binary_operands(b, x, y, pointer_lhs=True, pointer_rhs=True, fp8=True)
     if condition.type.is_block():
         condition, x = broadcast_pair(b, condition, x)
         x, y = broadcast_pair(b, x, y)
