@@ -61,7 +61,7 @@ from minitriton.dialects.tt.enums import (
 )
 from minitriton.dialects.tt.func import CallOp, FuncOp, ReturnOp
 from minitriton.dialects.tt.memory import AdvanceOp, AtomicCASOp, AtomicRMWOp, LoadOp, MakeTensorPtrOp, StoreOp
-from minitriton.dialects.tt.program import AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
+from minitriton.dialects.tt.program import AssertOp, BreakpointOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
 from minitriton.dialects.tt.reduce import GatherOp, HistogramOp, ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from minitriton.dialects.tt.shape import (
     BroadcastOp,
@@ -91,6 +91,7 @@ __all__ = [
     "AtomicCASOp",
     "AtomicRMWOp",
     "BitcastOp",
+    "BreakpointOp",
     "BroadcastOp",
     "CacheModifier",
     "CacheModifierAttr",

@@ -38,7 +38,7 @@ Scope = dict[str, object]
 BUILTIN_NAMES: dict[str, object] = {
     f.__name__: f for f in (len, list, range, float, int, bool, str, isinstance, getattr, hasattr, tuple)
 }
-BUILTIN_NAMES.update(print=core.device_print, min=core.builtin_min, max=core.builtin_max)
+BUILTIN_NAMES.update(breakpoint=breakpoint, print=core.device_print, min=core.builtin_min, max=core.builtin_max)
 
 
 def is_static(value: object) -> bool:
@@ -262,6 +262,10 @@ class Generator:
                 f"write `{name} = tl.constexpr(...)` where it is defined, or pass it as a tl.constexpr parameter",
             )
         return value
+
+    def know(self, name: str, value: object) -> None:
+        """Makes `name` mean `value` in the rest of the function, as a global does."""
+        self._known_globals[name] = value
 
     def bind(self, name: str, value: object) -> None:
         """Assigns a local variable."""

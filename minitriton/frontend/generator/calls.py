@@ -22,6 +22,8 @@ from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
 from minitriton.frontend.generator.base import Generator, flatten_all, is_static, rebuild, wrapped
 from minitriton.frontend.generator.expressions import BoundMethod, unpacked
 from minitriton.frontend.prepared_tree import place_of
+from minitriton.frontend.semantic import breakpoints
+from minitriton.host import debuggers
 from minitriton.language import core
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import BoundConstexprFunction, Builtin, ConstexprFunction, LibraryFunction
@@ -108,6 +110,8 @@ class Calls:
             return self._emit(node, function, args, kwargs)
         if isinstance(function, (JITCallable, LibraryFunction)):
             return self.call_function(function, args, kwargs)
+        if debuggers.stops(function):
+            return breakpoints.stop(self.b, function, self.generator.fn.fn, self.generator.lscope)
         callee: Function = function
         if isinstance(function, type) and issubclass(function, aggregate_value):
             return function.constructed(args, kwargs, Semantic(self, node))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib
 
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
+from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import Generator, flatten, is_static, wrapped
 from minitriton.frontend.generator.calls import Calls
@@ -142,6 +144,14 @@ class Statements:
         if is_static(value):
             return constexpr(value)
         raise LanguageTypeError(f"cannot return {value!r} from a function")
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """An import of a debugger, as is written before `pdb.set_trace()`: allowed where breakpoints stop the kernel."""
+        if not self.b.is_debugged:
+            raise self.unsupported(node, "unsupported AST node type: Import", INSTEAD[ast.Import])
+        for alias in node.names:
+            module = importlib.import_module(alias.name)
+            self.generator.know(alias.asname or alias.name, module)
 
     def visit_Assert(self, node: ast.Assert) -> None:
         message = "" if node.msg is None else unwrap(self.visit(node.msg))

@@ -28,7 +28,7 @@ from minitriton.target import CUDAOptions, GPUTarget
 def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
     """The kernel's TTIR after the TTIR passes: what the interpreter runs."""
     context = make_context()
-    module = source.make_ir(target, options, context)
+    module = source.make_ir(target, options, context, is_debugged=True)
     # The interpreter reads and writes through descriptors itself, whatever the target can do.
     passes = [name for name in ttir_passes(target) if name != "triton-rewrite-tensor-descriptor-to-pointer"]
     return PassManager(Pipeline.parse(",".join(passes))).run(context, module)
