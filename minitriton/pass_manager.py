@@ -153,7 +153,7 @@ class Hook:
 
     def after(self, step: Step, value: Any) -> None: ...
 
-    def done(self) -> None:
+    def at_end(self) -> None:
         """Called once all passes of the pipeline have run."""
 
 
@@ -251,7 +251,7 @@ class PassManager:
             except Exception as error:
                 self._fail(index, step, before, error)
         for hook in self.hooks:
-            hook.done()
+            hook.at_end()
         return value
 
     def _text_for_reproducer(self, value: Any) -> str | None:

@@ -36,7 +36,7 @@ class _DumpBefore(Hook):
 class _PrintedTimings(Timings):
     """Prints how long the passes of a stage took, once it is done."""
 
-    def done(self) -> None:
+    def at_end(self) -> None:
         print(f"// -----// Execution time of passes //----- //\n{self.table()}", file=sys.stderr)
         self.seconds.clear()
 
