@@ -153,6 +153,9 @@ class Hook:
 
     def after(self, step: Step, value: Any) -> None: ...
 
+    def at_end(self) -> None:
+        """Called once all passes of the pipeline have run."""
+
 
 @dataclass
 class Timings(Hook):
@@ -247,6 +250,8 @@ class PassManager:
                     hook.after(step, value)
             except Exception as error:
                 self._fail(index, step, before, error)
+        for hook in self.hooks:
+            hook.at_end()
         return value
 
     def _text_for_reproducer(self, value: Any) -> str | None:

@@ -106,9 +106,11 @@ class IRBuilder:
     `call_function(fn, args, kwargs)` compiles a call to a function of the language; the code generator provides it.
     """
 
-    def __init__(self, options: CUDAOptions, target: GPUTarget) -> None:
+    def __init__(self, options: CUDAOptions, target: GPUTarget, is_debugged: bool = False) -> None:
         self.options = options
         self.target = target
+        self.is_debugged = is_debugged
+        """Whether breakpoints stop the kernel, which runs on the interpreter then."""
         self.block = Block()
         self.place: Place | LocationAttr = UNKNOWN
         self.name: str | None = None

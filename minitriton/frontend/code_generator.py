@@ -193,8 +193,9 @@ def ast_to_ttir(
     options: CUDAOptions,
     target: GPUTarget,
     context: Context | None = None,
+    is_debugged: bool = False,
 ) -> ModuleOp:
-    """The TTIR of `fn`, unoptimised. Raises `CompilationError` with the kernel's line.
+    """The TTIR of `fn`, unoptimised; if it `is_debugged`, with its breakpoints. Raises `CompilationError` with the kernel's line.
 
     `signature`: parameter → type name (`*fp32`, `i32`, `constexpr`, or a tuple of such); `constexprs`: parameter or path →
     value; `attrs`: path → argument attributes. A path is `(parameter, element of a tuple, ...)`.
@@ -202,7 +203,7 @@ def ast_to_ttir(
     constants: dict[Path, object] = {
         (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
     }
-    generator = CodeGenerator(IRBuilder(options, target))
+    generator = CodeGenerator(IRBuilder(options, target, is_debugged))
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
     with compiling_for(target):
         kernel, _ = generator.function(fn, _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)

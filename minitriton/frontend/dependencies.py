@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Protocol, cast
 
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host import debuggers
 from minitriton.identity import loose_key_of
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import ConstexprFunction
@@ -92,7 +93,7 @@ class DependenciesFinder(ast.NodeVisitor):
             return
         elif hasattr(value, "cache_key") and hasattr(value, "used_global_vals"):
             self._record_function(cast(Keyed, value))
-        elif callable(value) and not isinstance(value, (type, constexpr)):
+        elif callable(value) and not isinstance(value, (type, constexpr)) and not debuggers.stops(value):
             raise PlainFunction(f"Unsupported function referenced: {value}")
         elif scope is not None and not self.in_default:
             self.used_global_vals[(name, id(scope))] = (copy.deepcopy(value), scope)

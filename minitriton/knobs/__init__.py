@@ -184,6 +184,14 @@ class env_bool(env_base[bool]):
         return bool(_boolean(self.key, self.default))
 
 
+class env_bool_or_names(env_base[bool | str]):
+    """Yes, no, or any other text."""
+
+    def get(self) -> bool | str:
+        text = os.environ.get(self.key, "")
+        return text.lower() in _TRUE if text.lower() in _TRUE | _FALSE else text
+
+
 class env_int(env_base[int]):
     def __init__(self, key: str, default: int = 0) -> None:
         super().__init__(key)
@@ -455,7 +463,17 @@ class compilation_knobs(base_knobs):
         return self.enable_remarks or "remarks" in self.diagnostics.split(",")
 
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
-    disable_llvm_opt = env_bool("DISABLE_LLVM_OPT")
+    disable_llvm_opt = env_bool_or_names("DISABLE_LLVM_OPT")
+    """Whether LLVM does not optimise; or flags of LLVM's that are on while it does, with commas between them."""
+    dump_llvm_ir = env_bool("LLVM_IR_ENABLE_DUMP")
+    time_passes = env_bool("MLIR_ENABLE_TIMING")
+    time_llvm_passes = env_bool("LLVM_ENABLE_TIMING")
+
+    @property
+    def shows_passes(self) -> bool:
+        """Whether something is printed while kernels are compiled, which a cached kernel would hide."""
+        return self.remarks_are_wanted or self.dump_llvm_ir or self.time_passes or self.time_llvm_passes
+
     dump_passes = env_str("MLIR_ENABLE_DUMP", "0")
     dump_passes_path = env_opt_path("MLIR_DUMP_PATH")
     reproducer_path = env_opt_path("TRITON_REPRODUCER_PATH")

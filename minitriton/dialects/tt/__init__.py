@@ -71,7 +71,7 @@ from minitriton.dialects.tt.memory import (
     MakeTensorPtrOp,
     StoreOp,
 )
-from minitriton.dialects.tt.program import AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
+from minitriton.dialects.tt.program import AssertOp, BreakpointOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
 from minitriton.dialects.tt.reduce import GatherOp, HistogramOp, ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from minitriton.dialects.tt.shape import (
     BroadcastOp,
@@ -104,6 +104,7 @@ __all__ = [
     "AtomicRMWOp",
     "AtomicStoreOp",
     "BitcastOp",
+    "BreakpointOp",
     "BroadcastOp",
     "CacheModifier",
     "CacheModifierAttr",

@@ -53,7 +53,7 @@ Scope = dict[str, object]
 BUILTIN_NAMES: dict[str, object] = {
     f.__name__: f for f in (len, list, range, float, int, bool, str, isinstance, getattr, hasattr, tuple)
 }
-BUILTIN_NAMES.update(print=core.device_print, min=core.builtin_min, max=core.builtin_max)
+BUILTIN_NAMES.update(breakpoint=breakpoint, print=core.device_print, min=core.builtin_min, max=core.builtin_max)
 
 
 def is_static(value: object) -> bool:
@@ -241,6 +241,14 @@ class Generator:
     def unsupported(self, node: ast.AST, message: str, help: str | None = None) -> UnsupportedLanguageConstruct:
         return UnsupportedLanguageConstruct(self.fn.src, node, message, location=self.location_of(node), help=help)
 
+    def why_constant(self, name: str) -> str:
+        """Why variable `name` is a compile-time constant, to end a message with: empty unless it is a parameter that was given one."""
+        value = self.lscope.get(name)
+        param = next((p for p in self.fn.params if p.name == name), None)
+        if param is None or param.is_constexpr or type(value) is not constexpr:
+            return ""
+        return f": parameter {name} was given {value.value!r}, and arguments equal to 1 are compile-time constants"
+
     def lookup(self, name: str) -> object:
         """What `name` means here."""
         value = self.lscope.get(name, _ABSENT)
@@ -273,6 +281,10 @@ class Generator:
                 f"write `{name} = tl.constexpr(...)` where it is defined, or pass it as a tl.constexpr parameter",
             )
         return value
+
+    def know(self, name: str, value: object) -> None:
+        """Makes `name` mean `value` in the rest of the function, as a global does."""
+        self._known_globals[name] = value
 
     def bind(self, name: str, value: object) -> None:
         """Assigns a local variable."""

@@ -409,7 +409,20 @@ class Expressions:
         return cast(self.b, condition, dt.int1)
 
     def visit_Attribute(self, node: ast.Attribute) -> object:
-        return self.attribute(self.visit(node.value), node.attr)
+        owner = self.visit(node.value)
+        if type(owner) is constexpr and isinstance(owner.value, (int, float)) and not hasattr(owner, node.attr):
+            self._refuse_attribute(node, owner.value)
+        return self.attribute(owner, node.attr)
+
+    def _refuse_attribute(self, node: ast.Attribute, number: int | float) -> None:
+        """Raises `LanguageTypeError` for a method or property of tensors that is asked of a number."""
+        if hasattr(number, node.attr):
+            return
+        why = self.generator.why_constant(node.value.id) if isinstance(node.value, ast.Name) else ""
+        raise LanguageTypeError(
+            f"{ast.unparse(node.value)} is the compile-time constant {number!r}, which has no attribute {node.attr!r}{why}",
+            f"convert it by tl.cast({ast.unparse(node.value)}, dtype)" if node.attr == "to" else "tl.full makes a tensor of it",
+        )
 
     def attribute(self, owner: object, name: str) -> object:
         """`owner.name`."""

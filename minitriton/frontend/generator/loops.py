@@ -120,9 +120,14 @@ class Loops:
             old, new = before[name], self.generator.lscope.get(name)
             if not is_ir_value(old):
                 if old is None or new is None or unwrap(old) is not unwrap(new):
+                    self.generator.lscope = before
+                    why = self.generator.why_constant(name)
                     raise LanguageTypeError(
-                        f"Loop carried variable {name} is not a triton value: cannot reassign {type_text(old)} in the loop",
-                        f"give {name} its run-time type before the loop, for example with tl.zeros or tl.full",
+                        f"Loop carried variable {name} is not a triton value: cannot reassign {type_text(old)} in the loop{why}",
+                        f"change a copy, made before the loop (`copy = {name}`), or write "
+                        f"@triton.jit(do_not_specialize=[{name!r}])"
+                        if why
+                        else f"give {name} its run-time type before the loop, for example with tl.zeros or tl.full",
                     )
             elif not is_ir_value(new) or type_of(new) != type_of(old):
                 raise LanguageTypeError(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
+from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, flatten, is_static
+from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, flatten, is_static, wrapped
 from minitriton.frontend.generator.calls import Calls
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.semantic.program import device_assert
@@ -115,10 +117,18 @@ class Statements:
         if isinstance(value, (bool, int, float)):
             return constexpr(value) if keeps else to_tensor(self.b, value)
         if instance_of(value, TUPLE):
-            return self._returnable(language_tuple(value), keeps)
+            return self._returnable(wrapped(value), keeps)
         if is_static(value):
             return constexpr(value)
         raise LanguageTypeError(f"cannot return {value!r} from a function")
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """An import of a debugger, as is written before `pdb.set_trace()`: allowed where breakpoints stop the kernel."""
+        if not self.b.is_debugged:
+            raise self.unsupported(node, "unsupported AST node type: Import", INSTEAD[ast.Import])
+        for alias in node.names:
+            module = importlib.import_module(alias.name)
+            self.generator.know(alias.asname or alias.name, module)
 
     def visit_Assert(self, node: ast.Assert) -> None:
         message = "" if node.msg is None else unwrap(self.visit(node.msg))

@@ -245,7 +245,7 @@ def where(b: IRBuilder, condition: Operand, x: Operand, y: Operand) -> tensor:
             stacklevel=2,
         )
         condition = cast(b, condition, dt.int1)
-    x, y = binary_operands(b, x, y, pointer_lhs=True, pointer_rhs=True)
+    x, y = binary_operands(b, x, y, pointer_lhs=True, pointer_rhs=True, fp8=True)
     if condition.type.is_block():
         condition, x = broadcast_pair(b, condition, x)
         x, y = broadcast_pair(b, x, y)

@@ -18,7 +18,7 @@ from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast, with_scalar
 from minitriton.frontend.semantic.program import inline_asm_elementwise
-from minitriton.frontend.semantic.values import binary_operands, operand_of, ternary_operands, to_tensor
+from minitriton.frontend.semantic.values import binary_operands, operand_of, refuse_fp8, ternary_operands, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.core import PropagateNan
 from minitriton.language.declare import ElementwiseBuiltin
@@ -90,6 +90,7 @@ def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False, appr
     if not (x.dtype.is_floating() or y.dtype.is_floating()):
         raise LanguageTypeError("an operand of fdiv must have floating scalar type", "integers are divided by `/`")
     x, y = binary_operands(b, x, y, arithmetic=x.dtype != y.dtype, div_or_mod=True)
+    refuse_fp8(x.dtype)
     if approx and not x.dtype.is_fp32():
         raise LanguageValueError("approx division requires float32 operands", "cast them: .to(tl.float32)")
     if approx:

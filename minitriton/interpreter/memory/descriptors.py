@@ -25,9 +25,9 @@ from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.atomics import combination, update
 from minitriton.interpreter.memory.device import Memory
-from minitriton.interpreter.memory.ops import load_where, padding_value, store_where
+from minitriton.interpreter.memory.ops import load_where, not_a_number, padding_value, store_where
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import Array, dtype_of, encoder, is_float, shape_of
+from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
 from minitriton.target.architectures import architecture_of
 from minitriton.target.tensor_map import end_of_row, illegal_corner
 
@@ -134,7 +134,7 @@ def _make(op: tt.MakeTensorDescOp, machine: TileMachine) -> Callable[..., Descri
 
 
 def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> DescriptorValue:
-    """The descriptor that a launch was given: an object with `base` (an array), `shape` and `strides`."""
+    """The descriptor that a launch was given: an object with `base` (an array), `shape`, `strides` and perhaps `padding`."""
     base = getattr(arg, "base", None)
     if not instance_of(base, np.ndarray):
         raise InterpreterError(
@@ -143,7 +143,7 @@ def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> Descript
         )
     address = machine.memory.add(base, "the array of a tensor descriptor")
     element = type_.signless_block_type.element_type
-    padding = encoder(element)(scalar(np.float64(np.nan))) if getattr(arg, "padding", "") == "nan" else None
+    padding = not_a_number(element) if getattr(arg, "padding", None) == "nan" else None
     rounds = bool(getattr(arg, "round_f32_to_tf32", False))
     sizes = (tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type))
     return DescriptorValue(address, *sizes, element, padding, rounds)
@@ -158,7 +158,7 @@ def flattened(arg: Any) -> tuple[object, ...]:
 
 @WITH_MACHINE.add(tt.DescriptorLoadOp)
 def _load(op: tt.DescriptorLoadOp, machine: TileMachine) -> Callable[..., Array]:
-    memory, shape = machine.memory, shape_of(op.results[0].type)
+    shape = shape_of(op.results[0].type)
 
     def run(descriptor: DescriptorValue, *indices: Array) -> Array:
         return loaded(machine, descriptor, indices).reshape(shape)
