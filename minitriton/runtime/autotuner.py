@@ -30,7 +30,7 @@ from minitriton.runtime.caches.autotuning import Timings, TimingsFile
 from minitriton.runtime.config import Config
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.heuristics import Heuristics, heuristics
-from minitriton.runtime.kernel_interface import KernelInterface, innermost_function
+from minitriton.runtime.kernel_interface import KernelInterface, innermost_function, launch
 from minitriton.runtime.launching.arguments import lies_on_host
 from minitriton.runtime.launching.untraced import untraced
 from minitriton.runtime.on_cpu.emulation_cost import instructions_issued
@@ -80,6 +80,7 @@ class Autotuner(KernelInterface):
         self.fn = fn
         self.base_fn = innermost_function(fn)
         self.arg_names = arg_names
+        self._names = frozenset(arg_names)
         self.configs = configs or [Config({})]
         self.keys = key
         self.cache: dict[tuple[object, ...], Config] = {}
@@ -125,12 +126,11 @@ class Autotuner(KernelInterface):
 
     def run(self, *args: object, **kwargs: Any) -> Any:
         """Chooses a configuration, measuring if this key is new, and launches with it. Returns the compiled kernel."""
-        self.nargs = dict(zip(self.arg_names, args, strict=False))
-        config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
-        self.best_config = config
+        self.nargs = dict(zip(self.arg_names, args))  # noqa: B905 (a launch)
+        config = self.best_config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
         if config.pre_hook is not None:
             config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-        result = self.fn.run(*args, **kwargs, **config.all_kwargs())
+        result = launch(self.fn, args, kwargs, config.all_kwargs())
         self.nargs = {}
         return result
 
@@ -164,8 +164,9 @@ class Autotuner(KernelInterface):
 
     def _choose(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Config:
         key = self._key(kwargs)
-        if key in self.cache:
-            return self.cache[key]
+        known = self.cache.get(key)
+        if known is not None:
+            return known
         configs = self.prune_configs(kwargs)
         if len(configs) == 1:
             self.cache[key] = configs[0]
@@ -204,11 +205,16 @@ class Autotuner(KernelInterface):
 
     def _key(self, kwargs: dict[str, object]) -> tuple[object, ...]:
         """The key arguments' values, then the element types of all arrays."""
-        given: dict[str, Any] = {
-            name: value for name, value in {**self.nargs, **kwargs}.items() if name in self.arg_names
-        }
-        dtypes = [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
-        return (*(given[name] for name in self.keys if name in given), *dtypes)
+        given: dict[str, Any] = self.nargs
+        keywords = [name for name in kwargs if name in self._names]
+        if keywords:
+            given = {**given, **{name: kwargs[name] for name in keywords}}
+        parts: list[object] = [given[name] for name in self.keys if name in given]
+        for value in given.values():
+            dtype = getattr(value, "dtype", None)
+            if dtype is not None:
+                parts.append(_text_of_dtype(dtype))
+        return tuple(parts)
 
     def _measure(self, configs: list[Config], args: tuple[object, ...], kwargs: dict[str, object]) -> Timings:
         start = time.perf_counter()
@@ -249,6 +255,9 @@ class Autotuner(KernelInterface):
             if verbose:
                 print(f"Autotuning failed with {error}")
             return [math.inf] * len(_QUANTILES)
+
+
+_text_of_dtype: Callable[[Any], str] = functools.lru_cache(maxsize=256)(str)
 
 
 def _zero(array: Any) -> None:

@@ -100,20 +100,23 @@ class TensorDescriptor:
             return "rank must not be zero"
         if rank > _MAX_RANK:
             return f"rank cannot be more than {_MAX_RANK}"
-        if type(base).__name__ not in _WITHOUT_ADDRESS and data_address(base) % _ALIGNMENT:
+        if type(base).__name__ not in _WITHOUT_ADDRESS and data_address(base) & _ALIGNMENT - 1:
             return _MISALIGNED
         validate_block_shape(self.block_shape)
         width = base.dtype.itemsize
         for stride in strides[:-1]:
             if stride * width % _ALIGNMENT:
                 return _STEPS
-        if min(shape) <= 0:
-            return _EMPTY
+        for size in shape:
+            if size <= 0:
+                return _EMPTY
         if strides[-1] != 1:
             return _SPREAD
-        if padding not in ("zero", "nan"):
+        if padding == "zero":
+            return None
+        if padding != "nan":
             return f"Illegal value for padding: {padding!r}"
-        if padding == "nan" and dtype_name(base.dtype)[:2] not in ("fp", "bf"):
+        if dtype_name(base.dtype)[:2] not in ("fp", "bf"):
             return "Padding option `nan` is only supported for floating point tensors"
         if self.round_f32_to_tf32 and dtype_name(base.dtype) != "fp32":
             return "round_f32_to_tf32 is only supported for float32 tensors"
