@@ -239,6 +239,16 @@ class env_opt_path(env_base[str | None]):
         return next((found for key in self.keys if (found := os.environ.get(key))), None)
 
 
+class env_folders(env_base[tuple[str, ...]]):
+    """Folders with the separator of `PATH` between them."""
+
+    def get(self) -> tuple[str, ...]:
+        return self.transform(os.environ.get(self.key, ""))
+
+    def transform(self, value: str) -> tuple[str, ...]:
+        return tuple(os.path.abspath(folder) for folder in value.split(os.pathsep) if folder)
+
+
 class env_opt_bool(env_base[bool | None]):
     def get(self) -> bool | None:
         return _boolean(self.key, None)
@@ -472,6 +482,8 @@ class runtime_knobs(base_knobs):
     interpret = env_bool("TRITON_INTERPRET")
     debug: bool = False
     override_arch = env_opt_path("TRITON_OVERRIDE_ARCH")
+    trusted = env_folders("MINITRITON_TRUSTED")
+    """Folders whose Python files may be run, and whose text may be shown, although only data names them (docs/security.md)."""
 
     launch_enter_hook: HookChain[LaunchHook] = HookChain()
     launch_exit_hook: HookChain[LaunchHook] = HookChain(reversed=True)
