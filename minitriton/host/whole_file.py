@@ -62,8 +62,8 @@ def whole_folder(path: Path, prefix: str = ".writing-") -> Generator[Path]:
 def _umask() -> int:
     """What the process takes away from the modes of new files; it can be asked by setting it only, which other threads would see."""
     try:
-        with open("/proc/self/status", encoding="ascii") as status:
-            found = next(line for line in status if line.startswith("Umask:"))
+        with open("/proc/self/status", "rb") as status:
+            found = next(line for line in status if line.startswith(b"Umask:"))
         return int(found.split()[1], 8)
     except (OSError, StopIteration, ValueError):
         return 0o022
