@@ -14,8 +14,11 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
+
+SECONDS_OF_A_WRITE = 3600.0
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -47,16 +50,30 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 @contextlib.contextmanager
-def whole_folder(path: Path, prefix: str = ".writing-") -> Generator[Path]:
-    """A new folder to write into, called `path` once the block has ended. Raises `OSError`, where a folder of this name has something in it too."""
+def whole_folder(path: Path, prefix: str = ".writing-", *, replaces: bool = False) -> Generator[Path]:
+    """A new folder to write into, called `path` once the block has ended. Raises `OSError`, unless it `replaces` what has this name where that
+    is not empty too."""
     scratch = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
     try:
         yield scratch
         scratch.chmod(0o777 & ~_umask())
-        scratch.rename(path)
+        if replaces and path.is_dir():
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix=prefix) as grave:
+                path.rename(Path(grave) / path.name)
+                scratch.rename(path)
+        else:
+            scratch.rename(path)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def remove_left_behind(folder: Path, prefix: str = ".writing-") -> None:
+    """Removes what processes that were killed left in `folder` more than an hour ago: those that still write take less."""
+    with contextlib.suppress(OSError):
+        for path in list(folder.iterdir()):
+            if path.name.startswith(prefix) and time.time() - path.lstat().st_mtime > SECONDS_OF_A_WRITE:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _umask() -> int:

@@ -436,6 +436,8 @@ class cache_knobs(base_knobs):
     dump_dir = env_path("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
     override_dir = env_path("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override"))
     dir = env_path("TRITON_CACHE_DIR", _own_cache_dir)
+    key_file = env_path("MINITRITON_KEY_FILE", lambda: os.path.expanduser("~/.local/state/minitriton/key"))
+    """The user's key, by which recordings, stores and states are known as the user's own (docs/security.md)."""
     size = env_size("MINITRITON_CACHE_SIZE", "2G")
     """Bytes that compiled kernels may take; the least recently used go first. 0: no limit."""
     manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
