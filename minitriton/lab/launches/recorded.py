@@ -26,13 +26,12 @@ from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import DamagedFile, damage_of, parse_json, read_regular
 from minitriton.host.json_values import Json, of_json
 from minitriton.host.seals import is_own, is_trusted, seal
+from minitriton.target import OPTIONS_THAT_NAME_FILES
 
 FORMAT = 2
 DESCRIPTION, ARRAYS, IR = "launch.json", "arrays.npz", "kernel.ttir"
 _MOST_BYTES = 64 << 20
 """Of a description, or of a kernel's IR."""
-_NAME_FILES = ("extern_libs", "ir_override", "ptx_options")
-"""Compile options that have other files read or written."""
 
 Kind = str | list["Kind"] | dict[str, "Kind"]
 """A parameter's type name, or of a tuple those of its items, of a named tuple by their names."""
@@ -176,7 +175,7 @@ def read_launch(folder: str | Path) -> RecordedLaunch:
 def _say_whose(launch: RecordedLaunch) -> None:
     """Warns where the kernel's file is not run, or is not as it was. Raises `MinitritonError` where options of a foreign launch name files."""
     file = launch.file
-    if not launch.is_own and (named := [name for name in _NAME_FILES if launch.options.get(name)]):
+    if not launch.is_own and (named := [name for name in OPTIONS_THAT_NAME_FILES if launch.options.get(name)]):
         raise MinitritonError(
             f"{launch.folder} was recorded elsewhere, and its option {named[0]} has files read or written",
             help=f"if you trust it, set MINITRITON_TRUSTED={launch.folder.resolve()}",
@@ -193,7 +192,11 @@ def _say_whose(launch: RecordedLaunch) -> None:
     with damage_of(file):
         found = hashlib.sha256(read_regular(Path(file))).hexdigest()
     if found != launch.digest:
-        warnings.warn(f"{file} has changed since {launch.folder} was recorded: the kernel is that of now", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            f"{file} has changed since {launch.folder} was recorded: the kernel is that of now",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def is_launch(name: str) -> bool:
