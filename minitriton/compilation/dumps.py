@@ -16,6 +16,7 @@ from pathlib import Path
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of
+from minitriton.host.whole_file import write_whole
 from minitriton.pass_manager import Hook, Timings, representation_text
 from minitriton.pass_registry import Step
 
@@ -63,4 +64,4 @@ def dump_stages(name: str, source_hash: str, asm: dict[str, str | bytes]) -> Non
         with contextlib.suppress(MinitritonError):
             asm["sass"]
     for stage, content in asm.items():
-        (folder / f"{stem_of(name)}.{stage}").write_bytes(content if isinstance(content, bytes) else content.encode())
+        write_whole(folder / f"{stem_of(name)}.{stage}", content)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.wire import Failure, Problem, Question
-from minitriton.host.source_text import source_text
+from minitriton.host.source_text import text_at
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
@@ -169,7 +169,7 @@ def as_error(error: BaseException) -> Failure:
         said: Problem = {
             "message": error.message, "help": error.help, "text": str(error), "source_line": inner.source_line,
             "file": place.file if place else None, "line": place.line if place else None, "column": place.column if place else None,
-            "source": _text_of(place.file) if place else None,
+            "source": text_at(place.file) if place else None,
         }  # fmt: skip
         if isinstance(error, BrokenContract):
             said["contract"] = True
@@ -194,14 +194,6 @@ def _innermost(error: MinitritonError) -> MinitritonError:
         error = cause
         cause = error.__cause__ or error.__context__
     return error
-
-
-def _text_of(path: str) -> str | None:
-    """The file that an error is in, to be shown with it; None where it cannot be read."""
-    try:
-        return source_text(path)
-    except (OSError, ValueError, SyntaxError):
-        return None
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from minitriton.commands.output import add_json
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
+from minitriton.host.whole_file import write_whole
 from minitriton.lab.time_limit import add_time_limit, time_limit
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def run(given: argparse.Namespace) -> int:
         )
     print(json.dumps(as_json(summary))) if given.json else print(as_text(summary))
     if given.out is not None:
-        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n", "utf-8")
+        write_whole(given.out / "summary.json", json.dumps(as_json(summary), indent=1) + "\n")
         _shrink_findings(given, kind, summary, oracles)
     left = next((number for number in numbers if number not in done), None)
     if left is not None:

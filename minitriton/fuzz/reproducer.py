@@ -20,6 +20,7 @@ from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.oracles import available
 from minitriton.fuzz.tree import Kernel
+from minitriton.host.whole_file import write_whole
 
 _TEMPLATE = '''"""{kind}: {signature}
 
@@ -77,12 +78,12 @@ def write_reproducer(
     folder.mkdir(parents=True, exist_ok=True)
     path = free_path(folder, f"finding_{seed}_{number}")
     text = finding.text.replace("\\", "\\\\").replace('"""', "'''")
-    path.write_text(
+    write_whole(
+        path,
         _TEMPLATE.format(
             kind=finding.kind, signature=finding.signature, seed=seed, number=number, text=text,
             source=source_of(kernel), tree=tree_text(kernel), oracles=tuple(oracles),
         ),
-        "utf-8",
     )  # fmt: skip
     return path
 

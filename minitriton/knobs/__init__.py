@@ -248,6 +248,16 @@ class env_opt_path(env_base[str | None]):
         return next((found for key in self.keys if (found := os.environ.get(key))), None)
 
 
+class env_folders(env_base[tuple[str, ...]]):
+    """Folders with the separator of `PATH` between them."""
+
+    def get(self) -> tuple[str, ...]:
+        return self.transform(os.environ.get(self.key, ""))
+
+    def transform(self, value: str) -> tuple[str, ...]:
+        return tuple(os.path.abspath(folder) for folder in value.split(os.pathsep) if folder)
+
+
 class env_opt_bool(env_base[bool | None]):
     def get(self) -> bool | None:
         return _boolean(self.key, None)
@@ -435,6 +445,8 @@ class cache_knobs(base_knobs):
     dump_dir = env_path("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
     override_dir = env_path("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override"))
     dir = env_path("TRITON_CACHE_DIR", _own_cache_dir)
+    key_file = env_path("MINITRITON_KEY_FILE", lambda: os.path.expanduser("~/.local/state/minitriton/key"))
+    """The user's key, by which recordings, stores and states are known as the user's own (docs/security.md)."""
     size = env_size("MINITRITON_CACHE_SIZE", "2G")
     """Bytes that compiled kernels may take; the least recently used go first. 0: no limit."""
     manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
@@ -492,6 +504,8 @@ class runtime_knobs(base_knobs):
     interpret = env_bool("TRITON_INTERPRET")
     debug: bool = False
     override_arch = env_opt_path("TRITON_OVERRIDE_ARCH")
+    trusted = env_folders("MINITRITON_TRUSTED")
+    """Folders whose Python files may be run, and whose text may be shown, although only data names them (docs/security.md)."""
 
     launch_enter_hook: HookChain[LaunchHook] = HookChain()
     launch_exit_hook: HookChain[LaunchHook] = HookChain(reversed=True)

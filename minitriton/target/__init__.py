@@ -14,6 +14,7 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.host.damaged_files import read_regular
 from minitriton.host.records import dataclass
 from minitriton.target.architectures import ARCHITECTURES, Architecture
 from minitriton.target.option_types import OPTION_TYPES, checked
@@ -86,6 +87,10 @@ _MAX_THREADS = 1024
 """Threads of one block, on every architecture (CUDA programming guide, table of technical specifications)."""
 
 
+OPTIONS_THAT_NAME_FILES = ("extern_libs", "ir_override", "ptx_options")
+"""Compile options that have other files read or written: not taken from data of another user."""
+
+
 @dataclass(frozen=True)
 class CUDAOptions:
     """Compile options of one kernel, named and defaulted as in Triton 3.6.0."""
@@ -136,7 +141,7 @@ class CUDAOptions:
 
     def hash(self) -> str:
         """Names these options and the contents of the files of `extern_libs`. Raises `OSError` for one that cannot be read."""
-        libraries = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for _, path in self.extern_libs]
+        libraries = [hashlib.sha256(read_regular(Path(path))).hexdigest() for _, path in self.extern_libs]
         return hashlib.sha256(f"{self}{libraries}".encode()).hexdigest()
 
     @classmethod

@@ -9,7 +9,6 @@ In: a `StoredKernel`, a grid and a launch's arguments. Out: the arrays, written 
 from __future__ import annotations
 
 import functools
-import linecache
 import struct
 import warnings
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ import numpy as np
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.fork_gate import finished_before_forks
+from minitriton.host.source_text import line_at
 from minitriton.runtime.launching.arguments import Argument, is_array
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
@@ -57,7 +57,7 @@ class KernelFault(MinitritonError, RuntimeError):
         self.finding, self.report = finding, report
         times = f" ({finding.count} times)" if finding.count > 1 else ""
         place = finding.source
-        line = linecache.getline(place.file, place.line) or None if place is not None else None
+        line = line_at(place.file, place.line) if place is not None else None
         help = _HELP.get(finding.kind)
         if place is None:
             help = f"at line {finding.line} of the PTX: {finding.text}" + (f"; {help}" if help else "")
