@@ -57,8 +57,10 @@ class ProgramBuilder:
         """Loops and branches around what is written now."""
         self.count = 0
         self.programs = rng.choice([1, 1, 1, 1, 2, 3])
-        self.size = rng.choice([1, 2, 4, 16, 32, 32, 64, 128, 128, 256])
+        self.size = rng.choice([1, 2, 4, 16, 32, 32, 64, 64, 128, 256])
         """Elements of a tile."""
+        self.warps = [1, 1, 2, 2, 4, 4, 8]
+        """Numbers of warps to choose from."""
 
     # Randomness.
 
@@ -218,7 +220,7 @@ class ProgramBuilder:
         ones = [s.name for s in scalars if s.value == 1 and s.element == INT32 and self.chance(0.3)]
         return Program(
             self.seed, buffers, scalars, tuple(self.functions.values()), body, self.programs,
-            self.random.choice([1, 2, 4, 4, 8]), self.chance(0.5), frozenset(ones), frozenset(self.features),
+            self.random.choice(self.warps), self.chance(0.5), frozenset(ones), frozenset(self.features),
         )  # fmt: skip
 
 

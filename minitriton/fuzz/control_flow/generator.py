@@ -40,7 +40,7 @@ def _drawn(seed: int, rng: random.Random) -> Program:
     if matrices is None:
         tiles.start(b)
     statements = _of_matrices(b, matrices) if matrices is not None else _of_tiles(b)
-    budget = rng.randint(3, 14)
+    budget = rng.randint(2, 7) if matrices is not None else rng.randint(3, 13)
 
     def some() -> None:
         """A few statements, or a block of them."""

@@ -38,8 +38,8 @@ class Matrices:
             [("float32", 5.0), ("float16", 3.0), ("bfloat16", 1.5), ("int8", 1.0), ("int32", 1.0), ("float64", 0.5)]
         )
         self.element: Element = ELEMENTS[name]
-        self.m, self.n = b.random.choice([(16, 16), (16, 16), (32, 16), (16, 32), (8, 16), (4, 8)])
-        self.k = b.weighted([(1, 1.0), (2, 1.0), (4, 1.0), (8, 1.0), (16, 2.0), (32, 0.3)])
+        self.m, self.n = b.random.choice([(16, 16), (16, 16), (16, 16), (32, 16), (16, 32), (8, 16), (4, 8), (2, 16)])
+        self.k = b.weighted([(1, 1.0), (2, 1.0), (4, 1.0), (8, 1.0), (16, 1.5), (32, 0.2)])
         if b.chance(0.3):
             self.m = self.n = self.k = 16
         self.has_dot = self.m >= 16 and self.n >= 16 and self.k >= (32 if name == "int8" else 16) and name != "int32"
@@ -50,6 +50,8 @@ class Matrices:
         b.buffer(Buffer("y", self.element, self.k * self.n * CHUNKS, -3, 3))
         b.line(f"rows, columns, inner = tl.arange(0, {self.m}), tl.arange(0, {self.n}), tl.arange(0, {self.k})")
         b.size = self.m * self.n
+        if self.m * self.k * self.n > 2048:  # few elements a lane: little code
+            b.warps = [4, 4, 4, 8]
         self.shape = self.m, self.n
         self.accumulator = b.define(
             "t", f"tl.zeros(({self.m}, {self.n}), tl.{self.sum.name})", self.sum, self.shape, changes=True
