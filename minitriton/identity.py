@@ -37,9 +37,9 @@ _HELP = (
 _DEEPEST = 64
 _MOST_ASKED = 4
 """Times that a class is asked for what its body holds."""
-_PYTHON_CLASS = 1 << 9
+PYTHON_CLASS = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: the class was made by a `class` statement, not in C."""
-_PLUMBING = frozenset(
+PLUMBING = frozenset(
     [
         "__dict__",
         "__weakref__",
@@ -147,7 +147,7 @@ def _function_text(function: FunctionType, around: tuple[int, ...]) -> str:
     enclosed = [_text(_content(cell), around) for cell in function.__closure__ or ()]
     defaults = _text((function.__defaults__, function.__kwdefaults__), around)
     known = function.__globals__
-    named = [(name, _loose_text(known[name], around)) for name in sorted(_names(code)) if name in known]
+    named = [(name, _loose_text(known[name], around)) for name in sorted(names_in(code)) if name in known]
     return f"function {_name(function)}({_digest(_code_text(code), defaults, *enclosed, str(named))})"
 
 
@@ -163,8 +163,9 @@ def _declaration_text(value: Declaration[..., object], around: tuple[int, ...]) 
     return f"operation {_name(value)}({own})"
 
 
-def _names(code: CodeType) -> set[str]:
-    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
+def names_in(code: CodeType) -> set[str]:
+    """The names of globals and attributes in a function's code."""
+    return set(code.co_names).union(*(names_in(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 def _code_text(code: CodeType) -> str:
@@ -174,14 +175,9 @@ def _code_text(code: CodeType) -> str:
 
 def _class_text(cls: type, around: tuple[int, ...]) -> str:
     """A class: its name; of one written in Python also what its body and those of its bases hold."""
-    if getattr(cls, "__triton_aggregate__", False) or not cls.__flags__ & _PYTHON_CLASS or _is_of_a_library(cls):
+    if getattr(cls, "__triton_aggregate__", False) or not cls.__flags__ & PYTHON_CLASS or _is_of_a_library(cls):
         return f"class {_name(cls)}"
-    parts = [
-        part
-        for base in cls.__mro__
-        if base.__flags__ & _PYTHON_CLASS and not _is_of_a_library(base)
-        for part in _body_texts(base, around)
-    ]
+    parts = [part for base in written_classes(cls) for part in _body_texts(base, around)]
     return f"class {_name(cls)}({_digest(*parts)})"
 
 
@@ -190,11 +186,16 @@ def _body_texts(cls: type, around: tuple[int, ...]) -> list[str]:
     as they are, so that the text is the one that they have from then on."""
     texts: list[str] = []
     for _ in range(_MOST_ASKED):
-        members = [(name, member) for name, member in list(vars(cls).items()) if name not in _PLUMBING]
+        members = [(name, member) for name, member in list(vars(cls).items()) if name not in PLUMBING]
         texts = [f"{name}={_loose_text(member, around)}" for name, member in members]
-        if [name for name in list(vars(cls)) if name not in _PLUMBING] == [name for name, _ in members]:
+        if [name for name in list(vars(cls)) if name not in PLUMBING] == [name for name, _ in members]:
             break
     return texts
+
+
+def written_classes(cls: type) -> list[type]:
+    """Of a class and its bases those whose bodies are part of what they are: written in Python, by a program."""
+    return [base for base in cls.__mro__ if base.__flags__ & PYTHON_CLASS and not _is_of_a_library(base)]
 
 
 def _is_of_a_library(cls: type) -> bool:

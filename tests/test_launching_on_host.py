@@ -15,6 +15,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.errors import MinitritonError
+from minitriton.pass_manager import PassManager
 from minitriton.runtime.jit import JITFunction
 
 
@@ -202,6 +203,14 @@ def test_the_environment_sends_every_launch_to_the_interpreter(variable: str, mo
     np.testing.assert_array_equal(y, x * 2)
     with pytest.raises(MinitritonError, match="the interpreter takes arrays in host memory"):
         fresh(scale)[(1,)](CudaArray(x), CudaArray(y), 8, 2.0, BLOCK=8)
+
+
+def test_the_interpreter_runs_the_kernel_as_written_before_any_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(PassManager, "run", lambda *_: pytest.fail("a pass takes part"))
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, dtype=np.float32)
+    fresh(scale)[(1,)](x, y, 8, 2.0, BLOCK=8)
+    np.testing.assert_array_equal(y, x * 2)
 
 
 def test_importing_minitriton_needs_nothing_but_itself(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from minitriton.runtime.caches.autotuning import Timings, TimingsFile
 from minitriton.runtime.config import Config
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.heuristics import Heuristics, heuristics
-from minitriton.runtime.kernel_interface import KernelInterface, innermost_function
+from minitriton.runtime.kernel_interface import KernelInterface, innermost_function, launch
 from minitriton.runtime.launching.arguments import lies_on_host
 from minitriton.runtime.launching.untraced import untraced
 from minitriton.runtime.on_cpu.emulation_cost import instructions_issued
@@ -80,6 +80,7 @@ class Autotuner(KernelInterface):
         self.fn = fn
         self.base_fn = innermost_function(fn)
         self.arg_names = arg_names
+        self._names = frozenset(arg_names)
         self.configs = configs or [Config({})]
         self.keys = key
         self.cache: dict[tuple[object, ...], Config] = {}
@@ -113,9 +114,10 @@ class Autotuner(KernelInterface):
 
     def _reset_and_keep(self, args: dict[str, object], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
-            _zero(args[name])
+            if args[name] is not None:
+                _zero(args[name])
         if not reset_only:
-            self.restore_copies = {name: _copy(args[name]) for name in self.restore_value}
+            self.restore_copies = {n: _copy(args[n]) for n in self.restore_value if args[n] is not None}
 
     def _restore(self, args: dict[str, object], exception: Exception | None) -> None:
         for name, kept in self.restore_copies.items():
@@ -124,12 +126,11 @@ class Autotuner(KernelInterface):
 
     def run(self, *args: object, **kwargs: Any) -> Any:
         """Chooses a configuration, measuring if this key is new, and launches with it. Returns the compiled kernel."""
-        self.nargs = dict(zip(self.arg_names, args, strict=False))
-        config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
-        self.best_config = config
+        self.nargs = dict(zip(self.arg_names, args))  # noqa: B905 (a launch)
+        config = self.best_config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
         if config.pre_hook is not None:
             config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-        result = self.fn.run(*args, **kwargs, **config.all_kwargs())
+        result = launch(self.fn, args, kwargs, config.all_kwargs())
         self.nargs = {}
         return result
 
@@ -153,7 +154,7 @@ class Autotuner(KernelInterface):
             return configs
         top_k = self.configs_top_k
         if isinstance(top_k, float) and top_k <= 1.0:
-            top_k = int(len(self.configs) * top_k)
+            top_k = max(1, int(len(self.configs) * top_k))
         elif not isinstance(top_k, int):
             raise TypeError(f"top_k must be a fraction of at most 1.0 or an integer, not {top_k!r}")
         if len(configs) <= top_k:
@@ -163,9 +164,13 @@ class Autotuner(KernelInterface):
 
     def _choose(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Config:
         key = self._key(kwargs)
-        if key in self.cache:
-            return self.cache[key]
+        known = self.cache.get(key)
+        if known is not None:
+            return known
         configs = self.prune_configs(kwargs)
+        if len(configs) == 1:
+            self.cache[key] = configs[0]
+            return configs[0]
         measured = True
         if self.cache_results and key and not any(c.pre_hook for c in configs):
             timings_file = TimingsFile(self.fn, key, configs)
@@ -184,15 +189,32 @@ class Autotuner(KernelInterface):
                     f"Triton autotuning for function {self.base_fn.__name__},\nwith key as {key},\n"
                     f"finished after {self.bench_time:.2f}s,\nbest config selected: {best};"
                 )
+        if knobs.autotuning.listener is not None:
+            kernel = self.fn
+            while hasattr(kernel.fn, "fn"):
+                kernel = kernel.fn
+            knobs.autotuning.listener(
+                fn=kernel,
+                key=key,
+                best_config=best,
+                configs_timings=self.configs_timings,
+                duration=self.bench_time if measured else None,
+                cache_hit=not measured,
+            )
         return best
 
     def _key(self, kwargs: dict[str, object]) -> tuple[object, ...]:
         """The key arguments' values, then the element types of all arrays."""
-        given: dict[str, Any] = {
-            name: value for name, value in {**self.nargs, **kwargs}.items() if name in self.arg_names
-        }
-        dtypes = [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
-        return (*(given[name] for name in self.keys if name in given), *dtypes)
+        given: dict[str, Any] = self.nargs
+        keywords = [name for name in kwargs if name in self._names]
+        if keywords:
+            given = {**given, **{name: kwargs[name] for name in keywords}}
+        parts: list[object] = [given[name] for name in self.keys if name in given]
+        for value in given.values():
+            dtype = getattr(value, "dtype", None)
+            if dtype is not None:
+                parts.append(_text_of_dtype(dtype))
+        return tuple(parts)
 
     def _measure(self, configs: list[Config], args: tuple[object, ...], kwargs: dict[str, object]) -> Timings:
         start = time.perf_counter()
@@ -233,6 +255,9 @@ class Autotuner(KernelInterface):
             if verbose:
                 print(f"Autotuning failed with {error}")
             return [math.inf] * len(_QUANTILES)
+
+
+_text_of_dtype: Callable[[Any], str] = functools.lru_cache(maxsize=256)(str)
 
 
 def _zero(array: Any) -> None:

@@ -39,8 +39,12 @@ class Config:
 
     def all_kwargs(self) -> dict[str, Any]:
         """What a launch with this configuration is given beside the caller's arguments."""
-        options = {name: getattr(self, name) for name in _OPTIONS}
-        return {**self.kwargs, **{name: value for name, value in options.items() if value is not None}}
+        given = {**self.kwargs, "num_warps": self.num_warps, "num_ctas": self.num_ctas, "num_stages": self.num_stages}
+        if self.maxnreg is not None:
+            given["maxnreg"] = self.maxnreg
+        if self.ir_override is not None:
+            given["ir_override"] = self.ir_override
+        return given
 
     def __str__(self) -> str:
         shown = {**self.kwargs, **{name: getattr(self, name) for name in _OPTIONS[:-1]}}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minitriton.runtime.kernel_interface import KernelInterface
+from minitriton.runtime.kernel_interface import KernelInterface, launch
 
 Heuristic = Callable[[dict[str, Any]], object]
 
@@ -26,10 +26,10 @@ class Heuristics(KernelInterface):
         self.values = values
 
     def run(self, *args: object, **kwargs: Any) -> Any:
-        named = dict(zip(self.arg_names, args, strict=False))
+        named = dict(zip(self.arg_names, args))  # noqa: B905 (a launch)
         for name, heuristic in self.values.items():
             kwargs[name] = heuristic({**named, **kwargs})
-        return self.fn.run(*args, **kwargs)
+        return launch(self.fn, args, kwargs)
 
 
 def heuristics(values: dict[str, Heuristic]) -> Callable[[KernelInterface], Heuristics]:

@@ -27,24 +27,23 @@ from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.caches.device import DeviceCaches
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
 from minitriton.runtime.default_target import default_target
-from minitriton.runtime.kernel_interface import KernelInterface
+from minitriton.runtime.kernel_interface import KernelInterface, Path, Purpose
 from minitriton.runtime.launching.arguments import (
     Argument,
     Specialization,
     collect_arguments,
     dtype_name,
+    is_dtype,
     plain_argument,
     refuse_without_memory,
 )
 from minitriton.runtime.launching.arguments import specialize as specialization_of
 from minitriton.runtime.launching.compile_hooks import JitFunctionInfo, call_hook, deserialize
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
-from minitriton.runtime.launching.dispatch import Dispatcher, Entry, Path, belongs_on_host, resolve_grid
 from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hooks
-from minitriton.runtime.launching.loading import current_stream, passed_values
+from minitriton.runtime.launching.loading import current_stream, resolve_grid
 from minitriton.runtime.launching.native_specialization import native_specialize_impl
-from minitriton.runtime.launching.repeated_launches import RepeatedLaunches
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from minitriton.runtime.compiled_kernel import CompiledKernel
+    from minitriton.runtime.launching.dispatch import Entry
 
 __all__ = [
     "BoundConstexprFunction", "ConstexprFunction", "JITCallable", "JITFunction", "JitFunctionInfo", "KernelInterface", "KernelParam", "MockTensor",
@@ -70,7 +70,7 @@ class MockTensor:
     @staticmethod
     def wrap_dtype(arg: object) -> object:
         """`arg`, or a `MockTensor` if it is a torch, NumPy or Triton dtype."""
-        return MockTensor(arg) if any(cls.__name__ == "dtype" for cls in type(arg).__mro__) else arg
+        return MockTensor(arg) if is_dtype(arg) else arg
 
     @staticmethod
     def data_ptr() -> int:
@@ -138,11 +138,11 @@ class JITFunction(JITCallable, KernelInterface):
         self._parameters_that_are_options = [
             p.name for p in self.params if p.is_constexpr and p.name in CUDAOptions.__dataclass_fields__
         ]
-        self._dispatch: Path | None = None
+        self._paths: dict[Purpose, Path] = {}
+        """What makes a launch or a warmup now."""
         self._last_launcher: tuple[Grid | None, Path] = (None, _nothing_launched)
         self.device_caches = DeviceCaches(self._forget_paths)
         self._interpreted: dict[str, ModuleOp] = {}
-        self._repeated: RepeatedLaunches[tuple[CompiledKernel, tuple[object, ...]]] = RepeatedLaunches()
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """By its name, as functions are pickled: another process imports it. What has had its function taken away, as torch's
@@ -185,19 +185,15 @@ class JITFunction(JITCallable, KernelInterface):
     def __getitem__(self, grid: Grid) -> Path:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
         runtime = knobs.runtime
-        if (
-            runtime.launch_enter_hook
-            or runtime.launch_exit_hook
-            or runtime.launch_arguments_hook
-            or runtime.jit_cache_hook
-            or runtime.debug
-        ):
+        if self.pre_run_hooks or runtime.launch_arguments_hook or runtime.debug:
             return functools.partial(self._launch_watched, grid)
+        if runtime.launch_enter_hook or runtime.launch_exit_hook:
+            return functools.partial(self._path(Purpose.LAUNCH_WITH_HOOKS), grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
             return known[1]
-        launcher = functools.partial(self._dispatch or self._make_dispatch(), grid)
-        if self._dispatch is not None and grid.__class__ is tuple:
+        launcher = functools.partial(self._path(Purpose.LAUNCH), grid)
+        if grid.__class__ is tuple:
             self._last_launcher = (grid, launcher)
         return launcher
 
@@ -209,21 +205,15 @@ class JITFunction(JITCallable, KernelInterface):
     def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
         """Calls `hook(*args, **kwargs)` before every launch."""
         self.pre_run_hooks.append(hook)
-        self._forget_paths()
 
     def _forget_paths(self) -> None:
         """The next launch looks for its kernel anew."""
-        self._dispatch = None
+        self._paths = {}
         self._last_launcher = (None, _nothing_launched)
 
     def run(self, *args: object, grid: Grid, warmup: bool = False, **options: object) -> Any:
         """Triton's launch method: `warmup` compiles only. Returns the compiled kernel."""
-        if not warmup:
-            return self[grid](*args, **options)
-        bound, options = self._bind(args, options)
-        stand_ins = (v if p.is_constexpr else MockTensor.wrap_dtype(v) for p, v in zip(self.params, bound, strict=True))
-        bound = tuple(stand_ins)
-        return self._compile(self._specialize(bound), bound, options, _device_at_hand(), is_warmup=True)
+        return self.warmup(*args, grid=grid, **options) if warmup else self[grid](*args, **options)
 
     def preload(self, specialization_data: str) -> Any:
         """Compiles, as a warmup does, what a hook was told of in another process. Raises `RuntimeError` for data of another kernel."""
@@ -235,40 +225,37 @@ class JITFunction(JITCallable, KernelInterface):
 
         In an `AsyncCompileMode` it returns a `FutureKernel` at once.
         """
-        return self.run(*args, grid=grid, warmup=True, **options)
+        return self._path(Purpose.WARMUP)(grid, *args, **options)
 
-    def _make_dispatch(self) -> Path:
-        """The launch function before the first launch; that launch replaces it by the path of its argument types."""
+    def _path(self, purpose: Purpose) -> Path:
+        """What makes a launch, or a warmup, of any arguments."""
+        return self._paths.get(purpose) or self._first_path(purpose)
+
+    def _first_path(self, purpose: Purpose) -> Path:
+        with finished_before_forks():
+            from minitriton.runtime.launching.dispatch import Dispatcher
+
+        paths = self._paths
+
+        def settled(path: Path) -> None:
+            paths[purpose] = path
+            self._last_launcher = (None, _nothing_launched)
+
         dispatcher = Dispatcher(
+            purpose=purpose,
             names=self.arg_names,
             constexprs=frozenset(p.name for p in self.params if p.is_constexpr),
             defaults={p.name: p.default for p in self.params if p.has_default},
-            prepare=self._prepare,
+            prepare=self._warm_up if purpose is Purpose.WARMUP else self._prepare,
             on_host=self._launch_on_host,
-            slow=self._launch_slowly,
-            again=self._launch_again,
+            announce=self._announce,
+            conclude=_conclude,
+            check_globals=self._check_globals,
+            settled=settled,
             always_on_host=self.is_interpreted(),
             kernel=self.__name__,
         )
-        first = dispatcher.first()
-        if self.pre_run_hooks:
-            self._dispatch = self._with_hooks(first)
-            return self._dispatch
-
-        def launch_and_settle(*args: object, **options: object) -> CompiledKernel | None:
-            result = first(*args, **options)
-            self._dispatch = next(iter(dispatcher.paths.values()))
-            return result
-
-        return launch_and_settle
-
-    def _with_hooks(self, dispatch: Path) -> Path:
-        def hooked(grid: Grid, *args: object, **kwargs: object) -> CompiledKernel | None:
-            for hook in self.pre_run_hooks:
-                hook(*args, **kwargs)
-            return dispatch(grid, *args, **kwargs)
-
-        return hooked
+        return paths.setdefault(purpose, dispatcher.first())
 
     def _bind(
         self, args: tuple[object, ...], kwargs: dict[str, object]
@@ -411,16 +398,25 @@ class JITFunction(JITCallable, KernelInterface):
                     f"Global variable {name} has changed since we compiled this kernel, from {value} to {scope.get(name)}"
                 )
 
-    def _prepare(self, args: tuple[object, ...], options: dict[str, object], device: int) -> Entry:
+    def _warm_up(self, args: tuple[object, ...], options: dict[str, object], device: int) -> Any:
+        """The kernel for arguments among which dtypes stand for tensors."""
+        stand_ins = (v if p.is_constexpr else MockTensor.wrap_dtype(v) for p, v in zip(self.params, args, strict=True))
+        args = tuple(stand_ins)
+        return self._compile(self._specialize(args), args, dict(options), device, is_warmup=True)
+
+    def _prepare(self, args: tuple[object, ...], options: dict[str, object], device: int) -> Entry | None:
         self._refuse_without_memory(args)
         specialization = self._specialize(args)
         kernel = self._compile(specialization, args, dict(options), device)
-        constexpr = frozenset(p.name for p in self.params if p.is_constexpr)
-        kinds = [s[0] for p, s in zip(self.params, specialization, strict=True) if p.name not in constexpr]
-        compiled_in = tuple(i for i, kind in enumerate(kinds) if kind == "constexpr")
+        if kernel is None:
+            return None
+        from minitriton.runtime.launching.passed_parts import passed_parts
+
+        kinds = [(p.name, s[0]) for p, s in zip(self.params, specialization, strict=True) if not p.is_constexpr]
+        compiled_in, descriptors = passed_parts(kinds, kernel.metadata.tensordesc_meta)
         launcher = kernel.loaded()
         launch = launcher.positional(compiled_in)
-        return self._watching_globals(launch) if self.used_global_vals else launch, kernel, launcher.check
+        return self._watching_globals(launch) if self.used_global_vals else launch, kernel, launcher.check, descriptors
 
     def _watching_globals(self, launch: Callable[..., int]) -> Callable[..., int]:
         def checked(*values: object) -> int:
@@ -429,36 +425,14 @@ class JITFunction(JITCallable, KernelInterface):
 
         return checked
 
-    def _launch_slowly(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
-        self._refuse_without_memory(args)
-        device, stream = current_stream()
-        specialization = self._specialize(args)
-        kernel = self._compile(specialization, args, dict(options), device)
-        if kernel is None:
-            return None
-        values = passed_values(self._runtime_arguments(kernel, specialization, args))
-        self._check_globals()
-        size = resolve_grid(grid, self.arg_names, args)
-        launcher = kernel.loaded()
+    def _announce(
+        self, kernel: CompiledKernel, stream: int, size: tuple[int, int, int], args: tuple[object, ...]
+    ) -> LazyDict:
+        """Calls the enter hooks. Gives what the exit hooks are told."""
         metadata = self._launch_metadata(kernel, stream, size, args)
-        launch_with_hooks(lambda: launcher.launch(*size, stream, values), metadata)
-        self._repeated.remember(device, args, self._with_debug(options), (kernel, values))
-        return kernel
-
-    def _launch_again(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
-        """The launch with tensor descriptors, if the same one was made before and its kernel is still the one to take."""
-        found = self._repeated.find(args, self._with_debug(options))
-        if found is None:
-            return None
-        (kernel, values), device, stream = found
-        if not any(kernel is each for each in self.device_caches[device][0].values()):
-            return None
-        self._check_globals()
-        size = resolve_grid(grid, self.arg_names, args)
-        launcher = kernel.loaded()
-        metadata = self._launch_metadata(kernel, stream, size, args)
-        launch_with_hooks(lambda: launcher.enqueue(*size, stream, values), metadata)
-        return kernel
+        if knobs.runtime.launch_enter_hook:
+            knobs.runtime.launch_enter_hook(metadata)
+        return metadata
 
     def _launch_on_host(
         self, grid: Grid, args: tuple[object, ...], options: dict[str, object]
@@ -505,17 +479,19 @@ class JITFunction(JITCallable, KernelInterface):
             metadata.add(self.launch_metadata, (size, kernel.metadata, dict(zip(self.arg_names, args, strict=True))))
         return metadata
 
-    def _launch_watched(self, grid: Grid, *args: object, **kwargs: object) -> CompiledKernel | None:
-        """A launch while hooks or the debug knob are set: nothing of it is generated or remembered but the compiled kernel."""
+    def _launch_watched(self, grid: Grid, *args: object, **kwargs: Any) -> CompiledKernel | None:
+        """A launch while hooks or the debug knob are set."""
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
-        bound, options = self._bind(args, kwargs)
-        hook = knobs.runtime.launch_arguments_hook
-        if hook:
+        runtime = knobs.runtime
+        if runtime.debug:
+            kwargs = self._with_debug(kwargs)
+        if runtime.launch_arguments_hook:
+            bound, options = self._bind(args, dict(kwargs))
             grid = resolve_grid(grid, self.arg_names, bound)
-            hook(self, grid, bound, dict(options))
-        on_host = self.is_interpreted() or belongs_on_host(bound)
-        return (self._launch_on_host if on_host else self._launch_slowly)(grid, bound, options)
+            runtime.launch_arguments_hook(self, grid, bound, options)
+        has_hooks = runtime.launch_enter_hook or runtime.launch_exit_hook
+        return self._path(Purpose.LAUNCH_WITH_HOOKS if has_hooks else Purpose.LAUNCH)(grid, *args, **kwargs)
 
     def _with_debug(self, options: dict[str, object]) -> dict[str, object]:
         """`options` with what TRITON_DEBUG and the decorator say of debug mode."""
@@ -541,6 +517,12 @@ class JITFunction(JITCallable, KernelInterface):
             self._interpreted[key] = module
         self._check_globals()
         run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args), target)
+
+
+def _conclude(metadata: object) -> None:
+    """Calls the exit hooks."""
+    if knobs.runtime.launch_exit_hook:
+        knobs.runtime.launch_exit_hook(metadata)
 
 
 def _nothing_launched() -> None:

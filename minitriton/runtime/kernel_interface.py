@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minitriton.runtime.launching.host_values import Grid
+
+if TYPE_CHECKING:
+    from minitriton.runtime.compiled_kernel import CompiledKernel
+
+Path: TypeAlias = "Callable[..., CompiledKernel | None]"
+"""What makes launches of a kernel: `path(grid, *args, **options)`; it gives None where hooks keep it from being compiled."""
+
+
+class Purpose(enum.Enum):
+    """What a path is for."""
+
+    LAUNCH = "a launch"
+    LAUNCH_WITH_HOOKS = "a launch, told to the launch hooks"
+    WARMUP = "a compile, in which dtypes may stand for tensors"
 
 
 class KernelInterface:
@@ -23,6 +38,17 @@ class KernelInterface:
 
     def __getitem__(self, grid: Grid) -> Callable[..., object]:
         return functools.partial(self.run, grid=grid, warmup=False)
+
+
+_NOTHING: dict[str, Any] = {}
+
+
+def launch(kernel: Any, args: tuple[object, ...], kwargs: dict[str, Any], more: dict[str, Any] = _NOTHING) -> Any:
+    """`kernel.run(*args, **kwargs, **more)`, where `kwargs` are those of a `run`: `grid`, `warmup` and the rest."""
+    if kwargs.get("warmup") or not isinstance(kernel, KernelInterface):
+        return kernel.run(*args, **kwargs, **more)
+    kwargs.pop("warmup", None)
+    return kernel[kwargs.pop("grid", None)](*args, **kwargs, **more)
 
 
 def innermost_function(kernel: Any) -> Callable[..., object]:

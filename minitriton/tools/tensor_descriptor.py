@@ -61,13 +61,17 @@ class StridedArray(DescribedArray, Protocol):
 
 @dataclass
 class TensorDescriptor:
-    """`base` is a tensor, `shape` and `strides` count elements, `padding` is what lies outside: "zero" or "nan"."""
+    """`base` is a tensor, `shape` and `strides` count elements, `padding` is what lies outside: "zero" or "nan".
+
+    With `round_f32_to_tf32` loads round float32 to the nearest tf32, as tensor cores do not. It needs copies of sm_90.
+    """
 
     base: DescribedArray
     shape: Sequence[int]
     strides: Sequence[int]
     block_shape: list[int]
     padding: str = "zero"
+    round_f32_to_tf32: bool = False
 
     def __post_init__(self) -> None:
         why = self._refusal()
@@ -96,32 +100,39 @@ class TensorDescriptor:
             return "rank must not be zero"
         if rank > _MAX_RANK:
             return f"rank cannot be more than {_MAX_RANK}"
-        if type(base).__name__ not in _WITHOUT_ADDRESS and data_address(base) % _ALIGNMENT:
+        if type(base).__name__ not in _WITHOUT_ADDRESS and data_address(base) & _ALIGNMENT - 1:
             return _MISALIGNED
         validate_block_shape(self.block_shape)
         width = base.dtype.itemsize
         for stride in strides[:-1]:
             if stride * width % _ALIGNMENT:
                 return _STEPS
-        if min(shape) <= 0:
-            return _EMPTY
+        for size in shape:
+            if size <= 0:
+                return _EMPTY
         if strides[-1] != 1:
             return _SPREAD
-        if padding not in ("zero", "nan"):
+        if padding == "zero":
+            return None
+        if padding != "nan":
             return f"Illegal value for padding: {padding!r}"
-        if padding == "nan" and dtype_name(base.dtype)[:2] not in ("fp", "bf"):
+        if dtype_name(base.dtype)[:2] not in ("fp", "bf"):
             return "Padding option `nan` is only supported for floating point tensors"
+        if self.round_f32_to_tf32 and dtype_name(base.dtype) != "fp32":
+            return "round_f32_to_tf32 is only supported for float32 tensors"
         return None
 
     @staticmethod
-    def from_tensor(tensor: DescribedArray, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:
+    def from_tensor(
+        tensor: DescribedArray, block_shape: list[int], padding: str = "zero", round_f32_to_tf32: bool = False
+    ) -> TensorDescriptor:
         """A descriptor of all of `tensor`."""
         stride = getattr(tensor, "stride", None)
         if stride is not None:
             strides = stride()
         else:
             strides = [step // tensor.dtype.itemsize for step in cast(HostArray, tensor).strides]
-        return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding)
+        return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding, round_f32_to_tf32)
 
 
 class DescriptorError(MinitritonError, AssertionError):

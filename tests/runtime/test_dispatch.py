@@ -1,13 +1,18 @@
 """Launch paths: one compile for each thing a compile depends on, and the right values passed."""
 
 import sys
+from collections import namedtuple
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from minitriton.errors import MinitritonError
+from minitriton.runtime.kernel_interface import Purpose
 from minitriton.runtime.launching.dispatch import Dispatcher
+
+Point = namedtuple("Point", "x y")
 
 
 class Tensor:
@@ -32,23 +37,29 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Recorder:
-    """The compiler and driver behind a dispatcher."""
+    """The compiler and driver below a dispatcher."""
 
-    def __init__(self, names: str, constexprs: str = "", **defaults: Any) -> None:
+    def __init__(self, names: str, constexprs: str = "", purpose: Purpose = Purpose.LAUNCH, **defaults: Any) -> None:
         self.prepared: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self.launched: list[tuple[Any, ...]] = []
         self.on_host: list[Any] = []
-        self.slowly: list[Any] = []
-        self.known: list[Any] = []
+        self.announced: list[Any] = []
         self.dispatcher = Dispatcher(
+            purpose,
             names.split(),
             frozenset(constexprs.split()),
             defaults,
             self.prepare,
             lambda grid, args, options: self.on_host.append(args),
-            lambda grid, args, options: self.slowly.append(args),
-            lambda grid, args, options: "kernel of before" if args in self.known else None,
+            lambda *facts: self.announced.append(facts) or "metadata",
+            lambda metadata: self.announced.append(metadata),
+            lambda: None,
+            self.settle,
         )
+        self.path = self.dispatcher.first()
+
+    def settle(self, path: Any) -> None:
+        self.path = path
 
     def prepare(self, args: tuple[Any, ...], options: dict[str, Any], device: int) -> Any:
         self.prepared.append((args, options))
@@ -57,12 +68,12 @@ class Recorder:
             self.launched.append(values)
             return 0
 
-        return launch, f"kernel {len(self.prepared)}", None
+        describe = lambda descriptor, address: (address, *descriptor.shape)  # noqa: E731
+        return launch, f"kernel {len(self.prepared)}", None, (describe, describe)
 
     def __call__(self, grid: Any, *args: Any, **options: Any) -> Any:
-        """As a kernel launches: through the path of the first launch, once there is one."""
-        path = next(iter(self.dispatcher.paths.values()), None) or self.dispatcher.first()
-        return path(grid, *args, **options)
+        """As a kernel launches."""
+        return self.path(grid, *args, **options)
 
 
 def test_a_launch_passes_grid_stream_addresses_and_numbers() -> None:
@@ -178,20 +189,48 @@ def test_a_tensor_does_not_take_the_path_of_other_arrays() -> None:
     assert len(kernel.on_host) == 1
 
 
-def test_arguments_without_a_fast_form_are_launched_slowly() -> None:
-    kernel = Recorder("x n")
-    kernel((1,), Tensor(4096), (1, 2))
-    assert len(kernel.slowly) == 1
+def test_parts_of_tuples_are_passed_one_by_one() -> None:
+    kernel = Recorder("x pair n")
+    kernel((1,), Tensor(4096), (Tensor(8192), (5, 1.5), ()), 6)
+    kernel((1,), Tensor(4096), Point(1, None), 6)
+    assert [launch[4:] for launch in kernel.launched] == [(4096, 8192, 5, 1.5, 6), (4096, 1, None, 6)]
 
 
-def test_a_launch_that_is_known_again_is_not_worked_out_again() -> None:
-    kernel = Recorder("x n")
+def test_a_descriptor_is_passed_as_what_the_kernel_takes_for_it() -> None:
+    kernel = Recorder("x d")
+    descriptor = SimpleNamespace(base=Tensor(8192), shape=[4, 5], strides=[5, 1], block_shape=[2, 2], padding="zero")
+    kernel((1,), Tensor(4096), (descriptor, 7))
+    assert kernel.launched[0][4:] == (4096, 8192, 4, 5, 7)
+    descriptor.block_shape = [4, 2]
+    kernel((1,), Tensor(4096), (descriptor, 7))
+    descriptor.base = Tensor(8192, is_cuda=False)
+    kernel((1,), Tensor(4096), (descriptor, 7))
+    assert (len(kernel.prepared), len(kernel.launched), len(kernel.on_host)) == (2, 2, 1)
+
+
+def test_hooks_are_told_around_a_launch() -> None:
+    kernel = Recorder("x n", purpose=Purpose.LAUNCH_WITH_HOOKS)
     x = Tensor(4096)
-    kernel.known.append((x, (1, 2)))
-    assert kernel((1,), x, (1, 2)) == "kernel of before"
-    assert not kernel.slowly
-    kernel((1,), x, (1, 3))
-    assert kernel.slowly == [(x, (1, 3))]
+    kernel((2,), x, 5)
+    assert kernel.announced == [("kernel 1", 7, (2, 1, 1), (x, 5)), "metadata"]
+
+
+def test_a_warmup_takes_dtypes_for_tensors_and_launches_nothing() -> None:
+    kernel = Recorder("x n", purpose=Purpose.WARMUP)
+    assert [kernel((1,), np.dtype(t), 5) for t in ("f4", "f8", "f4")]
+    assert (len(kernel.prepared), kernel.launched) == (2, [])
+
+
+@pytest.mark.parametrize("grid", [(2, 3, 4, 5), (), (2**31,), (-1,), (1.5,), "xy"])
+def test_a_wrong_grid_is_refused_before_a_compile(grid: Any) -> None:
+    kernel = Recorder("x")
+    with pytest.raises(MinitritonError, match="grid"):
+        kernel(grid, Tensor(4096))
+    assert not kernel.prepared
+    kernel((1,), Tensor(4096))
+    if len(grid) != 1:
+        with pytest.raises(MinitritonError, match="grid"):
+            kernel(grid, Tensor(4096))
 
 
 def test_parameters_may_have_any_name() -> None:

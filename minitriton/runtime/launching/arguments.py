@@ -264,9 +264,7 @@ def specialize(arg: object, is_const: bool, specialize_value: bool, align: bool)
         return handler(arg, is_const, specialize_value, align)
     if is_tuple(arg):
         return _specialize_tuple(arg)
-    if _is_constexpr_value(arg):
-        return ("constexpr", arg)
-    if offers(arg, "cache_key"):
+    if is_constant(arg):
         return ("constexpr", arg)
     if is_descriptor(arg):
         return _specialize_descriptor(arg)
@@ -288,16 +286,20 @@ def specialize(arg: object, is_const: bool, specialize_value: bool, align: bool)
     )
 
 
+def integer_type(number: int) -> str | None:
+    """The narrowest of i32, i64 and u64 that holds `number`, or None."""
+    if -(2**31) <= number < 2**31:
+        return "i32"
+    if -(2**63) <= number < 2**63:
+        return "i64"
+    return "u64" if 0 <= number < 2**64 else None
+
+
 def _specialize_int(arg: int, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
     if specialize_value and arg == 1:
         return ("constexpr", 1)
-    if -(2**31) <= arg < 2**31:
-        kind = "i32"
-    elif -(2**63) <= arg < 2**63:
-        kind = "i64"
-    elif 0 <= arg < 2**64:
-        kind = "u64"
-    else:
+    kind = integer_type(arg)
+    if kind is None:
         raise IntegerOverflow(f"integer argument {arg} does not fit in 64 bits", help="pass it in two parts")
     return (kind, ("D" if align and arg % 16 == 0 else "") if specialize_value else None)
 
@@ -333,8 +335,14 @@ def _specialize_descriptor(arg: HostDescriptor) -> Specialization:
     return (f"tensordesc<{dtype_name(arg.base.dtype)}{list(arg.block_shape)}{layout}>", None)
 
 
-def _is_constexpr_value(arg: object) -> bool:
-    return type(arg).__name__ == "constexpr" or (type(arg).__name__ == "dtype" and not hasattr(arg, "itemsize"))
+def is_dtype(value: object) -> bool:
+    """Whether `value` is an element type of torch, NumPy or Triton."""
+    return any(cls.__name__ == "dtype" for cls in type(value).__mro__)
+
+
+def is_constant(arg: object) -> bool:
+    """Whether `arg` is a compile-time value wherever it stands: a `constexpr`, or a function that kernels call."""
+    return type(arg).__name__ == "constexpr" or offers(arg, "cache_key")
 
 
 _HANDLERS: dict[type, Callable[[Any, bool, bool, bool], Specialization]] = {

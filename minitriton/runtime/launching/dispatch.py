@@ -1,112 +1,131 @@
-"""The path of a launch: from `kernel[grid](x, y, n, BLOCK=128)` to the driver in about a microsecond of Python.
+"""From `kernel[grid](x, y, n, BLOCK=128)` to the driver in about a microsecond of Python.
 
-A kernel's *path* is a function generated for its parameters and for the kinds of arguments first seen. For
-`add(x, y, n, BLOCK: tl.constexpr)` called with two tensors and an int:
+Each kernel has a *path* for each combination of kinds of its arguments (`argument_kinds`): a function generated for them (`path_code`), which
+leaves where it is called with other kinds. A launch is made by one of three functions, which has the kernel's parameters:
 
-    def path(grid, x, y, n, BLOCK, **options):
-        if options or n.__class__ is not int: return general(...)
-        if not (x.is_cuda and y.is_cuda): return on_host(...)
-        x_address = x.data_ptr(); y_address = y.data_ptr()
-        key = (device, x.dtype, y.dtype, alignment of both, class of n, BLOCK, BLOCK.__class__)
-        launch, kernel, check = entries.get(key) or prepare(...)
-        launch(grid_x, grid_y, grid_z, stream, x_address, y_address, n)
+    before the first launch        `general`: makes the path of these kinds
+    of one combination of kinds    its path
+    of several                     a function that looks the path up by the classes of the arguments
 
-The key holds exactly what a compile depends on; everything slow happens in `prepare`, once for each key. A key that cannot be
-hashed (an option that is a dict, as `extern_libs`, or a list) is looked up by its text, at no cost to other keys. Compile-time values that
-are no plain numbers or strings stand in the key by what they are (`identity.key_of`). Other kinds of
-arguments (a float where an int was, arrays of another library) get a path of their own, found by `general`.
+Everything slow happens in `prepare`, once for each key of a path. A key that cannot be hashed (an option that is a dict, as `extern_libs`, or a list)
+is looked up by its text. Compile-time values that are no plain numbers or strings stand in the key by what they are (`identity.key_of`).
+
+A launch with hooks, and a warmup, are made by paths of their own `Purpose`, of the same code but for its end.
 """
 
 from __future__ import annotations
 
-import sys
+import functools
 from collections.abc import Callable
 from dataclasses import field
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minitriton.errors import MinitritonError
 from minitriton.host.records import dataclass
-from minitriton.identity import PLAIN, key_of
-from minitriton.language.dtypes import dtype
-from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu
+from minitriton.identity import key_of
+from minitriton.runtime._async_compile import FutureKernel
+from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu, torch_module
+from minitriton.runtime.kernel_interface import Path, Purpose
+from minitriton.runtime.launching.argument_kinds import Kind, kind_of, value_in
 from minitriton.runtime.launching.arguments import (
     data_address,
-    has_hooks,
+    foreign_array,
+    integer_type,
     is_array,
+    is_host_array,
     lies_on_host,
     plain_argument,
     refuse_without_memory,
+    runtime_value,
+    specialize,
 )
+from minitriton.runtime.launching.constants import PLAIN_CONSTANTS, in_process_key
 from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.loading import full_grid, make_current, stream_functions
+from minitriton.runtime.launching.path_code import PathCode
 from minitriton.runtime.launching.untraced import untraced
 
 if TYPE_CHECKING:
     from minitriton.runtime.compiled_kernel import CompiledKernel
 
-_INT_CLASS = (
-    "((1 if {n} == 1 else 0 if {n} & 15 else 16) "
-    "+ (0 if -2147483648 <= {n} <= 2147483647 else 32 if {n} <= 9223372036854775807 else 64))"
-)
-"""What an integer is specialised on: equal to 1, divisible by 16, and which of i32, i64, u64 holds it."""
-
-_PLAIN = PLAIN | {dtype}
-"""Classes of compile-time values that are told apart by `==` and the class."""
-
-Entry: TypeAlias = "tuple[Callable[..., int], CompiledKernel, Callable[[int, tuple[int, int, int]], None]]"
-"""`(launch, kernel, check)`: `launch(x, y, z, stream, *values)` takes the values of all non-constexpr parameters and
-returns a CUresult, which `check(code, grid)` turns into an error."""
-
+Entry: TypeAlias = "tuple[Callable[..., int], CompiledKernel, Callable[[int, tuple[int, int, int]], None], tuple[Callable[..., tuple[object, ...]], ...]]"
+"""`(launch, kernel, check, descriptors)`: `launch(x, y, z, stream, *values)` takes the values of all leaves of the run-time parameters and
+returns a CUresult, which `check(code, grid)` turns into an error; of each descriptor it takes what `descriptors[i](descriptor, address)` returns."""
 
 Launch: TypeAlias = "Callable[[Grid, tuple[object, ...], dict[str, object]], CompiledKernel | None]"
 """A launch of a grid with arguments and options; None where hooks keep it from being compiled."""
-Path: TypeAlias = "Callable[..., CompiledKernel | None]"
-"""A generated launch: `path(grid, *args, **options)`."""
 
 
 @dataclass
 class Dispatcher:
-    """Generates the launch paths of one kernel.
+    """Generates the paths of one kernel for one purpose.
 
-    `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and loads on a miss;
-    `on_host(grid, args, options)` runs on host arrays; `slow(grid, args, options)` takes argument types that have no
-    generated path (tuples, descriptors); `again(grid, args, options)` makes such a launch that `slow` has made before, else it gives None.
-    `always_on_host` takes no launch to a device;
+    `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and, but for a warmup, loads on a miss;
+    `announce(kernel, stream, grid, args)` calls the launch hooks before a launch and gives what `conclude` takes, which calls those after it;
+    `on_host(grid, args, options)` runs on host arrays; `check_globals()` raises where a global that was compiled in has changed. `always_on_host` takes no launch to a device; `settled(path)` is told what makes a launch from now on;
     `kernel` is the name in Python's errors about calls.
     """
 
+    purpose: Purpose
     names: list[str]
     constexprs: frozenset[str]
     defaults: dict[str, object]
-    prepare: Callable[[tuple[object, ...], dict[str, object], int], Entry]
+    prepare: Callable[[tuple[object, ...], dict[str, object], int], Any]
     on_host: Launch
-    slow: Launch
-    again: Launch
+    announce: Callable[..., object]
+    conclude: Callable[[object], None]
+    check_globals: Callable[[], None]
+    settled: Callable[[Path], None]
     always_on_host: bool = False
     kernel: str = "kernel"
-    paths: dict[tuple[type, ...], Path] = field(default_factory=dict[tuple[type, ...], Path])
+    paths: dict[tuple[Kind, ...], Path] = field(default_factory=dict[tuple["Kind", ...], Path])
+    by_classes: dict[tuple[type, ...], Path] = field(default_factory=dict[tuple[type, ...], Path])
+    """The path of the last kinds, for each combination of classes."""
 
     def general(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
-        """Takes the path of these argument types, generating it at first."""
-        args = self.plain(args)
-        types = tuple(map(type, args))
-        path = self.paths.get(types)
+        """Takes the path of the kinds of these arguments, which is made at first."""
+        given = self._given_at_run_time(args)
+        kinds = tuple(map(kind_of, given))
+        path = self.paths.get(kinds)
         if path is None:
-            self._refuse_without_memory(args)
-            path = self.paths[types] = self._generate(types)
+            plain = self._plain(args)
+            if self._has_no_device and (self.always_on_host or belongs_on_host(plain)):
+                return untraced(self.on_host)(grid, plain, options)
+            self._refuse_without_memory(plain)
+            path = self.paths[kinds] = self._generate(args)
+            if len(self.paths) <= 2:
+                self.settled(path if len(self.paths) == 1 else self._by_classes())
+        self.by_classes[tuple(map(_class_of, given))] = path
         return path(grid, *args, **options)
 
-    def plain(self, args: tuple[object, ...]) -> tuple[Any, ...]:
+    def _given_at_run_time(self, args: tuple[object, ...]) -> list[object]:
+        return [arg for name, arg in zip(self.names, args, strict=True) if name not in self.constexprs]
+
+    def _plain(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         """The arguments, those of run-time parameters as launches take them."""
-        return tuple(
-            a if n in self.constexprs or a.__class__ in _PLAIN else plain_argument(a)
-            for n, a in zip(self.names, args, strict=True)
-        )
+        return tuple(a if n in self.constexprs else plain_argument(a) for n, a in zip(self.names, args, strict=True))
+
+    @functools.cached_property
+    def _has_no_device(self) -> bool:
+        """Whether arrays in host memory are all that a launch can be made with."""
+        if self.always_on_host or self.purpose is Purpose.WARMUP:
+            return self.purpose is not Purpose.WARMUP
+        torch = torch_module()
+        return not (has_gpu() or (torch is not None and torch.cuda.is_available()))
+
+    def launch_on_host(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
+        """Runs on the CPU."""
+        return self.on_host(grid, self._plain(args), options)
+
+    def prepared(self, args: tuple[object, ...], options: dict[str, object], device: int) -> Any:
+        """The entry of these arguments, which is made."""
+        return self.prepare(self._plain(args), options, device)
 
     def refusal(self, error: RuntimeError, args: tuple[object, ...]) -> Exception:
         """The error for arguments of which one had no address, or `error` itself if that is not the reason."""
         try:
-            self._refuse_without_memory(args)
+            self._refuse_without_memory(self._plain(args))
         except MinitritonError as refused:
             return refused
         return error
@@ -118,161 +137,180 @@ class Dispatcher:
 
     def first(self) -> Path:
         """`dispatch(grid, *args, **options)` before any arguments have been seen."""
-        body = f"    return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)"
-        return self._define("dispatch", body, {"_mt_dispatcher": self})
+        return self._define("dispatch", f"    return {self._general()}", {})
+
+    def _by_classes(self) -> Path:
+        """`dispatch(grid, *args, **options)` for arguments of several kinds."""
+        classes = "".join(f"{name}.__class__, " for name in self.names if name not in self.constexprs)
+        body = f"""
+    _mt_path = _mt_by_classes.get(({classes}))
+    if _mt_path is None:
+        return {self._general()}
+    return _mt_path(_mt_grid, {self._listed} **_mt_options)
+"""
+        return self._define("dispatch", body, {"_mt_by_classes": self.by_classes})
 
     @property
     def _listed(self) -> str:
         return "".join(f"{n}, " for n in self.names)
 
+    def _general(self) -> str:
+        return f"_mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)"
+
     def _define(self, name: str, body: str, scope: dict[str, Any]) -> Path:
         """A function with the kernel's parameters and defaults after the grid, and options. Its own names begin with
         `_mt_`, so that no parameter of a kernel can be one of them."""
         header = "".join(f"{n}=_mt_default_{n}, " if n in self.defaults else f"{n}, " for n in self.names)
-        scope.update({f"_mt_default_{n}": v for n, v in self.defaults.items()})
+        scope.update({f"_mt_default_{n}": v for n, v in self.defaults.items()}, _mt_dispatcher=self)
         exec(f"def {name}(_mt_grid, {header}**_mt_options):\n{body}", scope)
         # What Python names when a call does not fit the parameters.
         scope[name].__qualname__ = f"{self.kernel}[grid]"
         return scope[name]
 
-    def _generate(self, types: tuple[type, ...]) -> Path:
-        tensor_type = getattr(sys.modules.get("torch"), "Tensor", ())
-        code = _Code()
-        for name, kind in zip(self.names, types, strict=True):
-            if self.always_on_host or not code.add(name, kind, name in self.constexprs, tensor_type):
-                return self._by_place()
-        if code.tensors and not sys.modules["torch"].cuda.is_available():
-            return self._by_place()
-        if not code.addresses and not has_gpu():
-            return self._by_place()
-        get_device, get_stream = stream_functions()
+    def _generate(self, args: tuple[object, ...]) -> Path:
         scope: dict[str, Any] = {
-            "_mt_get_device": get_device,
-            "_mt_get_stream": get_stream,
             "_mt_entries": {},
-            "_mt_dispatcher": self,
-            "_mt_resolve_grid": resolve_grid,
-            "_mt_address": data_address,
-            "_mt_names": self.names,
+            "_mt_full_grid": full_grid,
             "_mt_make_current": make_current,
+            "_mt_untraced": untraced,
+            "_mt_plain": PLAIN_CONSTANTS,
+            "_mt_constant": in_process_key,
             "_mt_key_of": key_of,
-            "_mt_plain": _PLAIN,
-            **code.classes,
+            "_mt_plain_argument": plain_argument,
+            "_mt_address": data_address,
+            "_mt_element": _element,
+            "_mt_lies_on_device": _lies_on_device,
+            "_mt_width": integer_type,
+            "_mt_specialize": specialize,
+            "_mt_value": runtime_value,
+            "_mt_no_context": NO_CONTEXT,
+            "_mt_future": FutureKernel,
         }
+        scope["_mt_get_device"] = self._first_device(scope)
+        code = PathCode(scope, self.purpose is Purpose.WARMUP)
+        numbers = count()
+        values = [value_in(n, a, numbers) for n, a in zip(self.names, args, strict=True) if n not in self.constexprs]
+        code.check_kinds(values, f"return {self._general()}")
+        by_name = {value.variable: value for value in values}
+        for name in self.names:
+            if name in by_name:
+                code.add(by_name[name])
+            else:
+                code.add_constant(name)
         return self._define("path", self._body(code), scope)
 
-    def _body(self, code: _Code) -> str:
-        mismatch = " or ".join(code.checks) or "False"
-        on_device = " and ".join(f"{n}.is_cuda" for n in code.tensors) or "True"
-        together = " | ".join(code.addresses)
-        if code.addresses:
-            each = "".join(f"{a} & 15, " for a in code.addresses)
-            code.key.append(f"0 if not ({together}) & 15 else ({each})")
-        setup = "; ".join(code.setup) or "pass"
-        launch = f"_mt_entry[0](_mt_x, _mt_y, _mt_z, _mt_get_stream(_mt_device), {', '.join(code.passed)})"
+    def _first_device(self, scope: dict[str, Any]) -> Callable[[], int]:
+        """What a path asks for the device at first: a launch that stays on the host does not start the driver."""
+
+        def first_device() -> int:
+            if self.purpose is Purpose.WARMUP and not has_gpu():
+                scope["_mt_get_device"] = _no_device
+            else:
+                scope["_mt_get_device"], scope["_mt_get_stream"] = stream_functions()
+            return scope["_mt_get_device"]()
+
+        return first_device
+
+    def _body(self, code: PathCode) -> str:
+        checks = "\n    ".join(code.lines) or "pass"
+        on_device = " and ".join(code.on_device) or "True"
+        setup = "\n        ".join(code.setup) or "pass"
+        expanded = "\n    ".join(code.expanded) or "pass"
+        end = _RETURN if self.purpose is Purpose.WARMUP else _LAUNCH
+        hooked = self.purpose is Purpose.LAUNCH_WITH_HOOKS
+        by_name = "".join(f"{name!r}: {name}, " for name in self.names)
         return f"""
+    {checks}
     try:
-        if {mismatch}:
-            return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)
         if not ({on_device}):
-            return _mt_dispatcher.on_host(_mt_grid, ({self._listed}), _mt_options)
+            return _mt_untraced(_mt_dispatcher.launch_on_host)(_mt_grid, ({self._listed}), _mt_options)
         {setup}
         _mt_device = _mt_get_device()
-        _mt_key = ({"".join(k + ", " for k in code.key)}_mt_device)
-    except AttributeError:
-        return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)
+        _mt_key = ({code.key_source()}_mt_device)
     except RuntimeError as error:
         raise _mt_dispatcher.refusal(error, ({self._listed})) from None
     if _mt_options:
-        _mt_key = (_mt_key, *_mt_options.items())
+        _mt_key = (_mt_key, *_mt_options, *_mt_options.values())
     try:
         _mt_entry = _mt_entries.get(_mt_key)
     except TypeError:
         _mt_key = _mt_key_of(_mt_key)
         _mt_entry = _mt_entries.get(_mt_key)
-    if _mt_entry is None:
-        _mt_resolve_grid(_mt_grid, _mt_names, ({self._listed}))
-        _mt_entry = _mt_entries[_mt_key] = _mt_dispatcher.prepare(({self._listed}), _mt_options, _mt_device)
+""" + end.format(
+            by_name=by_name, expanded=expanded, listed=self._listed, passed=", ".join(code.passed),
+            announce=_ANNOUNCE.format(listed=self._listed) if hooked else "pass", conclude=_CONCLUDE if hooked else "pass",
+        )  # fmt: skip
+
+
+_LAUNCH = """
     if _mt_grid.__class__ is not tuple:
-        _mt_grid = _mt_resolve_grid(_mt_grid, _mt_names, ({self._listed}))
+        if callable(_mt_grid):
+            _mt_grid = _mt_grid({{{by_name}}})
+        if _mt_grid.__class__ is not tuple:
+            _mt_grid = _mt_full_grid(_mt_grid)
+    if _mt_entry is None:
+        _mt_full_grid(_mt_grid)
+        _mt_entry = _mt_dispatcher.prepared(({listed}), _mt_options, _mt_device)
+        if _mt_entry is None:
+            return None
+        _mt_entries[_mt_key] = _mt_entry
     _mt_size = len(_mt_grid)
-    _mt_x = _mt_grid[0]
-    _mt_y = _mt_grid[1] if _mt_size > 1 else 1
-    _mt_z = _mt_grid[2] if _mt_size > 2 else 1
-    _mt_code = {launch}
+    if _mt_size == 1:
+        _mt_x, = _mt_grid
+        _mt_y = _mt_z = 1
+    elif _mt_size == 2:
+        _mt_x, _mt_y = _mt_grid
+        _mt_z = 1
+    elif _mt_size == 3:
+        _mt_x, _mt_y, _mt_z = _mt_grid
+    else:
+        _mt_x, _mt_y, _mt_z = _mt_full_grid(_mt_grid)
+    {expanded}
+    _mt_stream = _mt_get_stream(_mt_device)
+    {announce}
+    _mt_code = _mt_entry[0](_mt_x, _mt_y, _mt_z, _mt_stream, {passed})
     if _mt_code:
-        if _mt_code == {NO_CONTEXT}:
+        if _mt_code == _mt_no_context:
             _mt_make_current(_mt_device)
-            _mt_code = {launch}
-        _mt_entry[2](_mt_code, _mt_grid)
+            _mt_code = _mt_entry[0](_mt_x, _mt_y, _mt_z, _mt_stream, {passed})
+        _mt_entry[2](_mt_code, (_mt_x, _mt_y, _mt_z))
+    {conclude}
     return _mt_entry[1]
 """
 
-    def _by_place(self) -> Path:
-        """Decides per call: host arrays stay on the CPU, everything else takes the slow launch."""
-        body = f"    return _mt_untraced(_mt_by_place)(_mt_grid, ({self._listed}), _mt_options)"
-        return self._define("path", body, {"_mt_by_place": self._launch_by_place, "_mt_untraced": untraced})
+_ANNOUNCE = "_mt_metadata = _mt_dispatcher.announce(_mt_entry[1], _mt_stream, (_mt_x, _mt_y, _mt_z), ({listed}))"
+_CONCLUDE = "_mt_dispatcher.conclude(_mt_metadata)"
 
-    def _launch_by_place(
-        self, grid: Grid, args: tuple[object, ...], options: dict[str, object]
-    ) -> CompiledKernel | None:
-        if not self.always_on_host and (kernel := self.again(grid, args, options)) is not None:
-            return kernel
-        args = self.plain(args)
-        on_host = self.always_on_host or belongs_on_host(args)
-        return (self.on_host if on_host else self.slow)(grid, args, options)
+_RETURN = """
+    if _mt_entry is None:
+        _mt_entry = _mt_dispatcher.prepared(({listed}), _mt_options, _mt_device)
+        if _mt_entry is not None and _mt_entry.__class__ is not _mt_future:
+            _mt_entries[_mt_key] = _mt_entry
+    else:
+        _mt_dispatcher.check_globals()
+    return _mt_entry
+"""
 
 
-@dataclass
-class _Code:
-    """The parts of a path's source that depend on the kinds of arguments."""
+def _class_of(value: object) -> type:
+    return value.__class__
 
-    checks: list[str] = field(default_factory=list[str])
-    classes: dict[str, type] = field(default_factory=dict[str, type])
-    setup: list[str] = field(default_factory=list[str])
-    key: list[str] = field(default_factory=list[str])
-    tensors: list[str] = field(default_factory=list[str])
-    addresses: list[str] = field(default_factory=list[str])
-    passed: list[str] = field(default_factory=list[str])
 
-    def add(self, name: str, kind: type, is_constexpr: bool, tensor_type: type | tuple[()]) -> bool:
-        """Adds one parameter; False where its type has no fast form."""
-        if is_constexpr:
-            self.key.extend([f"{name} if {name}.__class__ in _mt_plain else _mt_key_of({name})", f"{name}.__class__"])
-        elif issubclass(kind, tensor_type) and not has_hooks(kind):
-            self._add_address(name, f"{name}.data_ptr()", f"{name}.dtype")
-            self.tensors.append(name)
-        elif kind in (int, float, bool, type(None)):
-            self.checks.append(
-                f"{name} is not None" if kind is type(None) else f"{name}.__class__ is not {kind.__name__}"
-            )
-            if kind is int:
-                self.key.append(_INT_CLASS.format(n=name))
-            self.passed.append(name)
-        elif hasattr(kind, "__cuda_array_interface__") and not issubclass(kind, tensor_type):
-            self.checks.append(f"{name}.__class__ is not _mt_class_{name}")
-            self.classes[f"_mt_class_{name}"] = kind
-            self._add_address(name, f"_mt_address({name})", f"str({name}.dtype)")
-        else:
-            return False
-        return True
+def _no_device() -> int:
+    """The device that a machine without any compiles for."""
+    return 0
 
-    def _add_address(self, name: str, address: str, dtype: str) -> None:
-        variable = f"_mt_at_{name}"
-        self.setup.append(f"{variable} = {address}")
-        self.key.append(dtype)
-        self.addresses.append(variable)
-        self.passed.append(variable)
+
+def _element(array: object) -> str:
+    """The element type of an array that has no dtype."""
+    return foreign_array(array).element
+
+
+def _lies_on_device(array: object) -> bool:
+    return not is_host_array(array)
 
 
 def belongs_on_host(args: tuple[object, ...]) -> bool:
     """Whether a launch with these arguments runs on the CPU: one is an array in host memory, or no GPU is there and none is
     an array of a device."""
     return any(map(lies_on_host, args)) or not (has_gpu() or any(map(is_array, args)))
-
-
-def resolve_grid(grid: Grid, names: list[str], args: tuple[object, ...]) -> tuple[int, int, int]:
-    """`grid` as three integers; a callable is given the arguments by name, as Triton does."""
-    if callable(grid):
-        grid = grid(dict(zip(names, args, strict=True)))
-    return full_grid(grid)

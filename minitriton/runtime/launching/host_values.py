@@ -58,8 +58,15 @@ class Exchangeable(Protocol):
 def offers(arg: object, name: str) -> bool:
     """Whether `arg` has an attribute, asked without running code of its class: torch raises for
     `__cuda_array_interface__` of a tensor that requires a gradient. Only who answers by `__getattr__` is asked itself."""
+    if (type(arg), name) in _offered:
+        return True
     classes = type(arg).__mro__
-    if any(name in cls.__dict__ for cls in classes) or name in getattr(arg, "__dict__", ()):
+    if any(name in cls.__dict__ for cls in classes):
+        if len(_offered) >= _MOST_OFFERED:
+            _offered.clear()
+        _offered.add((type(arg), name))
+        return True
+    if name in getattr(arg, "__dict__", ()):
         return True
     if not any("__getattr__" in cls.__dict__ for cls in classes):
         return False
@@ -67,6 +74,11 @@ def offers(arg: object, name: str) -> bool:
         return hasattr(arg, name)
     except Exception:
         return False
+
+
+_offered: set[tuple[type, str]] = set()
+"""Classes with names that they are known to have."""
+_MOST_OFFERED = 4096
 
 
 def is_tensor(arg: object) -> TypeGuard[Tensor]:

@@ -30,6 +30,7 @@ from minitriton.runtime.launching.descriptor_arguments import (
     expanded_types,
 )
 from minitriton.runtime.launching.generic_call import generic_call
+from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launcher import HIDDEN_PARAMETERS, FewPrograms, Launcher, LaunchShape
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target.tensor_map import TensorMap
@@ -137,7 +138,12 @@ def stream_functions() -> tuple[Callable[[], int], Callable[[int], int]]:
         torch.cuda.current_device()
         return torch._C._cuda_getDevice, torch._C._cuda_getCurrentRawStream
     driver = get_driver()
-    return driver.current_device, lambda device: 0
+    return driver.current_device, _stream_without_torch
+
+
+def _stream_without_torch(device: int) -> int:
+    """The default stream, until the program imports torch."""
+    return 0 if torch_module() is None else current_stream()[1]
 
 
 def full_grid(grid: object) -> tuple[int, int, int]:
@@ -158,6 +164,13 @@ def full_grid(grid: object) -> tuple[int, int, int]:
         if not 0 <= size <= limit:
             raise MinitritonError(f"grid {grid!r}: its {axis} must be 0 to {limit}", help=_GRID_HELP)
     return (x, y, z)
+
+
+def resolve_grid(grid: Grid, names: list[str], args: tuple[object, ...]) -> tuple[int, int, int]:
+    """`grid` as three integers; a callable is given the arguments by name, as Triton does."""
+    if callable(grid):
+        grid = grid(dict(zip(names, args, strict=True)))
+    return full_grid(grid)
 
 
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
