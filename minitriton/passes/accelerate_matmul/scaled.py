@@ -150,6 +150,10 @@ class _Side:
         amount = self.rewriter.constant(int_attr(integer, mantissa))
         amounts = self._add(tt.SplatOp(amount, widened.type))
         shifted = self._add(arith.ShLIOp(widened, amounts))
+        if wide == self.compute:
+            # Byte 0 is 2^-127, a subnormal number: a bit of the mantissa.
+            least = self.rewriter.constant(int_attr(widened.type, 1 << mantissa - 1))
+            shifted = self._add(arith.MaxUIOp(shifted, least))
         number = self._add(tt.BitcastOp(shifted, with_element(shifted, wide)))
         if wide != self.compute:
             number = self._add(arith.TruncFOp(number, with_element(number, self.compute)))
