@@ -125,6 +125,9 @@ def constant_value(attribute: Attribute, type_: Attribute) -> Array:
     if instance_of(attribute, IntegerAttr):
         return held_scalar(attribute.value.data, type_)
     if isinstance(attribute, FloatAttr):
+        name = element_type(type_).name
+        if name in formats.SMALL_FLOATS:
+            return formats.encode_small(name, scalar(np.float64(attribute.value.data)), saturate=False)[()]
         return held_scalar(attribute.value.data, type_)
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
         raise NoMeaning(f"the interpreter knows no constant like {attribute}")
