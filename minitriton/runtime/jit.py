@@ -292,12 +292,12 @@ class JITFunction(JITCallable, KernelInterface):
             found.append((kind, key))
         return found
 
-    def _source(self, specialization: list[Specialization], args: tuple[object, ...]) -> ASTSource:
+    def _source(self, specialization: list[Specialization]) -> ASTSource:
         signature = {p.name: s[0] for p, s in zip(self.params, specialization, strict=True)}
         constexprs: dict[tuple[int, ...], object] = {}
         attrs: Attributes = {}
-        for index, ((kind, key), arg) in enumerate(zip(specialization, args, strict=True)):
-            _collect((index,), kind, key, arg, constexprs, attrs)
+        for index, (kind, key) in enumerate(specialization):
+            _collect((index,), kind, key, constexprs, attrs)
         return ASTSource(self, signature, constexprs, attrs)
 
     def source_of_call(
@@ -309,7 +309,7 @@ class JITFunction(JITCallable, KernelInterface):
         found: list[Argument] = []
         for name, (kind, _), arg in zip(self.arg_names, specialization, bound, strict=True):
             collect_arguments(name, kind, arg, found)
-        return self._source(specialization, bound), found, options
+        return self._source(specialization), found, options
 
     def _compile(
         self,
@@ -330,9 +330,7 @@ class JITFunction(JITCallable, KernelInterface):
         key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))} {target}"
         kernel = self.device_caches[device][0].get(key)
         if kernel is None:
-            kernel = self._compile_now(
-                key, self._source(specialization, args), options, target, device, is_warmup, assemble
-            )
+            kernel = self._compile_now(key, self._source(specialization), options, target, device, is_warmup, assemble)
             if isinstance(kernel, FutureKernel) and not is_warmup:
                 kernel = kernel.result()
         self._check_globals()
@@ -508,7 +506,7 @@ class JITFunction(JITCallable, KernelInterface):
         options = self._with_debug(options)
         self._refuse_without_memory(args)
         specialization = self._specialize(args)
-        source = self._source(specialization, args)
+        source = self._source(specialization)
         key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}"
         module = self._interpreted.get(key)
         if module is None:
@@ -554,15 +552,14 @@ def _collect(
     path: tuple[int, ...],
     kind: TypeName,
     key: Any,
-    arg: Any,
     constexprs: dict[tuple[int, ...], object],
     attrs: Attributes,
 ) -> None:
     if isinstance(kind, tuple):
-        for index, (k, s, a) in enumerate(zip(kind, key, arg, strict=True)):
-            _collect((*path, index), k, s, a, constexprs, attrs)
+        for index, (k, s) in enumerate(zip(kind, key, strict=True)):
+            _collect((*path, index), k, s, constexprs, attrs)
     elif kind == "constexpr":
-        constexprs[path] = arg
+        constexprs[path] = key
     elif key == "D":
         attrs[path] = [["tt.divisibility", 16]]
 
