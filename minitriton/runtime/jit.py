@@ -248,8 +248,8 @@ class JITFunction(JITCallable, KernelInterface):
             defaults={p.name: p.default for p in self.params if p.has_default},
             prepare=self._warm_up if purpose is Purpose.WARMUP else self._prepare,
             on_host=self._launch_on_host,
-            announce=self._announce,
-            conclude=_conclude,
+            specialize=self._specialize if purpose is not Purpose.WARMUP else _anything,
+            metadata=self._launch_metadata,
             check_globals=self._check_globals,
             settled=settled,
             always_on_host=self.is_interpreted(),
@@ -423,15 +423,6 @@ class JITFunction(JITCallable, KernelInterface):
 
         return checked
 
-    def _announce(
-        self, kernel: CompiledKernel, stream: int, size: tuple[int, int, int], args: tuple[object, ...]
-    ) -> LazyDict:
-        """Calls the enter hooks. Gives what the exit hooks are told."""
-        metadata = self._launch_metadata(kernel, stream, size, args)
-        if knobs.runtime.launch_enter_hook:
-            knobs.runtime.launch_enter_hook(metadata)
-        return metadata
-
     def _launch_on_host(
         self, grid: Grid, args: tuple[object, ...], options: dict[str, object]
     ) -> CompiledKernel | None:
@@ -488,8 +479,9 @@ class JITFunction(JITCallable, KernelInterface):
             bound, options = self._bind(args, dict(kwargs))
             grid = resolve_grid(grid, self.arg_names, bound)
             runtime.launch_arguments_hook(self, grid, bound, options)
-        has_hooks = runtime.launch_enter_hook or runtime.launch_exit_hook
-        return self._path(Purpose.LAUNCH_WITH_HOOKS if has_hooks else Purpose.LAUNCH)(grid, *args, **kwargs)
+        if runtime.launch_enter_hook or runtime.launch_exit_hook:
+            return self._path(Purpose.LAUNCH_WITH_HOOKS)(grid, *args, **kwargs)
+        return (self._paths.get(Purpose.LAUNCH) or self._first_path(Purpose.LAUNCH))(grid, *args, **kwargs)
 
     def _with_debug(self, options: dict[str, object]) -> dict[str, object]:
         """`options` with what TRITON_DEBUG and the decorator say of debug mode."""
@@ -517,10 +509,8 @@ class JITFunction(JITCallable, KernelInterface):
         run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args), target)
 
 
-def _conclude(metadata: object) -> None:
-    """Calls the exit hooks."""
-    if knobs.runtime.launch_exit_hook:
-        knobs.runtime.launch_exit_hook(metadata)
+def _anything(args: tuple[object, ...]) -> None:
+    """Stands for `_specialize` where dtypes stand for tensors."""
 
 
 def _nothing_launched() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -116,71 +116,72 @@ def descriptor(base: Any, sizes: list[int], block: list[int], padding: str) -> A
     return SimpleNamespace(base=base, shape=sizes, strides=[sizes[1], 1], block_shape=block, padding=padding)
 
 
-INTEGERS = st.sampled_from(
-    [0, 1, -1, 2, 16, 48, 17, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**63 - 1, 2**63, 2**64 - 1]
-)
-FLOATS = st.sampled_from([0.0, -0.0, 1.0, 2.5, float("inf")])
-ARRAYS = st.builds(
-    lambda cls, address, dtype: cls(address, dtype),
-    st.sampled_from([Tensor, CudaArray]), st.sampled_from([4096, 4100, 8192]), st.sampled_from(["float32", "float16"]),
-)  # fmt: skip
-TENSORS = st.builds(Tensor, st.sampled_from([4096, 8192]), st.sampled_from(["float32", "float16"]))
-DESCRIPTORS = st.builds(
-    descriptor, TENSORS, st.sampled_from([[8, 16], [16, 8]]), st.sampled_from([[8, 8], [4, 8]]), st.sampled_from(["zero", "nan"])
-)  # fmt: skip
-NUMBERS = st.one_of(
-    INTEGERS, FLOATS, st.booleans(), st.sampled_from([Index(1), Index(16), Number(), Level.ONE, Level.SIXTEEN])
-)
-NUMPY = st.sampled_from([np.int32(1), np.int64(16), np.uint64(2**63), np.float32(2.5), np.float64(0.0), np.bool_(True)])
-FUNCTIONS = st.sampled_from([add_one, add_two, tl.constexpr(1), tl.constexpr(1.0), tl.constexpr(True)])
-LEAVES = st.one_of(ARRAYS, NUMBERS, NUMPY, FUNCTIONS, DESCRIPTORS, st.none())
-ARGUMENTS = st.recursive(
-    LEAVES,
-    lambda parts: st.one_of(
-        st.lists(parts, max_size=3).map(tuple), st.builds(Pair, parts, parts), st.builds(Couple, parts, parts)
-    ),
-    max_leaves=5,
-)
-PLAIN_CONSTANTS = st.one_of(
-    INTEGERS, FLOATS, st.booleans(), st.none(), FUNCTIONS, st.sampled_from(["a", "1", tl.float32, tl.int32, Mode.FAST, Mode.EXACT, Level.ONE])
-)  # fmt: skip
-CONSTANTS = st.recursive(
-    PLAIN_CONSTANTS,
-    lambda parts: st.one_of(
-        st.lists(parts, max_size=2), st.lists(parts, max_size=2).map(tuple), st.builds(Pair, parts, parts),
-        st.builds(Settings, parts, parts), st.builds(Plain, parts),
-    ),
-    max_leaves=4,
-)  # fmt: skip
-OPTIONS = st.sampled_from([{}, {"num_warps": 8}, {"num_stages": 2}, {"num_warps": 8, "T": 8}])
-
-
-@st.composite
-def launches_alike(draw: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Launches that differ in one argument or two."""
-    near = st.one_of(ARGUMENTS, INTEGERS, ARRAYS, DESCRIPTORS, st.tuples(INTEGERS, ARRAYS), st.tuples(DESCRIPTORS))
-    args = [*(draw(near) for _ in range(4)), draw(INTEGERS), draw(CONSTANTS)]
-    launches = [(tuple(args), {})]
-    for _ in range(draw(st.integers(1, 5))):
-        changed = draw(st.integers(0, 5))
-        kind = {4: INTEGERS, 5: st.one_of(CONSTANTS, st.sampled_from([1, True, 1.0]))}.get(changed, near)
-        args[changed] = draw(st.one_of(kind, st.just(changed_slightly(args[changed], draw(st.integers(0, 4))))))
-        launches.append((tuple(args), draw(OPTIONS)))
-    return launches
-
-
-def changed_slightly(value: Any, how: int) -> Any:
-    """A value of the same kind, or an equal number of another class."""
-    if isinstance(value, tuple):
-        parts = [changed_slightly(part, how) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, (Tensor, CudaArray)):
-        return type(value)(value.address ^ (how & 1) << 2, value.dtype)
-    if isinstance(value, SimpleNamespace):
-        return SimpleNamespace(**{**vars(value), "block_shape": [how * size for size in value.block_shape]})
-    if type(value) is int:
-        return [value + 1, value + 16, value + 2**32, value + 2**63, float(value)][how]
-    return {1.0: [1, True, 2.0, 1.0, None][how]}.get(value, value) if type(value) in (bool, float) else value
+INTEGERS = [
+    0,
+    1,
+    -1,
+    2,
+    16,
+    17,
+    2**31 - 1,
+    2**31,
+    2**31 + 1,
+    -(2**31) - 1,
+    2**63 - 1,
+    2**63,
+    2**63 + 1,
+    2**64 - 1,
+    2**64,
+]
+NUMBERS = [
+    *INTEGERS,
+    0.0,
+    -0.0,
+    1.0,
+    2.5,
+    float("inf"),
+    True,
+    False,
+    Index(1),
+    Index(16),
+    Number(),
+    Level.ONE,
+    Level.SIXTEEN,
+]
+NUMPY = [np.int32(1), np.int64(16), np.uint64(2**63), np.float32(2.5), np.float64(0.0), np.bool_(True)]
+ARRAYS = [
+    cls(address, dtype)
+    for cls in (Tensor, CudaArray)
+    for address in (4096, 4100, 8192)
+    for dtype in ("float32", "float16")
+]
+DESCRIPTORS = [
+    descriptor(Tensor(address, dtype), sizes, block, padding)
+    for address in (4096, 8192)
+    for dtype in ("float32", "float16")
+    for sizes, block, padding in [([8, 16], [8, 8], "zero"), ([16, 8], [8, 8], "nan"), ([8, 16], [4, 8], "zero")]
+]
+FUNCTIONS = [add_one, add_two, tl.constexpr(1), tl.constexpr(1.0), tl.constexpr(True)]
+LEAVES = [*NUMBERS, *NUMPY, *ARRAYS, *DESCRIPTORS, *FUNCTIONS, None, ()]
+ARGUMENTS = [*LEAVES, "refused", object(), *((leaf,) for leaf in LEAVES), *(Pair(leaf, (3, leaf)) for leaf in LEAVES)]
+ARGUMENTS += [(ARRAYS[i], ARRAYS[j]) for i, j in [(0, 2), (2, 0), (2, 2), (0, 0)]]
+ARGUMENTS += [Couple(1, (3, 1)), (1, (3, 1)), (1, (3, 1), 1), ((1, 3), 1)]
+SIMPLE_CONSTANTS = [*INTEGERS, 0.0, -0.0, 1.0, True, False, None, "1", b"1", tl.int32, "i32", *FUNCTIONS, *Mode, *Level]
+CONSTANTS = [
+    wrapped
+    for each in SIMPLE_CONSTANTS
+    for wrapped in (
+        each,
+        (each,),
+        [each],
+        Pair(each, 1),
+        Couple(each, 1),
+        Settings(each),
+        Plain(each),
+        Plain((each, 2)),
+    )
+]
+OPTIONS = [{}, {"num_warps": 8}, {"num_stages": 2}, {"num_warps": 8, "T": 8}]
 
 
 class Compiled:
@@ -243,18 +244,41 @@ def outcome(run: Callable[[], Any]) -> Any:
         return type(error)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(launches=launches_alike())
-def test_a_launch_takes_the_kernel_and_passes_the_values_of_a_first_launch(device: Any, launches: Any) -> None:
+def check_launches(launches: Iterable[tuple[tuple[Any, ...], dict[str, Any]]]) -> None:
+    """Launches one kernel with all of them, and compares each with a first launch."""
     launched: JITFunction = triton.jit(do_not_specialize=["c"], do_not_specialize_on_alignment=["d"])(kernel.fn)
-    for args, options in launches * 2:
+    for args, options in launches:
 
         def launch(args: Any = args, options: Any = options) -> Any:
             made = launched[(1,)](*args, **options)
             return made.source, made.passed
 
-        found, wanted = outcome(launch), outcome(lambda args=args, options=options: expected(args, options))
-        assert found == wanted
+        assert outcome(launch) == outcome(lambda args=args, options=options: expected(args, options))
+
+
+@pytest.mark.parametrize("position", [0, 2, 3, 4, 5])
+def test_every_argument_has_the_kernel_of_its_first_launch(position: int, device: Any) -> None:
+    """All are launched by one kernel, so that any two that were taken for each other would show."""
+    rest = (Tensor(4096, "float32"), 5, 5, 5, 5, 64)
+    values = {4: INTEGERS, 5: CONSTANTS}.get(position, ARGUMENTS)
+    launches = [((*rest[:position], value, *rest[position + 1 :]), {}) for value in values]
+    check_launches(launches)
+    check_launches(launches[::-1] + launches)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    launches=st.lists(
+        st.tuples(
+            st.tuples(*[st.sampled_from(ARGUMENTS)] * 4, st.sampled_from(INTEGERS), st.sampled_from(CONSTANTS)),
+            st.sampled_from(OPTIONS),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_launches_of_any_arguments_have_the_kernels_of_first_launches(device: Any, launches: Any) -> None:
+    check_launches(launches * 2)
 
 
 KINDS: dict[str, Callable[[], tuple[Any, ...]]] = {
@@ -297,6 +321,18 @@ def test_nothing_is_worked_out_twice(
         assert launched[grid](*KINDS[each]()).passed is not None
         assert launched[(1, 1)](*KINDS[each]()) is launched.warmup(*KINDS[each](), grid=grid)
         launched.run(*KINDS[each](), grid=(1,), warmup=False)
+
+
+def test_an_argument_that_no_kernel_takes_is_named(device: list[Compiled]) -> None:
+    launched: JITFunction = triton.jit(kernel.fn)
+    for refused in (object(), (1, Index(2**64)), Index(2**64), 2**64):
+        for args in ((1, 2, 3, refused, 5, 6), (1, 2, 3, (1, Index(5)), 5, 6), (1, 2, 3, Index(5), 5, 6)):
+            try:
+                launched[(1,)](*args)
+            except MinitritonError as error:
+                assert "parameter 'd' of kernel 'kernel'" in str(error) and args[3] is refused
+            else:
+                assert args[3] is not refused
 
 
 def test_hooks_keep_to_the_generated_paths(device: list[Compiled], monkeypatch: pytest.MonkeyPatch) -> None:
