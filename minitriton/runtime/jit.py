@@ -389,9 +389,9 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _check_globals(self) -> None:
         """A kernel must not outlive the global values that were compiled into it."""
-        missing = object()
         for (name, _), (value, scope) in self.used_global_vals.items():
-            if not is_same(scope.get(name, missing), value):
+            found = scope.get(name, _MISSING)
+            if found is not value and not is_same(found, value):
                 raise RuntimeError(
                     f"Global variable {name} has changed since we compiled this kernel, from {value} to {scope.get(name)}"
                 )
@@ -517,6 +517,7 @@ def _nothing_launched() -> None:
     """Stands for the last launcher before there is one."""
 
 
+_MISSING = object()
 _name = operator.itemgetter(0)
 
 
