@@ -33,6 +33,7 @@ _EXPORTS = {
     "AsyncCompileMode": "minitriton.runtime._async_compile",
     "FutureKernel": "minitriton.runtime._async_compile",
     "CompilationError": "minitriton.frontend.errors",
+    "aggregate": "minitriton.language.aggregates",
     "constexpr_function": "minitriton.frontend.function",
     "must_use_result": "minitriton.language.declare",
 }

@@ -63,7 +63,7 @@ def is_xpu() -> bool:
 
 def _cuda_generation() -> int:
     """The major compute capability, 0 without CUDA."""
-    return torch.cuda.get_device_capability()[0] if is_cuda() else 0
+    return get_current_target().arch // 10 if is_cuda() else 0
 
 
 def is_ampere_or_newer() -> bool:

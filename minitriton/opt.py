@@ -22,6 +22,8 @@ from minitriton.compilation.pipeline_spec import make_step, parse_options_text, 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module, shown
 from minitriton.errors import MinitritonError, PipelineError
+from minitriton.host.source_text import give_folder_of
+from minitriton.host.whole_file import write_whole
 from minitriton.pass_manager import Hook, PassManager, Pipeline, Snapshots, Timings, VerifyEach, read_reproducer
 from minitriton.pass_registry import Property, Step, load_own_passes
 
@@ -205,6 +207,7 @@ def _main(arguments: list[str]) -> int:
             pipeline, text = read_reproducer(Path(invocation.file))
             invocation.steps.extend(pipeline.steps)
         else:
+            give_folder_of(invocation.file)
             text = sys.stdin.read() if invocation.file == "-" else Path(invocation.file).read_text("utf-8")
     except OSError as error:
         print(f"cannot read {invocation.file}: {error.strerror}", file=sys.stderr)
@@ -223,7 +226,7 @@ def _main(arguments: list[str]) -> int:
             print(output)
             return 1 if problems else 0
         try:
-            Path(invocation.output).write_text(output + "\n", "utf-8")
+            write_whole(Path(invocation.output), output + "\n")
         except OSError as error:
             print(f"cannot write {invocation.output}: {error.strerror}", file=sys.stderr)
             return 2

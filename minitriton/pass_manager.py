@@ -24,6 +24,7 @@ from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
 from minitriton.host.records import dataclass
+from minitriton.host.whole_file import write_whole
 from minitriton.pass_registry import Pass, Property, Step, load_own_passes, registered_passes
 
 _TEXT = frozenset({Property.LLVM_IR, Property.PTX})
@@ -153,6 +154,9 @@ class Hook:
 
     def after(self, step: Step, value: Any) -> None: ...
 
+    def at_end(self) -> None:
+        """Called once all passes of the pipeline have run."""
+
 
 @dataclass
 class Timings(Hook):
@@ -247,6 +251,8 @@ class PassManager:
                     hook.after(step, value)
             except Exception as error:
                 self._fail(index, step, before, error)
+        for hook in self.hooks:
+            hook.at_end()
         return value
 
     def _text_for_reproducer(self, value: Any) -> str | None:
@@ -292,7 +298,7 @@ _REPRODUCER_PIPELINE = re.compile(r'\{-#.*mlir_reproducer: \{\s*pipeline: "built
 def write_reproducer(path: Path, pipeline: Pipeline, text: str) -> None:
     """Writes `text` and, as MLIR's resource, `pipeline`; `minitriton-opt --run-reproducer` reads it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_REPRODUCER.format(text=text.rstrip("\n"), pipeline=pipeline), "utf-8")
+    write_whole(path, _REPRODUCER.format(text=text.rstrip("\n"), pipeline=pipeline))
 
 
 def read_reproducer(path: Path) -> tuple[Pipeline, str]:

@@ -142,12 +142,13 @@ def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) 
     """LLVM IR, LLVM's optimiser, PTX."""
     version = options.ptx_version or DEFAULT_PTX_VERSION
     has_variables = switches.line_info and switches.local_variables
+    flags = f' flags="{",".join(switches.llvm_flags)}"' if switches.llvm_flags else ""
     variables, keep = (" local-variables", " keep-debug") if has_variables else ("", "")
     return [
         f"translate-to-llvm-ir{{line-info={_text(switches.line_info)} reflect-ftz={_text(options.enable_reflect_ftz)} "
         f"ptx-version={version}{variables}}}",
-        f"optimize-llvm-ir{{arch={target.arch} level={3 if switches.optimize_llvm else 0}{_libraries(options)}}}",
-        f"emit-ptx{{arch={target.arch} enable-fp-fusion={_text(options.enable_fp_fusion)} ptx-version={version}{keep}}}",
+        f"optimize-llvm-ir{{arch={target.arch} level={3 if switches.optimize_llvm else 0}{_libraries(options)}{flags}}}",
+        f"emit-ptx{{arch={target.arch} enable-fp-fusion={_text(options.enable_fp_fusion)} ptx-version={version}{keep}{flags}}}",
     ]
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import minitriton
 from minitriton.as_triton.after_import import after_import
-from minitriton.as_triton.triton_distribution import TRITON_VERSION, found_as
+from minitriton.as_triton.triton_distribution import found_as, triton_version
 
 _ELSEWHERE = {
     "triton.compiler.code_generator": "minitriton.frontend.code_generator",
@@ -72,7 +72,7 @@ class _AliasLoader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.own_spec
         if module.__name__ == "minitriton":
-            minitriton.__version__ = TRITON_VERSION
+            minitriton.__version__ = triton_version()
             for name in _LOADED_WITH_TRITON:
                 importlib.import_module(name)
 

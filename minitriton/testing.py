@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.host.containers import is_list_or_tuple
+from minitriton.host.whole_file import write_whole
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import time_graph, time_launches
 from minitriton.runtime.cuda_driver import get_driver
@@ -182,13 +183,14 @@ class Mark:
                 print(bench.plot_name + ":")
                 print(shown.to_string())
             if save_path:
-                shown.to_csv(
-                    Path(save_path) / f"{bench.plot_name}.csv", float_format=f"%.{save_precision}f", index=False
+                write_whole(
+                    Path(save_path) / f"{bench.plot_name}.csv",
+                    shown.to_csv(float_format=f"%.{save_precision}f", index=False),
                 )
             tables.append(shown)
         if save_path:
             images = "".join(f'<img src="{bench.plot_name}.png"/>\n' for bench in benchmarks)
-            (Path(save_path) / "results.html").write_text(f"<html><body>\n{images}</body></html>\n", "utf-8")
+            write_whole(Path(save_path) / "results.html", f"<html><body>\n{images}</body></html>\n")
         if not return_df:
             return None
         return tables[0] if single else tables

@@ -41,6 +41,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def own_kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("MINITRITON_KEY_FILE", str(tmp_path_factory.mktemp("key") / "key"))
         yield
 
 

@@ -15,6 +15,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.errors import MinitritonError
+from minitriton.pass_manager import PassManager
 from minitriton.runtime.jit import JITFunction
 
 
@@ -204,6 +205,14 @@ def test_the_environment_sends_every_launch_to_the_interpreter(variable: str, mo
         fresh(scale)[(1,)](CudaArray(x), CudaArray(y), 8, 2.0, BLOCK=8)
 
 
+def test_the_interpreter_runs_the_kernel_as_written_before_any_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(PassManager, "run", lambda *_: pytest.fail("a pass takes part"))
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, dtype=np.float32)
+    fresh(scale)[(1,)](x, y, 8, 2.0, BLOCK=8)
+    np.testing.assert_array_equal(y, x * 2)
+
+
 def test_importing_minitriton_needs_nothing_but_itself(tmp_path: Path) -> None:
     code = textwrap.dedent("""
         import sys
@@ -315,3 +324,29 @@ def test_the_first_launch_of_a_process_lets_go_of_its_arrays_too(tmp_path: Path)
         )
     )
     subprocess.run([sys.executable, str(program)], check=True)
+
+
+class View(CpuTensor):
+    """A tensor of torch that is a part of another's memory."""
+
+    def __init__(self, whole: np.ndarray, part: slice) -> None:
+        super().__init__(whole[part])
+        self.whole = whole
+
+    def untyped_storage(self) -> SimpleNamespace:
+        return SimpleNamespace(data_ptr=lambda: self.whole.ctypes.data, nbytes=lambda: self.whole.nbytes)
+
+
+@triton.jit
+def count_up(counts, N: tl.constexpr):
+    tl.atomic_add(counts + tl.arange(0, N), 1)
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_a_kernel_reaches_the_padding_that_a_view_of_torch_leaves_out(interpret, monkeypatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", str(int(interpret)))
+    whole = np.zeros(40, np.int32)
+    count_up[(1,)](View(whole, slice(4, 13)), N=32)
+    assert whole.tolist() == [0] * 4 + [1] * 32 + [0] * 4
+    with pytest.raises(MinitritonError, match="bytes"):
+        count_up[(1,)](View(whole, slice(12, 13)), N=32)

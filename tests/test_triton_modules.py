@@ -12,7 +12,7 @@ import minitriton.language as tl
 from minitriton._C.libtriton import ir, native_specialize_impl
 from minitriton.backends.amd.compiler import HIPBackend
 from minitriton.backends.compiler import BaseBackend, GPUTarget, make_backend
-from minitriton.backends.nvidia.compiler import CUDABackend
+from minitriton.backends.nvidia.compiler import CUDABackend, min_dot_size
 from minitriton.errors import MinitritonError
 from minitriton.experimental.gluon.language._layouts import NVMMASharedLayout
 from minitriton.experimental.gluon.nvidia.hopper import TensorDescriptor
@@ -119,3 +119,16 @@ def test_a_backend_names_its_target() -> None:
     assert backend.pack_metadata(SimpleNamespace(num_warps=4, num_ctas=1, shared=0)) == (4, 1, 0)
     with pytest.raises(NotImplementedError):
         BaseBackend(GPUTarget("cuda", 90, 32)).parse_options({})
+
+
+@pytest.mark.parametrize(
+    ("operand", "least_k"), [(tl.float8e4nv, 32), (tl.int8, 32), (tl.float16, 16), (tl.float32, 16)]
+)
+def test_the_least_dot_is_told_by_the_types_of_its_operands(operand, least_k) -> None:
+    least = min_dot_size(GPUTarget("cuda", 90, 32))
+    assert least(operand, tl.block_type(operand, [16, 16])) == (1, 1, least_k)
+
+
+def test_operands_of_different_widths_have_no_least_dot() -> None:
+    with pytest.raises(TypeError, match="bitwidth must be the same"):
+        min_dot_size(GPUTarget("cuda", 90, 32))(tl.float16, tl.float32)

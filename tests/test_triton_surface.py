@@ -52,7 +52,6 @@ ABSENT: dict[str, str] = {
     "triton.backends.nvidia.compiler.get_ptx_version_from_options": _TOOLCHAIN,
     "triton.backends.nvidia.compiler.get_ptxas": _TOOLCHAIN,
     "triton.backends.nvidia.compiler.get_ptxas_version": _TOOLCHAIN,
-    "triton.backends.nvidia.compiler.min_dot_size": _FRONTEND,
     "triton.backends.nvidia.compiler.ptx_get_version": _TOOLCHAIN,
     "triton.backends.nvidia.compiler.sm_arch_from_capability": _TOOLCHAIN,
     "triton.backends.nvidia.driver.CudaLauncher": _LAUNCHER,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
 from minitriton.dialects.facts import MayNotReturn
@@ -30,13 +31,17 @@ class Assumed(NamedTuple):
     op: Operation
 
 
-def assumed_in(block: Block, *, reached: bool) -> Iterator[Assumed]:
-    """The comparisons that hold; only those that are `reached` whenever the block is entered, or all."""
+def assumed_in(block: Block) -> Iterator[Assumed]:
+    """The comparisons that hold whenever the block is entered: those before which control cannot end."""
+    passed: list[Operation] = []
     for op in block.ops:
         if type(op) is AssumeOp:
+            if any(MayNotReturn.of(inner) is not None for each in passed for inner in ops_in(each)):
+                return
+            passed.clear()
             yield from _of_condition(op.cond, op)
-        elif reached and MayNotReturn.of(op) is not None:
-            return
+        elif op.regions or MayNotReturn.of(op) is not None:
+            passed.append(op)
 
 
 def _of_condition(condition: SSAValue, assumption: Operation) -> Iterator[Assumed]:

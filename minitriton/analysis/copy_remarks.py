@@ -11,6 +11,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from minitriton import knobs
+from minitriton.analysis.access_width import aligned_run, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.remarks import remark
 
@@ -20,8 +21,7 @@ _NEEDED_BITS = 32
 def _along_the_memory(pointer: SSAValue, mask: SSAValue, bits: int, facts: AxisInfoAnalysis) -> tuple[int, int]:
     """How many neighbours have one mask, and how many lie together, aligned, along the dimension in which most do."""
     pointers, masks = facts.get(pointer), facts.get(mask)
-    size = max(1, bits // 8)
-    together = [min(c, max(1, d // size)) for c, d in zip(pointers.contiguity, pointers.divisibility, strict=True)]
+    together = [aligned_run(pointers, dim, bits // 8) for dim in range(pointers.rank)]
     dim = max(range(len(together)), key=together.__getitem__)
     return masks.constancy[dim] if len(masks.constancy) > dim else 1, together[dim]
 
@@ -32,8 +32,8 @@ def remark_narrow_load(
     """Says why `op`, which reads elements of `bits` bits, cannot run ahead, and what would let it."""
     if not knobs.compilation.remarks_are_wanted:
         return
-    contiguous = facts.pointer_contiguity(pointer)
     needed = -(-_NEEDED_BITS // bits)
+    contiguous = neighbours(facts, pointer, None).width
     alike, together = (needed if mask is None else facts.mask_alignment(mask)), contiguous
     if mask is not None and contiguous < needed:
         # Threads may have been given other neighbours for the mask's sake: what counts is what the pointers would allow.

@@ -1,6 +1,6 @@
 """What a program that calls minitriton `triton` is told of its version: that of the Triton whose meaning it has.
 
-import triton; triton.__version__               "3.6.0"
+import triton; triton.__version__               "3.6.0", or what MINITRITON_TRITON_VERSION says
 importlib.metadata.version("triton")            "3.6.0", whether or not Triton's wheel is installed
 """
 
@@ -10,8 +10,12 @@ import importlib.metadata
 import os
 from pathlib import Path
 
-TRITON_VERSION = "3.6.0"
-"""The release that is reimplemented: libraries choose imports and features by it."""
+from minitriton import knobs
+
+
+def triton_version() -> str:
+    """The release whose names and rules programs find: libraries choose imports and features by it."""
+    return knobs.language.triton_version
 
 
 class TritonDistribution(importlib.metadata.Distribution):
@@ -21,7 +25,7 @@ class TritonDistribution(importlib.metadata.Distribution):
         if filename not in ("METADATA", "PKG-INFO"):
             return None
         return (
-            f"Metadata-Version: 2.1\nName: triton\nVersion: {TRITON_VERSION}\nSummary: minitriton, by Triton's name\n"
+            f"Metadata-Version: 2.1\nName: triton\nVersion: {triton_version()}\nSummary: minitriton, by Triton's name\n"
         )
 
     def locate_file(self, path: str | os.PathLike[str]) -> Path:

@@ -41,7 +41,7 @@ from minitriton.codegen.op_making import (
     segments,
     string_attr,
 )
-from minitriton.codegen.types import I1, I32, VOID, bit_width, lane_type, lanes, vector_type
+from minitriton.codegen.types import I1, I32, PTR, VOID, bit_width, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import dense_elements
@@ -206,6 +206,17 @@ class Builder:
 
     def i32(self, value: int) -> SSAValue:
         return self.constant(I32, value)
+
+    def local_buffer(self, element: Attribute, count: int) -> SSAValue:
+        """The address of memory of the thread's own for `count` elements; one buffer for all that ask for as much."""
+        key = ("buffer", id(element), count)
+        found = self._constants.get(key)
+        if found is None:
+            size = self.i32(count)
+            with self.in_prologue():
+                properties = {"elem_type": element, "alignment": integer_attr(16, i64)}
+                found = self._constants[key] = self.value(L.AllocaOp, (size,), PTR, properties)
+        return found
 
     def poison(self, type_: Attribute) -> SSAValue:
         key = ("poison", id(type_))

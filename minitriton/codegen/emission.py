@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.llvm_bounds import check_llvm_module
+from minitriton.codegen.llvm_options import one_run
 from minitriton.codegen.llvm_passes import check_llvm_passes
 from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.llvm_text import write_module
@@ -112,7 +113,7 @@ class TranslateToLLVMIR(Translation):
 class OptimizeLLVMIR(Translation):
     """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers; or just the LLVM `passes` named.
 
-    Device functions are taken from `libraries` (paths of bitcode or LLVM IR text) before libdevice.
+    Device functions are taken from `libraries` (paths of bitcode or LLVM IR text) before libdevice. `flags` are LLVM's own.
     """
 
     name = "optimize-llvm-ir"
@@ -121,6 +122,7 @@ class OptimizeLLVMIR(Translation):
     level: int = 3
     libraries: tuple[str, ...] = ()
     passes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_llvm_passes(self.passes)
@@ -128,7 +130,7 @@ class OptimizeLLVMIR(Translation):
             raise PipelineError(f"optimize-llvm-ir has no level {self.level}", help="LLVM's levels are 0, 1, 2 and 3")
 
     def translate(self, source: object) -> LLVMModule:
-        with llvm_session.LOCK:
+        with llvm_session.LOCK, one_run(self.flags):
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
             # Marked before it is read, so that code generation need not read it again; no pass of LLVM's fuses.
             module = parse_llvm_ir(fusible(_text(source, self.arch, DEFAULT_PTX_VERSION)), machine)
@@ -141,7 +143,7 @@ class OptimizeLLVMIR(Translation):
 class EmitPTX(Translation):
     """LLVM's NVPTX code generator at its highest level.
 
-    `keep-debug` keeps the word `debug` in `.target`, without which assemblers drop what debuggers read.
+    `keep-debug` keeps the word `debug` in `.target`, without which assemblers drop what debuggers read. `flags` are LLVM's own.
     """
 
     name = "emit-ptx"
@@ -152,10 +154,11 @@ class EmitPTX(Translation):
     enable_fp_fusion: bool = True
     ptx_version: int = DEFAULT_PTX_VERSION
     keep_debug: bool = False
+    flags: tuple[str, ...] = ()
 
     def translate(self, source: object) -> str:
         options = CUDAOptions(enable_fp_fusion=self.enable_fp_fusion, ptx_version=self.ptx_version)
-        with llvm_session.LOCK:
+        with llvm_session.LOCK, one_run(self.flags):
             machine = machine_for(GPUTarget("cuda", self.arch), options)
             text = _text(source, self.arch, ptx_version(options))
             if isinstance(source, LLVMModule) and is_ready(text, fp_fusion=self.enable_fp_fusion):

@@ -16,6 +16,7 @@ from minitriton.compilation.stage_names import STAGES
 from minitriton.compiler import CompiledKernel, compile
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError
+from minitriton.host.output_files import write_output
 from minitriton.host.subcommands import Subcommands
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.pipelines import pipeline_for
@@ -159,12 +160,7 @@ class _Report:
 
 def _write(arguments: argparse.Namespace, content: str | bytes) -> None:
     if arguments.output:
-        try:
-            Path(arguments.output).write_bytes(content if isinstance(content, bytes) else content.encode())
-        except OSError as error:
-            raise MinitritonError(
-                f"cannot write {arguments.output}: {error.strerror}", help="-o takes the path of a file in a folder"
-            ) from None
+        write_output(Path(arguments.output), content)
     elif isinstance(content, bytes):
         if sys.stdout.isatty():
             raise MinitritonError(

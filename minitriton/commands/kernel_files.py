@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
-import linecache
 import sys
 import traceback
 from collections.abc import Callable, Generator
@@ -15,6 +14,7 @@ from types import ModuleType
 from minitriton import knobs
 from minitriton.commands.decorators import remember_decorators
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.host.source_text import give_folder_of, line_at
 from minitriton.run_as_triton import triton_means_minitriton
 from minitriton.runtime.jit import OF_FILE, JITFunction, kernel_in
 from minitriton.runtime.kernel_interface import KernelInterface
@@ -28,6 +28,7 @@ def load_plugin(path: str) -> None:
 def _import_file(path: str, help: str, kernel: str = "") -> ModuleType:
     """The module that file `path` makes. Raises `MinitritonError`, at the file's line where it fails: before `kernel` is defined, if that is named."""
     root, name = _place_among_packages(Path(path))
+    give_folder_of(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not Path(path).exists():
         why = "it is no Python file" if Path(path).exists() else "no such file"
@@ -95,7 +96,7 @@ def _import_failure(path: str, error: BaseException) -> MinitritonError:
         f"{path} cannot be imported: {type(error).__name__}: {error}",
         SourceLocation(path, line) if line else None,
         help="see that `python` runs the file by itself",
-        source_line=linecache.getline(path, line) if line else None,
+        source_line=line_at(path, line) if line else None,
     )
 
 

@@ -125,24 +125,27 @@ class ASTSource:
         codegen_fns: Any,
         module_map: object = None,
         context: Context | None = None,
+        is_debugged: bool = False,
     ) -> ModuleOp | ModuleView:
-        """The frontend's TTIR. Raises `CompilationError` with the kernel's line.
+        """The frontend's TTIR; for the interpreter (`is_debugged`), with breakpoints. Raises `CompilationError` with the kernel's line.
 
         Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
         those of `ir.module`; `codegen_fns` and `module_map` are passed over, since the frontend knows its target.
         """
         if context is None:
-            return self._ttir(target, options, codegen_fns)
+            return self._ttir(target, options, codegen_fns, is_debugged)
         from minitriton.dialects.bindings import ModuleView
 
-        return ModuleView(self._ttir(target, options, context), context)
+        return ModuleView(self._ttir(target, options, context, is_debugged), context)
 
-    def _ttir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp:
+    def _ttir(self, target: GPUTarget, options: CUDAOptions, context: Context, is_debugged: bool) -> ModuleOp:
         from minitriton.frontend.code_generator import ast_to_ttir
         from minitriton.frontend.errors import CompilationError
 
         try:
-            return ast_to_ttir(self.function, self.signature, self.constants, self.attrs, options, target, context)
+            return ast_to_ttir(
+                self.function, self.signature, self.constants, self.attrs, options, target, context, is_debugged
+            )
         except CompilationError as error:
             if not knobs.compilation.front_end_debugging:
                 _forget_frames(error)

@@ -157,7 +157,7 @@ def _compile(
                 value = parse_module(text, str(path), ignore_locations=True)
             seconds[stage] = time.perf_counter() - since
     ptx = texts.get("ptx")
-    metadata = {**asdict(options), **facts.metadata, "target": target, "triton_version": "3.6.0"}
+    metadata = {**asdict(options), **facts.metadata, "target": target, "triton_version": options.triton_version}
     metadata["name"] = source.entry if ptx is None else entry_of_text(ptx, "ptx")[0]
     metadata.setdefault("tensordesc_meta", [])
     if "shared" not in metadata and isinstance(value, ModuleOp):

@@ -1,6 +1,7 @@
-"""What the environment asks to be shown of a compile: the IR before each pass, all stages in a folder, or what replays a stage.
+"""What the environment asks to be shown of a compile: the IR before each pass, the time of each, all stages in a folder, or what replays a stage.
 
 MLIR_ENABLE_DUMP=1 (or =kernel_name)   the IR before each pass, on standard error or in the file MLIR_DUMP_PATH
+MLIR_ENABLE_TIMING=1                   the time of each pass, on standard error, a table for each stage
 TRITON_KERNEL_DUMP=1                   every stage, below TRITON_DUMP_DIR (default ~/.triton/dump)
 TRITON_REPRODUCER_PATH=PREFIX          PREFIX.make_ttgir.repro.mlir: the IR before the stage and its passes; of a pass that
                                        fails, the IR before that pass
@@ -15,7 +16,8 @@ from pathlib import Path
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of
-from minitriton.pass_manager import Hook, representation_text
+from minitriton.host.whole_file import write_whole
+from minitriton.pass_manager import Hook, Timings, representation_text
 from minitriton.pass_registry import Step
 
 
@@ -32,10 +34,19 @@ class _DumpBefore(Hook):
             print(text, file=sys.stderr)
 
 
+class _PrintedTimings(Timings):
+    """Prints how long the passes of a stage took, once it is done."""
+
+    def at_end(self) -> None:
+        print(f"// -----// Execution time of passes //----- //\n{self.table()}", file=sys.stderr)
+        self.seconds.clear()
+
+
 def environment_hooks(name: str) -> list[Hook]:
-    """`MLIR_ENABLE_DUMP=1` (or `=kernel_name`) dumps the IR before each pass; a cached kernel is then compiled again."""
+    """What prints the IR before each pass, or the time of each; a cached kernel is then compiled again."""
     wanted = knobs.compilation.dump_passes
-    return [_DumpBefore()] if wanted == "1" or wanted == name else []
+    dumps: list[Hook] = [_DumpBefore()] if wanted == "1" or wanted == name else []
+    return [*dumps, _PrintedTimings()] if knobs.compilation.time_passes else dumps
 
 
 def reproducer_path(stage: str) -> Path | None:
@@ -53,4 +64,4 @@ def dump_stages(name: str, source_hash: str, asm: dict[str, str | bytes]) -> Non
         with contextlib.suppress(MinitritonError):
             asm["sass"]
     for stage, content in asm.items():
-        (folder / f"{stem_of(name)}.{stage}").write_bytes(content if isinstance(content, bytes) else content.encode())
+        write_whole(folder / f"{stem_of(name)}.{stage}", content)

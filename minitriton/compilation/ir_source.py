@@ -25,6 +25,7 @@ from minitriton.dialects.bindings import ModuleView, parameter_types
 from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError, MinitritonError, SourceLocation
 from minitriton.host.damaged_files import parse_json, read_regular
+from minitriton.host.source_text import give_folder_of
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -44,6 +45,7 @@ class IRSource:
                 f"cannot compile {str(path)!r}: unknown stage {self.ext!r}",
                 help="use a file named *." + ", *.".join(STAGES),
             )
+        give_folder_of(self.path)
         try:
             self.src = read_regular(self.path).decode()
         except OSError as error:

@@ -23,14 +23,17 @@ class Switches:
 
     line_info: bool = True
     optimize_llvm: bool = True
+    llvm_flags: tuple[str, ...] = ()
     local_variables: bool = False
 
 
 def environment_switches() -> Switches:
     """What the environment switches in every pipeline."""
+    without = knobs.compilation.disable_llvm_opt
     return Switches(
         line_info=not knobs.compilation.disable_line_info,
-        optimize_llvm=not knobs.compilation.disable_llvm_opt,
+        optimize_llvm=without is not True,
+        llvm_flags=tuple(filter(None, map(str.strip, without.split(",")))) if isinstance(without, str) else (),
         local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
     )
 

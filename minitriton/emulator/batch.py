@@ -82,6 +82,8 @@ class Batch:
         self.parked: dict[int, np.ndarray] = {}
         self.changes = 0
         self.spins = 0
+        self.waits = 0
+        """Ordered loads since other threads had their turn. Not a part of the state that decides what runs: it says only when."""
         self.polls = 0
         self.patience = POLLS
         self.deadline = Deadline()

@@ -27,7 +27,7 @@ from minitriton.errors import MinitritonError
 Part = Mask | Literal[False]
 """A mask, or False where it would be of no thread."""
 SPINS = 64
-"""Compare-and-swaps that threads may make while others could run, before those get their turn."""
+"""Compare-and-swaps and ordered loads that threads may make while others could run, before those get their turn."""
 
 
 class Polling(Exception):
@@ -77,8 +77,8 @@ class Machine(Batch):
                     check(self)
                 return
             number = min(ready)
-            if self.spins > SPINS and len(ready) > 1:
-                number, self.spins = max(ready), 0
+            if (self.spins > SPINS or self.waits > SPINS) and len(ready) > 1:
+                number, self.spins, self.waits = max(ready), 0, 0
             mask = ready.pop(number)
             block = blocks[number]
             if steps >= FIRST:

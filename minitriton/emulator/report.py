@@ -17,7 +17,7 @@ from minitriton.emulator.memory.reach import Reach
 from minitriton.emulator.ptx.program import Instruction, PTXKernel
 from minitriton.errors import SourceLocation
 from minitriton.host.html import folded, table
-from minitriton.host.source_text import source_text
+from minitriton.host.source_text import text_at
 
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised", "shared-race", "thread-race", "global-race", "barrier", "deadlock", "async-read",
@@ -190,9 +190,6 @@ def _plain(traffic: Traffic) -> dict[str, object]:
 
 def _source_text(place: SourceLocation, texts: dict[str, list[str]]) -> str:
     if place.file not in texts:
-        try:
-            texts[place.file] = source_text(place.file).splitlines()
-        except (OSError, ValueError, SyntaxError):
-            texts[place.file] = []
+        texts[place.file] = (text_at(place.file) or "").split("\n")
     lines = texts[place.file]
     return "    " + lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""

@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
+from minitriton.analysis.access_width import access_width
 from minitriton.analysis.axis_info.access import access_shape
 from minitriton.analysis.axis_info.explain import Claim
 from minitriton.analysis.axis_info.types import pointee_bytes
@@ -23,7 +24,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.explorer.facts import Facts, ValueFact
 from minitriton.explorer.wire import AccessPlain, FileLine
 
-_MAX_BYTES = 16
+_SPLIT = "where the mask cuts one of these vectors, a branch moves its elements one by one"
 _CLAIMS: dict[str, Claim] = {"pointers": "contiguity", "alignment": "divisibility", "mask": "constancy"}
 
 
@@ -37,7 +38,7 @@ def vectorized(op: Operation) -> MemoryAccess | None:
 class AccessFact:
     """One access: elements moved at a time, the most that 16 bytes hold, and why it is not more.
 
-    `limit`: "pointers", "alignment", "mask", "layout", or "" where it is as wide as can be. `chain`: the names of the values from the
+    `limit`: "pointers", "alignment", "mask", "layout", "buffer", or "" where it is as wide as can be. `chain`: the names of the values from the
     pointers (or the mask) to where the limit comes from. `hint`: what would widen it, "" where nothing would.
     """
 
@@ -68,8 +69,8 @@ class AccessFact:
         """In a few lines."""
         what = f"{self.name} of {self.bytes}-byte elements: {self.width} ({self.width * self.bytes} bytes) at a time"
         lines = [what + (f", of at most {self.most}" if self.width < self.most else ", as wide as can be")]
-        if self.limit:
-            lines.append(f"limited by the {self.limit}: {self.reason}")
+        if self.reason:
+            lines.append(f"limited by the {self.limit}: {self.reason}" if self.limit else self.reason)
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
@@ -90,19 +91,10 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
     pointer = access.pointer_of(op)
     type_ = pointer.type
     assert instance_of(type_, TensorType)
-    mask = mask_of(op)
-    size = max(1, pointee_bytes(type_))
-    most = max(1, _MAX_BYTES // size)
-    shape = access_shape(type_)
-    fact = facts.axis.get(pointer)
+    mask = access.mask_of(op)
+    size, shape = max(1, pointee_bytes(type_)), access_shape(type_)
     axis = shape.fastest_dim
-    aligned = max(1, fact.divisibility[axis] // size)
-    limits = {
-        "pointers": fact.contiguity[axis], "alignment": aligned,
-        "mask": most if mask is None else facts.axis.mask_alignment(mask), "layout": shape.contiguous_per_thread,
-    }  # fmt: skip
-    width = min(most, *limits.values())
-    limit = "" if width >= most else next(name for name, value in limits.items() if value == width)
+    width, most, limit, is_split = access_width(facts.axis, op)
     claim = _CLAIMS.get(limit)
     limited = mask if limit == "mask" else pointer
     chain: list[ValueFact] = []
@@ -110,17 +102,13 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
         chain = facts.chain(facts.names[limited], claim, axis)
     place = user_location(op.location)
     reason, hint = _said(limit, width, size, chain, claim, axis)
+    if is_split:
+        reason = "; ".join(filter(None, (reason, _SPLIT)))
     return AccessFact(
         number, op.name, (place.file, place.line) if place else None, facts.names[pointer],
         facts.names.get(mask) if mask is not None else None, size, width, most, shape.contiguous_per_thread, limit, reason, claim,
         axis, tuple(one.name for one in chain), hint,
     )  # fmt: skip
-
-
-def mask_of(op: Operation) -> SSAValue | None:
-    """The mask of the access; operand segments say whether it has one."""
-    mask = getattr(op, "mask", None)
-    return mask if instance_of(mask, SSAValue) else None
 
 
 def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Claim | None, axis: int) -> tuple[str, str]:
@@ -130,6 +118,11 @@ def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Clai
         return (
             f"a thread holds {width} element{'s' * (width != 1)} in a row along the fastest axis",
             "larger blocks along that axis, or fewer warps (num_warps), give each thread more in a row",
+        )
+    if limit == "buffer":
+        return (
+            f"its buffer in shared memory has {width} of them in a row",
+            "load the tile in the order in which it lies in memory, and transpose it after the load",
         )
     last = chain[-1]
     place = f", line {last.line[1]}" if last.line else ""

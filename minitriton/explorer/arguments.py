@@ -37,12 +37,17 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
     parser.add_argument("--seed", type=int, default=0, help="of made-up contents")
     parser.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     parser.add_argument("--state", metavar="CODE", help="all of these at once, as the explorer's links have it")
+    parser.add_argument(
+        "--trust-state",
+        action="store_true",
+        help="run the Python that --state holds or names, although another user made it",
+    )
 
 
 def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
     """What the command line asks for. Raises `MinitritonError` where it names no program."""
     if given.state is not None:
-        return Asked.of_code(given.state)
+        return Asked.of_code(given.state, is_trusted=given.trust_state)
     source = source or given.source
     if source and is_launch(source):
         given.launch, source = given.launch or source, None

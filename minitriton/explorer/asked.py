@@ -16,6 +16,10 @@ from typing import TypedDict
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.wire import Json, Question
+from minitriton.host.damaged_files import parse_json, unpacked
+from minitriton.host.seals import is_own, seal
+from minitriton.host.seals import is_trusted as trusted_file
+from minitriton.target import OPTIONS_THAT_NAME_FILES
 
 
 @dataclass(frozen=True)
@@ -55,23 +59,36 @@ class Asked:
     """Whether passes run although their contracts refuse the order: what that breaks is to be seen."""
 
     def code(self) -> str:
-        """The whole as letters, digits, `-` and `_`."""
-        return base64.urlsafe_b64encode(zlib.compress(json.dumps(self.plain()).encode(), 9)).decode().rstrip("=")
+        """The whole as letters, digits, `-` and `_`, with the user's seal."""
+        plain = self.plain()
+        text = json.dumps({**plain, "seal": seal("state", json.dumps(plain, sort_keys=True))})
+        return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
 
     @classmethod
-    def of_code(cls, code: str) -> Asked:
-        """What `code` says. Raises `MinitritonError` for text that no `code` made."""
+    def of_code(cls, code: str, *, is_trusted: bool = False) -> Asked:
+        """What `code` says. Raises `MinitritonError` for text that no `code` made, and where another user's holds or names code that would be
+        run, unless it `is_trusted`."""
         try:
-            packed = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))
-            unpacker = zlib.decompressobj()
-            text = unpacker.decompress(packed, _MOST_BYTES)
-            if not unpacker.eof:
-                raise ValueError("its end is missing")
-            return cls.of_plain(json.loads(text))
-        except (ValueError, zlib.error) as error:
+            found = parse_json(unpacked(base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)), _MOST_BYTES))
+            asked = cls.of_plain(found)
+        except ValueError as error:
             raise MinitritonError(
                 f"the state cannot be read: {error}", help="copy the whole of the link or command line"
             ) from None
+        text = json.dumps(asked.plain(), sort_keys=True)
+        if asked.names_code and not is_trusted and not is_own("state", text, str(found.get("seal"))):
+            raise MinitritonError(
+                f"the state was made by another user, and has Python of {asked.source} run",
+                help="add --trust-state if you trust whoever made it",
+            )
+        return asked
+
+    @property
+    def names_code(self) -> bool:
+        """Whether opening it runs Python, or has other files read, that are not of the package."""
+        named = any(option.partition("=")[0] in OPTIONS_THAT_NAME_FILES for option in self.options)
+        in_source = ".py" in self.source and not trusted_file(self.source.partition(":")[0])
+        return bool(self.kernel_text is not None or self.loads or named or in_source)
 
     def plain(self) -> Question:
         """As JSON can hold it, without what has its default."""
@@ -83,7 +100,7 @@ class Asked:
         source = found.get("source") if isinstance(found, dict) else None
         if not isinstance(found, dict) or not isinstance(source, str):
             raise MinitritonError("a state is an object with a `source`")
-        unknown = set(found) - {f.name for f in fields(cls)}
+        unknown = set(found) - {f.name for f in fields(cls)} - {"seal"}
         if unknown:
             raise MinitritonError(f"a state has no {', '.join(sorted(unknown))}")
         try:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import add_program_arguments, asked_of
 from minitriton.explorer.colours import is_coloured
+from minitriton.host.output_files import check_place, write_output
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import is_launch, launches_in
 
@@ -162,17 +163,13 @@ def _write_page(path: Path, asked: list[Asked], *, as_json: bool) -> int:
     from minitriton.explorer.page_file import file_page
     from minitriton.explorer.workshop import Workshop
 
+    check_place(path)
     workshop = Workshop()
-    try:
-        with progress() as show:
-            compiles = [compile_with_answers(workshop, one, show) for one in asked]
-            lessons = lessons_with_answers(workshop, show)
-            show("writing")
-            path.write_text(file_page(compiles, lessons), "utf-8")
-    except OSError as error:
-        raise MinitritonError(
-            f"cannot write {path}: {error.strerror}", help="name a file in a folder that is there"
-        ) from None
+    with progress() as show:
+        compiles = [compile_with_answers(workshop, one, show) for one in asked]
+        lessons = lessons_with_answers(workshop, show)
+        show("writing")
+        write_output(path, file_page(compiles, lessons))
     passes = sum(len(one["steps"]) - 1 for one in compiles)
     if as_json:
         kernels = [{"kernel": one["kernel"], "error": one["steps"][-1]["error"]} for one in compiles]

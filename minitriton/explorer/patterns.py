@@ -18,7 +18,7 @@ from minitriton.dialects import ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.errors import MinitritonError
-from minitriton.explorer.accesses import mask_of, vectorized
+from minitriton.explorer.accesses import vectorized
 from minitriton.explorer.snapshot import KeptModule
 from minitriton.explorer.wire import PatternPlain, RunOfAccessPlain
 from minitriton.lab.arguments import array_of
@@ -69,7 +69,7 @@ def pattern_of(kept: KeptModule, number: int, launch: Launch) -> Pattern:
     first = entry.regions[0].blocks[0].first_op
     seen: list[tuple[int, np.ndarray, np.ndarray | None]] = []
     count = 0
-    mask, pointer = mask_of(op), access.pointer_of(op)
+    mask, pointer = access.mask_of(op), access.pointer_of(op)
     mask_at = (
         next((at for at, operand in enumerate(op.operands) if operand is mask), None) if mask is not None else None
     )

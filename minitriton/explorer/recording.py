@@ -28,7 +28,7 @@ from minitriton.explorer.edited_text import parse_edited
 from minitriton.explorer.identities import Identities
 from minitriton.explorer.notebook import recording_html
 from minitriton.explorer.snapshot import Snapshot, StateRecorder
-from minitriton.host.source_text import source_text
+from minitriton.host.source_text import text_at
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.target import CUDAOptions, GPUTarget
@@ -284,12 +284,11 @@ def level_of(facts: frozenset[Property]) -> str:
 
 
 def sources_of(recording: Recording) -> dict[str, str]:
-    """The files that the lines of all states name, as far as they can be read."""
+    """The files that the lines of all states name, as far as they may be shown and can be read."""
     named = {line.source[0] for step in recording.steps for line in step.after.lines if line.source is not None}
     found: dict[str, str] = {}
     for path in sorted(named):
-        try:
-            found[path] = source_text(path)
-        except (OSError, ValueError, SyntaxError):
-            continue
+        text = text_at(path)
+        if text is not None:
+            found[path] = text
     return found

@@ -2,49 +2,45 @@
 
     serve(asked, port=0)      listens on 127.0.0.1, says where, opens a browser, ends at Ctrl-C
 
-It runs the code of kernels, so: it listens on the loopback address only; every question needs the token that stands in the address it
-prints; it answers no request for another host's name and none that another page's script sends.
+It runs the code of kernels, so: it listens on the loopback address only; every question needs a token, which a page gets once for the code
+in the address that is printed (`guard`); it answers no request for another host's name and none that another page's script sends.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import hmac
 import json
-import secrets
 import signal
 import socket
 import sys
 import tempfile
 import threading
 import webbrowser
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.guard import HOST, Guard
 from minitriton.explorer.page_file import live_page
 from minitriton.explorer.wire import Json
-from minitriton.explorer.worker import Worker, error_bytes
+from minitriton.explorer.worker import Asking, error_bytes
+from minitriton.explorer.worker_pool import WorkerPool
 
-HOST = "127.0.0.1"
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
 DEFAULT_PORT = 8753
 _MOST_BYTES = 1 << 24
-_PROCESSES = {
-    "check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running",
-    "inspect": "inspecting", "buffers": "inspecting", "states": "inspecting",
-}  # fmt: skip
-"""Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others.
-Facts are asked of the modules of all states, which "inspecting" keeps: it compiles beside "answering", whose answer does not wait for it;
-after an edit "answering" prints the states that are looked at only, and those of "inspecting" follow."""
-_BACKGROUND = "checking"
-"""Nobody waits for it: it yields to those that somebody waits for."""
+_SECONDS_TO_SEND = 30.0
+"""That the body of a question may take to arrive."""
+_LOOK_EVERY = 0.2
+"""Seconds between looks for a page that has gone."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
-        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    ),
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
@@ -53,33 +49,105 @@ _HEADERS = {
 }
 
 
-class Guard:
-    """Who may ask: a request to this very host, of no other page, with the token."""
+class _Refused(Exception):
+    """A request that gets no answer: its status, and why."""
 
-    def __init__(self, port: int, token: str | None = None) -> None:
-        self.token = token or secrets.token_urlsafe(24)
-        self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
-
-    def refusal(self, host: str, origin: str | None, site: str | None, token: str | None) -> str | None:
-        """Why a request is refused, by its headers and token; None where it is not."""
-        if host not in self.hosts:
-            return "this server answers for its own address only"
-        if origin is not None and origin.removeprefix("http://") not in self.hosts:
-            return "this server answers no other page"
-        if site not in (None, "same-origin", "none"):
-            return "this server answers no other page"
-        if token is None or not hmac.compare_digest(token.encode(), self.token.encode()):
-            return "the token is missing or wrong: open the address that `minitriton explore` printed"
-        return None
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
-def application(guard: Guard, asked: list[Asked], workers: dict[str, Worker]) -> Any:
+class _Service:
+    """What the server does with each request."""
+
+    def __init__(self, guard: Guard, asked: list[Asked], pool: WorkerPool) -> None:
+        self.guard = guard
+        self.asked = asked
+        self.pool = pool
+
+    async def page(self, request: Request) -> Response:
+        """The page, which holds no secret. A link from another program is a navigation: only the host's name is looked at."""
+        from starlette.responses import Response
+
+        self._refuse(self.guard.refusal(request.headers.get("host", ""), None, None))
+        text, policy = live_page()
+        headers = {**_HEADERS, "Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
+        return Response(text, media_type="text/html", headers=headers)
+
+    async def session(self, request: Request) -> Response:
+        """What a page starts with: the token, for a code that has not been used or for the token itself; what to ask first."""
+        self._refuse_strangers(request)
+        given = await self._given(request)
+        code = given.get("code")
+        token = self.guard.token if self.guard.has_token(request.headers.get("x-token")) else None
+        if token is None and isinstance(code, str):
+            token = self.guard.token_for(code)
+            if token is None and self.guard.was_used(code):
+                print(
+                    f"an address that was used before: this one opens the page, once\n{self.guard.address}", flush=True
+                )
+        if token is None:
+            raise _Refused(
+                403,
+                "this address opens the page once only: open the one that the terminal of `minitriton explore` shows",
+            )
+        return self._json(json.dumps({"token": token, "asked": [one.plain() for one in self.asked]}).encode())
+
+    async def answer(self, request: Request) -> Response:
+        """The answer to a question. A page that goes away gives its question up."""
+        from starlette.concurrency import run_in_threadpool
+
+        self._refuse_strangers(request)
+        if not self.guard.has_token(request.headers.get("x-token")):
+            raise _Refused(403, "the token is missing or wrong: open the address that `minitriton explore` printed")
+        given = await self._given(request)
+        asking = Asking()
+        name, page = request.path_params["name"], request.headers.get("x-page")
+        task = asyncio.ensure_future(run_in_threadpool(self.pool.ask, name, given, page, asking))
+        while not (await asyncio.wait({task}, timeout=_LOOK_EVERY))[0]:
+            if await request.is_disconnected():
+                asking.give_up()
+        error = task.exception()
+        return self._json(task.result() if error is None else error_bytes(error))
+
+    def _refuse_strangers(self, request: Request) -> None:
+        headers = request.headers
+        self._refuse(self.guard.refusal(headers.get("host", ""), headers.get("origin"), headers.get("sec-fetch-site")))
+
+    @staticmethod
+    def _refuse(why: str | None) -> None:
+        if why is not None:
+            raise _Refused(403, why)
+
+    async def _given(self, request: Request) -> dict[str, Json]:
+        """What a question holds. Raises `_Refused` where it is too long, too slow, or not JSON."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(_SECONDS_TO_SEND):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > _MOST_BYTES:
+                        raise _Refused(413, f"a question has at most {_MOST_BYTES >> 20} MiB")
+            found: Json = json.loads(body)
+        except TimeoutError:
+            raise _Refused(408, f"the question did not arrive within {_SECONDS_TO_SEND:.0f} s") from None
+        except (ValueError, RecursionError):
+            raise _Refused(400, "the question is not JSON, or nested too deeply") from None
+        return found if isinstance(found, dict) else {}
+
+    @staticmethod
+    def _json(text: bytes) -> Response:
+        from starlette.responses import Response
+
+        return Response(text, media_type="application/json", headers=_HEADERS)
+
+
+def application(guard: Guard, asked: list[Asked], pool: WorkerPool) -> Any:
     """The ASGI application. Raises `MinitritonError` where the server library is not installed."""
     try:
         from starlette.applications import Starlette
-        from starlette.concurrency import run_in_threadpool
-        from starlette.requests import Request
-        from starlette.responses import PlainTextResponse, Response
+        from starlette.requests import ClientDisconnect
+        from starlette.responses import PlainTextResponse
         from starlette.routing import Route
     except ImportError:
         raise MinitritonError(
@@ -87,38 +155,17 @@ def application(guard: Guard, asked: list[Asked], workers: dict[str, Worker]) ->
             help="pip install 'minitriton[explorer]', or write a file that needs no server: --html OUT.html",
         ) from None
 
-    def refused(request: Request, token: str | None) -> Response | None:
-        headers = request.headers
-        why = guard.refusal(headers.get("host", ""), headers.get("origin"), headers.get("sec-fetch-site"), token)
-        return PlainTextResponse(why + "\n", 403, _HEADERS) if why else None
+    async def refused(request: Request, error: Exception) -> Response:
+        status = error.status if isinstance(error, _Refused) else 400
+        return PlainTextResponse(f"{error}\n", status, _HEADERS)
 
-    async def page(request: Request) -> Response:
-        # A link from another program is a navigation: what it may not do without the token, it cannot do with it either.
-        why = guard.refusal(request.headers.get("host", ""), None, None, request.query_params.get("token"))
-        if why:
-            return PlainTextResponse(why + "\n", 403, _HEADERS)
-        text = live_page([one.plain() for one in asked], guard.token)
-        return Response(text, media_type="text/html", headers=_HEADERS)
-
-    async def ask(request: Request) -> Response:
-        no = refused(request, request.headers.get("x-token"))
-        if no is not None:
-            return no
-        if int(request.headers.get("content-length") or _MOST_BYTES + 1) > _MOST_BYTES:
-            return PlainTextResponse("the question is too long\n", 413, _HEADERS)
-        name = request.path_params["name"]
-        try:
-            given: Json = json.loads(await request.body())
-        except ValueError:
-            return PlainTextResponse("the question is no JSON\n", 400, _HEADERS)
-        worker = workers[_PROCESSES.get(name, "answering")]
-        try:
-            answer = await run_in_threadpool(worker.ask, name, given if isinstance(given, dict) else {})
-        except Exception as error:
-            answer = error_bytes(error)
-        return Response(answer, media_type="application/json", headers=_HEADERS)
-
-    return Starlette(routes=[Route("/", page), Route("/api/{name}", ask, methods=["POST"])])
+    service = _Service(guard, asked, pool)
+    routes = [
+        Route("/", service.page),
+        Route("/api/session", service.session, methods=["POST"]),
+        Route("/api/{name}", service.answer, methods=["POST"]),
+    ]
+    return Starlette(routes=routes, exception_handlers={_Refused: refused, ClientDisconnect: refused})
 
 
 def bound_socket(port: int) -> socket.socket:
@@ -145,26 +192,22 @@ def serve(
     *,
     port: int = DEFAULT_PORT,
     browser: bool = True,
-    token: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Serves until Ctrl-C and leaves nothing running."""
     listening = bound_socket(port)
     actual = listening.getsockname()[1]
-    guard = Guard(actual, token)
+    guard = Guard(actual)
     with listening, contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="minitriton-explorer-"))
-        workers = {
-            name: stack.enter_context(Worker(keeps=name != "answering", scratch=scratch, yields=name == _BACKGROUND))
-            for name in ("answering", *sorted(set(_PROCESSES.values())))
-        }
+        pool = WorkerPool(scratch, stack)
         for one in asked:
             # Compiled by the time that the page asks for it, and begun before this process imports its own libraries.
             plain = one.plain()
-            for worker, name, given in (("answering", "compile", {}), ("inspecting", "inspect", {"step": 0})):
-                question = {"asked": plain, **given}
-                threading.Thread(target=workers[worker].ask, args=(name, question), daemon=True).start()
-        app = application(guard, asked, workers)
+            for name, given in (("compile", {}), ("inspect", {"step": 0})):
+                ahead = name, {"asked": plain, **given}, None, Asking(is_waited_for=False)
+                threading.Thread(target=pool.ask, args=ahead, daemon=True).start()
+        app = application(guard, asked, pool)
         import uvicorn
 
         class Server(uvicorn.Server):
@@ -173,20 +216,25 @@ def serve(
             def handle_exit(self, sig: int, frame: Any) -> None:
                 self.force_exit = self.should_exit
                 self.should_exit = True
-                for worker in workers.values():
-                    threading.Thread(target=worker.close).start()
+                pool.close()
 
-        address = f"http://{HOST}:{actual}/?token={guard.token}"
+        from minitriton.explorer.connections import PromptConnection
+
+        address = guard.address
         if actual != port and port:
             print(f"port {port} is taken: this is port {actual}", file=sys.stderr)
         said = json.dumps({"address": address, "port": actual, "token": guard.token})
         print(
             said
             if as_json
-            else f"{address}\nIt runs kernels' code for whoever has this address, on this machine only. Ctrl-C ends it.",
+            else f"{address}\nIt runs kernels' code for the browser that opens this address first, on this machine only. Ctrl-C ends it.",
             flush=True,
         )
-        server = Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
+        server = Server(
+            uvicorn.Config(
+                app, http=PromptConnection, log_level="critical", lifespan="off", timeout_graceful_shutdown=1
+            )
+        )
         if hasattr(signal, "SIGHUP"):
             # The terminal was closed.
             signal.signal(signal.SIGHUP, server.handle_exit)

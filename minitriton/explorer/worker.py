@@ -13,23 +13,21 @@ import gc
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
-import time
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.wire import Failure, Problem, Question
-from minitriton.host.source_text import source_text
+from minitriton.host.source_text import text_at
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 
 SECONDS = 300.0
 """That a question may take."""
-_LOOK_EVERY = 0.5
-"""Seconds between looks for the process that started this one."""
 _COLLECT_AFTER = 200_000
 """Objects made before the garbage collector looks for cycles among them: at its usual 700 it takes a third of an attention's
 recording (0.62 s of processor time, 0.44 s without, 22 November 2026)."""
@@ -37,6 +35,29 @@ recording (0.62 s of processor time, 0.44 s without, 22 November 2026)."""
 
 _NICE = 10
 """By how much one that yields does: it gets a tenth of a processor that another wants."""
+_LEAST_MEMORY = 8 << 30
+
+
+def most_memory() -> int:
+    """Bytes of address space that a process may have: half of the machine's memory, at least 8 GiB. (LLVM, NumPy and the forked
+    libraries take 3 GiB of address space before a kernel is compiled.)"""
+    return max(_LEAST_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+
+
+class Asking:
+    """A question that is being answered, or waits for it; who asked may give it up."""
+
+    def __init__(self, *, is_waited_for: bool = True) -> None:
+        self.is_waited_for = is_waited_for
+        self.is_given_up = False
+        self.worker: Worker | None = None
+
+    def give_up(self) -> None:
+        """Nobody waits for the answer: the process that computes it ends."""
+        self.is_given_up = True
+        worker = self.worker
+        if worker is not None:
+            worker.stop_answering(self)
 
 
 class Worker:
@@ -50,6 +71,8 @@ class Worker:
         self.seconds = seconds
         self._given = keeps, scratch, yields
         self._lock = threading.Lock()
+        self._answered = threading.Lock()
+        self._asking: Asking | None = None
         self._process: ForkServerProcess | SpawnProcess | None = None
         self._pipe: Connection | None = None
         self._closed = False
@@ -66,33 +89,54 @@ class Worker:
             return
         context = _context()
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, *self._given), daemon=True)
-        self._process.start()
+        process = context.Process(target=_work, args=(theirs, *self._given), daemon=True)
+        process.start()
+        self._process = process
         theirs.close()
 
-    def ask(self, name: str, given: Question) -> bytes:
+    def ask(self, name: str, given: Question, asking: Asking | None = None) -> bytes:
         """The answer of service `name`, as JSON: `{"ok": ...}` or `{"error": ...}`."""
+        asking = asking or Asking()
+        asking.worker = self
         with self._lock:
             if self._closed:
                 return error_bytes(MinitritonError("the server has ended"))
             self.start()
-            assert self._pipe is not None
+            with self._answered:
+                if asking.is_given_up:
+                    return error_bytes(MinitritonError("the question was given up"))
+                self._asking = asking
             try:
-                self._pipe.send((name, given))
-                if self._pipe.poll(self.seconds):
-                    return self._pipe.recv_bytes()
-                why = f"it took more than {self.seconds:.0f} s"
-            except (EOFError, OSError):
-                process = self._process
-                assert process is not None
-                process.join(1)
-                why = f"its process ended with status {process.exitcode}"
-            self._stop()
-            return error_bytes(
-                MinitritonError(
-                    f"the compiler could not answer: {why}", help="change what was asked; a new process answers now"
-                )
+                return self._answer(name, given)
+            finally:
+                with self._answered:
+                    self._asking = None
+
+    def stop_answering(self, asking: Asking) -> None:
+        """Ends the process where it answers `asking`, or what nobody waits for while `asking` waits for its turn."""
+        with self._answered:
+            current = self._asking
+            if current is not None and (current is asking or not current.is_waited_for) and self._process is not None:
+                self._process.kill()
+
+    def _answer(self, name: str, given: Question) -> bytes:
+        assert self._pipe is not None
+        try:
+            self._pipe.send((name, given))
+            if self._pipe.poll(self.seconds):
+                return self._pipe.recv_bytes()
+            why = f"it took more than {self.seconds:.0f} s"
+        except (EOFError, OSError):
+            process = self._process
+            assert process is not None
+            process.join(1)
+            why = f"its process ended with status {process.exitcode}"
+        self._stop()
+        return error_bytes(
+            MinitritonError(
+                f"the compiler could not answer: {why}", help="change what was asked; a new process answers now"
             )
+        )
 
     def close(self) -> None:
         """Ends the process, whatever it does: who waits for its answer gets an error."""
@@ -125,10 +169,17 @@ def as_error(error: BaseException) -> Failure:
         said: Problem = {
             "message": error.message, "help": error.help, "text": str(error), "source_line": inner.source_line,
             "file": place.file if place else None, "line": place.line if place else None, "column": place.column if place else None,
-            "source": _text_of(place.file) if place else None,
+            "source": text_at(place.file) if place else None,
         }  # fmt: skip
         if isinstance(error, BrokenContract):
             said["contract"] = True
+    elif isinstance(error, MemoryError):
+        return as_error(
+            MinitritonError(
+                f"out of memory: a process of the explorer may have {most_memory() >> 30} GiB",
+                help="take smaller tiles or arrays",
+            )
+        )
     else:
         said = {"message": f"{type(error).__name__}: {error}", "text": f"{type(error).__name__}: {error}"}
     return {"error": said}
@@ -145,14 +196,6 @@ def _innermost(error: MinitritonError) -> MinitritonError:
     return error
 
 
-def _text_of(path: str) -> str | None:
-    """The file that an error is in, to be shown with it; None where it cannot be read."""
-    try:
-        return source_text(path)
-    except (OSError, ValueError, SyntaxError):
-        return None
-
-
 @functools.cache
 def _context() -> SpawnContext | ForkServerContext:
     """How processes are started: where it can be, by forks of one that has imported everything."""
@@ -163,12 +206,32 @@ def _context() -> SpawnContext | ForkServerContext:
     return context
 
 
-def _end_with_the_server() -> None:
+def _end_with_the_server(scratch: str | None) -> None:
     """Ends this process when the one that started it is gone, however it ended, and whatever is computed here."""
-    parent = os.getppid()
-    while os.getppid() == parent:
-        time.sleep(_LOOK_EVERY)
+    server = multiprocessing.parent_process()
+    assert server is not None
+    server.join()
+    _remove_after(scratch, 0)
     os._exit(0)
+
+
+def _remove_after(scratch: str | None, seconds: float = 1) -> None:
+    """Removes the folder of edited kernels where the server is gone within `seconds`: one that was killed leaves it."""
+    server = multiprocessing.parent_process()
+    assert server is not None
+    server.join(seconds)
+    if scratch is not None and not server.is_alive():
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = most_memory() if hard == resource.RLIM_INFINITY else min(most_memory(), hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> None:
@@ -176,6 +239,7 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if yields and hasattr(os, "nice"):
         os.nice(_NICE)
+    _limit_memory()
     from minitriton.explorer import program
     from minitriton.explorer.packing import packed
     from minitriton.explorer.workshop import Workshop
@@ -185,13 +249,14 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
     workshop = Workshop(keeps=keeps)
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
-    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    threading.Thread(target=_end_with_the_server, args=(scratch,), daemon=True).start()
     while True:
         while not pipe.poll() and workshop.ahead():
             pass
         try:
             name, given = pipe.recv()
         except (EOFError, OSError):
+            _remove_after(scratch)
             return
         try:
             found = workshop.answer(name, given)

@@ -106,9 +106,11 @@ class IRBuilder:
     `call_function(fn, args, kwargs)` compiles a call to a function of the language; the code generator provides it.
     """
 
-    def __init__(self, options: CUDAOptions, target: GPUTarget) -> None:
+    def __init__(self, options: CUDAOptions, target: GPUTarget, is_debugged: bool = False) -> None:
         self.options = options
         self.target = target
+        self.is_debugged = is_debugged
+        """Whether breakpoints stop the kernel, which runs on the interpreter then."""
         self.block = Block()
         self.place: Place | LocationAttr = UNKNOWN
         self.name: str | None = None
@@ -118,6 +120,8 @@ class IRBuilder:
         """Promises about block arguments, (argument, name, promise), for the loop they belong to."""
         self._constants: dict[Block, dict[tuple[str, float, float | bool], SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
+        self.version = tuple(map(int, options.triton_version.split(".")))
+        """Of Triton: its rules decide where versions disagree (docs/newer-triton.md)."""
 
     @property
     def location(self) -> LocationAttr:

@@ -45,6 +45,7 @@ from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.signatures import TypeName, str_to_ty
+from minitriton.language.target_info import compiling_for
 from minitriton.language.values import constexpr, tensor
 from minitriton.language.values import tuple as language_tuple
 from minitriton.rewriting.constants import int_attr
@@ -100,7 +101,7 @@ class CodeGenerator:
         arg_attrs: list[dict[str, Attribute]],
     ) -> tuple[Operation, base_type]:
         tree = prepared_tree(fn)
-        self._check_parameters(tree)
+        self._check_parameters(tree, visibility)
         location = tree.place.attribute()
         types = [t for arg in args if (type := _run_time_type(arg)) is not None for t in flat_types(type)]
         entry = Block(arg_types=types)
@@ -127,13 +128,13 @@ class CodeGenerator:
         op.location = location
         return op, result_type
 
-    def _check_parameters(self, tree: PreparedFunction) -> None:
-        for starred in (tree.args.vararg, tree.args.kwarg):
+    def _check_parameters(self, tree: PreparedFunction, visibility: str) -> None:
+        for starred in (tree.args.vararg if visibility == _PUBLIC else None, tree.args.kwarg):
             if starred is not None:
                 raise self.generator.unsupported(
                     tree,
                     f"a variable number of parameters is not supported: {starred.arg}",
-                    "name each, or pass a tuple",
+                    "name each, or pass a tuple; only functions that a kernel calls may take `*args`",
                 )
         for param, node in zip(self.generator.fn.params, tree.args.args, strict=False):
             if param.is_constexpr and (param.do_not_specialize or param.do_not_specialize_on_alignment):
@@ -192,8 +193,9 @@ def ast_to_ttir(
     options: CUDAOptions,
     target: GPUTarget,
     context: Context | None = None,
+    is_debugged: bool = False,
 ) -> ModuleOp:
-    """The TTIR of `fn`, unoptimised. Raises `CompilationError` with the kernel's line.
+    """The TTIR of `fn`, unoptimised; if it `is_debugged`, with its breakpoints. Raises `CompilationError` with the kernel's line.
 
     `signature`: parameter → type name (`*fp32`, `i32`, `constexpr`, or a tuple of such); `constexprs`: parameter or path →
     value; `attrs`: path → argument attributes. A path is `(parameter, element of a tuple, ...)`.
@@ -201,9 +203,10 @@ def ast_to_ttir(
     constants: dict[Path, object] = {
         (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
     }
-    generator = CodeGenerator(IRBuilder(options, target))
+    generator = CodeGenerator(IRBuilder(options, target, is_debugged))
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
-    kernel, _ = generator.function(fn, _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
+    with compiling_for(target):
+        kernel, _ = generator.function(fn, _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
     module = ModuleOp([kernel, *generator.functions.ops()])
     module.location = FileLineColLoc(StringAttr(fn.file_name), IntAttr(fn.begin_line), IntAttr(0))
     return module

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Protocol, cast
 
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host import debuggers
 from minitriton.identity import loose_key_of
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import ConstexprFunction
@@ -84,13 +85,15 @@ class DependenciesFinder(ast.NodeVisitor):
         elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):
             return
         elif getattr(value, "__triton_aggregate__", False):
-            for attribute in cast(aggregate_value, value).hash_attrs:
+            made = cast(aggregate_value, value)
+            self.hasher.update(loose_key_of((*made.fields.items(), *made.defaults.items())).encode())
+            for attribute in made.hash_attrs:
                 self._record(attribute)
         elif getattr(value, "__triton_builtin__", False):
             return
         elif hasattr(value, "cache_key") and hasattr(value, "used_global_vals"):
             self._record_function(cast(Keyed, value))
-        elif callable(value) and not isinstance(value, (type, constexpr)):
+        elif callable(value) and not isinstance(value, (type, constexpr)) and not debuggers.stops(value):
             raise PlainFunction(f"Unsupported function referenced: {value}")
         elif scope is not None and not self.in_default:
             self.used_global_vals[(name, id(scope))] = (copy.deepcopy(value), scope)
@@ -147,7 +150,7 @@ class DependenciesFinder(ast.NodeVisitor):
         return value
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self.local_names = {argument.arg for argument in node.args.args}
+        self.local_names = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
         self.generic_visit(node)
 
     def visit_arguments(self, node: ast.arguments) -> None:
@@ -171,6 +174,10 @@ class DependenciesFinder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._bind(node.target)
+        self.generic_visit(node)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self._bind(node.target)
         self.generic_visit(node)
 

@@ -23,7 +23,7 @@ from minitriton.frontend.semantic import reduce as semantic_reduce
 from minitriton.frontend.semantic import shapes as semantic_shapes
 from minitriton.frontend.semantic import values as semantic_values
 from minitriton.frontend.semantic.extra import EXTRA_EMITTERS
-from minitriton.language import conditions, descriptors, math, target_info
+from minitriton.language import conditions, descriptors, math
 from minitriton.language import core as tl
 from minitriton.language.declare import Builtin, ElementwiseBuiltin
 from minitriton.language.dtypes import dtype as language_dtype
@@ -80,6 +80,7 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
     tl.assume: semantic_program.assume,
     tl.device_print: semantic_program.device_print,
     tl.device_assert: semantic_program.device_assert,
+    tl.expect_zero: semantic_program.expect_zero,
     tl.broadcast: semantic_shapes.broadcast,
     tl.broadcast_to: semantic_shapes.broadcast_to,
     tl.trans: semantic_shapes.trans,
@@ -107,6 +108,9 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
     descriptors.descriptor_gather: semantic_descriptors.descriptor_gather,
     descriptors.descriptor_scatter: semantic_descriptors.descriptor_scatter,
     tl.atomic_cas: semantic_atomics.atomic_cas,
+    tl.atomic_load: semantic_atomics.atomic_load,
+    tl.atomic_store: semantic_atomics.atomic_store,
+    tl.atomic_poll: semantic_atomics.atomic_poll,
     tl.atomic_xchg: semantic_atomics.atomic_xchg,
     tl.atomic_add: semantic_atomics.atomic_add,
     tl.atomic_max: semantic_atomics.atomic_max,
@@ -114,14 +118,8 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
     tl.atomic_and: semantic_atomics.atomic_and,
     tl.atomic_or: semantic_atomics.atomic_or,
     tl.atomic_xor: semantic_atomics.atomic_xor,
-    target_info.current_target: semantic_program.current_target,
-    target_info.is_cuda: semantic_program.is_cuda,
-    target_info.cuda_capability_geq: semantic_program.cuda_capability_geq,
-    target_info.is_hip: semantic_program.is_hip,
-    target_info.is_hip_cdna3: semantic_program.is_hip,
-    target_info.is_hip_cdna4: semantic_program.is_hip,
     math.abs: semantic_math.abs,
-    math.fdiv: semantic_arithmetic.fdiv,
+    math.fdiv: semantic_math.fdiv,
     math.fma: semantic_math.fma,
     **EXTRA_EMITTERS,
 }

@@ -35,7 +35,6 @@ INSTEAD: dict[type[ast.AST], str] = {
     ast.Delete: "leave the variable: it costs nothing",
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",
-    ast.NamedExpr: "assign in a statement of its own",
     ast.Dict: _COLLECTION,
     ast.Set: _COLLECTION,
     ast.DictComp: _COLLECTION,

@@ -89,6 +89,7 @@ class KernelParam:
     ) -> None:
         self.num = num
         self.name = param.name
+        self.kind = param.kind
         self.default = param.default
         self.has_default = param.default is not inspect.Parameter.empty
         self.do_not_specialize = do_not_specialize

@@ -100,11 +100,12 @@ def _mangle(values: Iterable[object], path: tuple[int, ...], types: list[str], c
 
 
 def _identity(values: Iterable[object]) -> list[Hashable]:
-    """What tells arguments apart: the types of run-time values (with the classes of aggregates), the keys of the others."""
+    """What tells arguments apart: the types of run-time values (with the classes of aggregates), the keys of the others, and the
+    fields of named tuples."""
     found: list[Hashable] = []
     for value in values:
         if isinstance(value, language_tuple):
-            found.append(tuple(_identity(value.values)))
+            found.append((tuple(value.type.fields), *_identity(value.values)))
         elif is_static(value):
             found.append(key_of(value))
         else:

@@ -30,7 +30,10 @@ def known_length(loop: language_range) -> int | None:
 def _number(bound: object) -> int | None:
     if isinstance(bound, tensor):
         attribute = constant_of(bound)
-        return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+        if not isinstance(attribute, IntegerAttr):
+            return None
+        number = attribute.value.data
+        return number % (1 << bound.dtype.int_bitwidth) if bound.dtype.is_int_unsigned() else number
     return bound if isinstance(bound, int) else None
 
 

@@ -1,6 +1,7 @@
 """`minitriton fuzz`: random kernels by every oracle, compared.
 
 minitriton fuzz --count 20000 --seed 1 --jobs 16 --out fuzz-findings
+minitriton fuzz --kind control-flow --count 100000 --seed 1        loops, branches and sums of products against plain Python
 minitriton fuzz --seed 1 --only 1742                               one kernel of that run again: its source and its numbers
 """
 
@@ -11,20 +12,20 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton.commands.output import add_json
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
+from minitriton.host.whole_file import write_whole
 from minitriton.lab.time_limit import add_time_limit, time_limit
 
 if TYPE_CHECKING:
-    from minitriton.fuzz.running.agreement import FuzzFinding
+    from minitriton.fuzz.kinds import FuzzKind
     from minitriton.fuzz.running.campaign import Summary
-    from minitriton.fuzz.tree import Kernel
 
-DEFAULT_ORACLES = "interpreter,ttgir,emulator,triton"
 MOST_SHRUNK = 10
 """Findings that are made smaller at the end of a run."""
 
@@ -32,6 +33,9 @@ MOST_SHRUNK = 10
 def add_fuzz_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     fuzz = commands.add_parser("fuzz", help="run random kernels by every oracle and compare what they compute")
+    fuzz.add_argument(
+        "--kind", choices=("tiles", "control-flow"), default="tiles", help="of kernels (default: %(default)s)"
+    )
     fuzz.add_argument("--count", type=int, default=100, help="kernels (default: %(default)s)")
     fuzz.add_argument("--first", type=int, default=0, help="number of the first kernel")
     fuzz.add_argument("--seed", type=int, default=0, help="of the run; kernel K of a seed is always the same")
@@ -43,7 +47,9 @@ def add_fuzz_command(commands: Subcommands) -> None:
         help="processes; 0: none but this, which waits for ever for what hangs (default: %(default)s)",
     )
     fuzz.add_argument(
-        "--oracles", default=DEFAULT_ORACLES, help="of interpreter, ttgir, emulator, triton, gpu (default: %(default)s)"
+        "--oracles",
+        help="of interpreter, ttir, ttgir, emulator, emulator-sm80, gpu; of tiles also triton, of control flow also python "
+        "(default: interpreter,ttgir,emulator,triton; python,interpreter,ttir,emulator,emulator-sm80)",
     )
     fuzz.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
     fuzz.add_argument("--out", type=Path, metavar="DIR", help="where reproducers and summary.json go")
@@ -57,36 +63,42 @@ def add_fuzz_command(commands: Subcommands) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs the kernels and prints the account. 0 if nothing was found, else 1."""
+    from minitriton.fuzz.kinds import KINDS
     from minitriton.fuzz.running import campaign
     from minitriton.fuzz.running.report import as_json, as_text
 
     if given.out is not None:
         make_folder(given.out)
-    oracles = chosen_oracles(given.oracles)
+    kind = KINDS[given.kind]
+    oracles = chosen_oracles(given.oracles or ",".join(kind.default), kind.oracles)
     if given.only is not None and given.json:
         given.first, given.count = given.only, 1
     elif given.only is not None:
-        return _run_one(given.seed, given.only, oracles)
+        return kind.compare(given.seed, given.only, oracles)
     found: list[campaign.KernelReport] = []
-    done = 0
+    done: set[int] = set()
 
     def watch(report: campaign.KernelReport) -> None:
-        nonlocal done
-        done += 1
+        done.add(report.number)
         if report.findings:
             found.append(report)
             for finding in report.findings:
                 print(f"kernel {report.number}: {finding.kind}: {finding.signature}", file=sys.stderr)
-        if done % 1000 == 0:
-            print(f"{done} of {given.count} kernels, {len(found)} with findings", file=sys.stderr)
+        if len(done) % 1000 == 0:
+            print(f"{len(done)} of {given.count} kernels, {len(found)} with findings", file=sys.stderr)
 
     numbers = range(given.first, given.first + given.count)
     with time_limit(given.emulator_seconds):
-        summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds)
+        summary = campaign.run(
+            given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds, work=kind.work
+        )
     print(json.dumps(as_json(summary))) if given.json else print(as_text(summary))
     if given.out is not None:
-        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n", "utf-8")
-        _shrink_findings(given, summary, oracles)
+        write_whole(given.out / "summary.json", json.dumps(as_json(summary), indent=1) + "\n")
+        _shrink_findings(given, kind, summary, oracles)
+    left = next((number for number in numbers if number not in done), None)
+    if left is not None:
+        print(f"ended early: go on with --first {left} --count {numbers.stop - left}", file=sys.stderr)
     return 0 if summary.ok else 1
 
 
@@ -103,49 +115,27 @@ def make_folder(path: Path) -> None:
         ) from None
 
 
-def chosen_oracles(text: str) -> list[str]:
-    """The oracles named, without those that cannot run here, which are said. Raises `MinitritonError` for an unknown one."""
-    from minitriton.fuzz.running.oracles import ORACLES, available
+def chosen_oracles(text: str, known: Sequence[str]) -> list[str]:
+    """The oracles named, without those that cannot run here, which are said. Raises `MinitritonError` for one that is not `known`."""
+    from minitriton.fuzz.running.oracles import available
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in ORACLES:
-            raise MinitritonError(f"no oracle {name!r}", help="known: " + ", ".join(ORACLES))
+        if name not in known:
+            raise MinitritonError(f"no oracle {name!r}", help="known: " + ", ".join(known))
     absent = [name for name in names if not available(name)]
     if absent:
         print(f"not here: {', '.join(absent)}", file=sys.stderr)
     names = [name for name in names if name not in absent]
     if len(names) < 2:
-        raise MinitritonError("nothing to compare", help="name two oracles at least of: " + ", ".join(ORACLES))
+        raise MinitritonError("nothing to compare", help="name two oracles at least of: " + ", ".join(known))
     return names
 
 
-def _run_one(seed: int, number: int, oracles: list[str]) -> int:
-    from minitriton.fuzz.generation.generator import generate, kernel_seed
-    from minitriton.fuzz.reproducer import compare_again
-
-    kernel = generate(kernel_seed(seed, number))
-    print(f"grid {kernel.grid}, {kernel.num_warps} warps, fusion {'on' if kernel.fp_fusion else 'off'}")
-    return compare_again(kernel, oracles)
-
-
-def _shrink_findings(given: argparse.Namespace, summary: Summary, oracles: list[str]) -> None:
+def _shrink_findings(given: argparse.Namespace, kind: FuzzKind, summary: Summary, oracles: list[str]) -> None:
     """Writes a reproducer for the first kernel of each finding."""
-    from minitriton.fuzz.generation.generator import generate, kernel_seed
-    from minitriton.fuzz.reproducer import write_reproducer
-    from minitriton.fuzz.running.case import run_case
-    from minitriton.fuzz.shrinking import shrink
-
     for finding, numbers in list(summary.findings.items())[:MOST_SHRUNK]:
         if finding.kind in ("crash", "timeout"):
             continue
-        kernel = generate(kernel_seed(given.seed, numbers[0]))
-
-        def shows(candidate: Kernel, finding: FuzzFinding = finding) -> bool:
-            found = run_case(candidate, oracles).verdict.findings
-            return any((f.kind, f.signature) == (finding.kind, finding.signature) for f in found)
-
-        small = shrink(kernel, shows, given.shrink_seconds)
-        again = [f for f in run_case(small, oracles).verdict.findings if f.signature == finding.signature]
-        path = write_reproducer(given.out, small, again[0] if again else finding, given.seed, numbers[0], oracles)
+        path = kind.reproduce(given.out, finding, given.seed, numbers[0], oracles, given.shrink_seconds)
         print(f"{finding.kind}: {finding.signature}: {path}", file=sys.stderr if given.json else sys.stdout)

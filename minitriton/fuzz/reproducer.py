@@ -8,6 +8,7 @@ what must be equal bit by bit.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.oracles import available
 from minitriton.fuzz.tree import Kernel
+from minitriton.host.whole_file import write_whole
 
 _TEMPLATE = '''"""{kind}: {signature}
 
@@ -63,19 +65,25 @@ def tree_text(value: object, depth: int = 0) -> str:
     return repr(value)
 
 
+def free_path(folder: Path, stem: str) -> Path:
+    """A Python file of `folder` that is not there yet: one kernel may show several findings."""
+    paths = (folder / f"{stem}{suffix}.py" for suffix in itertools.chain([""], (f"_{n}" for n in itertools.count(2))))
+    return next(path for path in paths if not path.exists())
+
+
 def write_reproducer(
     folder: Path, kernel: Kernel, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
 ) -> Path:
     """Writes the file of a finding."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"finding_{seed}_{number}.py"
+    path = free_path(folder, f"finding_{seed}_{number}")
     text = finding.text.replace("\\", "\\\\").replace('"""', "'''")
-    path.write_text(
+    write_whole(
+        path,
         _TEMPLATE.format(
             kind=finding.kind, signature=finding.signature, seed=seed, number=number, text=text,
             source=source_of(kernel), tree=tree_text(kernel), oracles=tuple(oracles),
         ),
-        "utf-8",
     )  # fmt: skip
     return path
 

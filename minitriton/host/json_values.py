@@ -1,16 +1,81 @@
-"""What JSON can hold, as a type, and as the values that frozen dataclasses keep.
+"""What JSON can hold, as a type; the values of frozen dataclasses as JSON gives them back, and checked ones.
 
-frozen(json.loads('[1, [2, 3]]'))      (1, (2, 3))
+frozen(json.loads('[1, [2, 3]]'))                              (1, (2, 3))
+of_json(View, {"span": "x", "offset": 0, "shape": [4]})        View("x", 0, (4,))
+of_json(View, {"span": "x", "offset": "0"})                    ValueError: offset is '0', no int
 """
 
 from __future__ import annotations
 
-from typing import Any
+import builtins
+import functools
+import types
+import typing
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, TypeVar
+
+from minitriton.host.containers import is_list_or_tuple, is_object
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+T = TypeVar("T")
 
 
 def frozen(value: Any) -> Any:
     """`value` with tuples in place of its lists: JSON has no tuples."""
     found: Json = value
     return tuple(map(frozen, found)) if isinstance(found, list) else value
+
+
+def of_json(kind: type[T], value: object) -> T:
+    """The dataclass `kind` of an object read from JSON: every field of the type that the class says. Raises `ValueError`."""
+    return _checked(kind, value, kind.__name__)
+
+
+def _checked(kind: Any, value: object, name: str) -> Any:
+    parts: tuple[Any, ...] = typing.get_args(kind)
+    match typing.get_origin(kind) or kind:
+        case builtins.tuple if is_list_or_tuple(value):
+            kinds = parts[:1] * len(value) if parts[1:] == (...,) else parts
+            if len(kinds) == len(value):
+                return tuple(_checked(one, item, name) for one, item in zip(kinds, value, strict=True))
+        case builtins.list if is_list_or_tuple(value):
+            return [_checked(parts[0], item, name) for item in value]
+        case builtins.dict if is_object(value):
+            return {key: _checked(parts[1], item, f"{name}.{key}") for key, item in value.items()}
+        case typing.Union | types.UnionType:
+            return _any_of(parts, value, name)
+        case builtins.object | typing.Any:
+            return frozen(value)
+        case found if isinstance(found, str | typing.ForwardRef):  # an alias within itself, as `Json`
+            return value
+        case found if is_dataclass(found) and is_object(value):
+            return _record(found, value, name)
+        case found if type(value) is found or (found is float and type(value) is int):
+            return value
+        case _:
+            pass
+    raise ValueError(f"{name} is {value!r:.80}, no {getattr(kind, '__name__', kind)}")
+
+
+def _any_of(kinds: tuple[Any, ...], value: object, name: str) -> Any:
+    said = f"{name} is {value!r:.80}"
+    for kind in kinds:
+        try:
+            return _checked(kind, value, name)
+        except ValueError as error:
+            said = str(error)
+    raise ValueError(said)
+
+
+def _record(kind: Any, value: dict[str, object], name: str) -> Any:
+    hints = _hints(kind)
+    if unknown := value.keys() - hints.keys():
+        raise ValueError(f"{name} has no {', '.join(sorted(unknown))}")
+    if missing := [f.name for f in fields(kind) if f.default is f.default_factory is MISSING and f.name not in value]:
+        raise ValueError(f"{name} lacks {missing[0]}")
+    return kind(**{key: _checked(hints[key], item, key) for key, item in value.items()})
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)

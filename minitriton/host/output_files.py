@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
+from minitriton.host.whole_file import write_whole
 
 
 def check_place(path: Path) -> None:
@@ -22,7 +23,7 @@ def check_place(path: Path) -> None:
 def write_output(path: Path, content: str | bytes) -> None:
     """Writes the file. Raises `MinitritonError` where it cannot be written, or the disk is full."""
     try:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        write_whole(path, content)
     except OSError as error:
         raise _cannot_write(path, error.strerror or str(error)) from None
 

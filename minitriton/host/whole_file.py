@@ -1,14 +1,86 @@
-"""Files that are never seen half written: other processes find the old content, or all of the new."""
+"""Files and folders that are never seen half written: a reader finds what was there before, or all that is new.
+
+    write_whole(Path("page.html"), text)
+    with whole_folder(Path("recorded/000-add")) as folder:
+        (folder / "launch.json").write_text(...)        # below another name, which becomes `000-add` at the end
+
+What fails (a full disk, an exception, Ctrl-C) leaves nothing behind, what is killed a name that begins with a dot.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
+import stat
 import tempfile
+import time
+from collections.abc import Generator
 from pathlib import Path
 
+SECONDS_OF_A_WRITE = 3600.0
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes the file through another one beside it. Raises `OSError` as writing does."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    os.replace(file.name, path)
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Writes the file, text as UTF-8, through another one in its folder: with the mode that it had, or that a new file gets.
+
+    A link is followed. What is not a file (`/dev/stdout`, a pipe), and a file in a folder that cannot be written, is written to. Raises `OSError` as writing does.
+    """
+    content = content.encode() if isinstance(content, str) else content
+    path = Path(os.path.realpath(path))
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG | (0o666 & ~_umask())
+    scratch = None
+    if not stat.S_ISREG(mode) or (path.exists() and not os.access(path.parent, os.W_OK)):
+        path.write_bytes(content)
+        return
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".writing-", delete=False) as file:
+            scratch = file.name
+            file.write(content)
+        os.chmod(scratch, stat.S_IMODE(mode))
+        os.replace(scratch, path)
+    except BaseException:
+        if scratch is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(scratch)
+        raise
+
+
+@contextlib.contextmanager
+def whole_folder(path: Path, prefix: str = ".writing-", *, replaces: bool = False) -> Generator[Path]:
+    """A new folder to write into, called `path` once the block has ended. Raises `OSError`, unless it `replaces` what has this name where that
+    is not empty too."""
+    scratch = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
+    try:
+        yield scratch
+        scratch.chmod(0o777 & ~_umask())
+        if replaces and path.is_dir():
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix=prefix) as grave:
+                path.rename(Path(grave) / path.name)
+                scratch.rename(path)
+        else:
+            scratch.rename(path)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def remove_left_behind(folder: Path, prefix: str = ".writing-") -> None:
+    """Removes what processes that were killed left in `folder` more than an hour ago: those that still write take less."""
+    with contextlib.suppress(OSError):
+        for path in list(folder.iterdir()):
+            if path.name.startswith(prefix) and time.time() - path.lstat().st_mtime > SECONDS_OF_A_WRITE:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _umask() -> int:
+    """What the process takes away from the modes of new files; it can be asked by setting it only, which other threads would see."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            found = next(line for line in status if line.startswith(b"Umask:"))
+        return int(found.split()[1], 8)
+    except (OSError, StopIteration, ValueError):
+        return 0o022

@@ -6,7 +6,6 @@ result (a tuple, if there are several). Such functions hold the machine, and ask
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
@@ -18,6 +17,7 @@ from minitriton.analysis.locations import source_location, user_location
 from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps
 from minitriton.errors import MinitritonError
 from minitriton.host.deadline import Deadline
+from minitriton.host.source_text import line_at
 from minitriton.interpreter.arrays import Array
 from minitriton.interpreter.assembly import Assembly
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
@@ -224,7 +224,7 @@ class TileMachine:
         """Say in an error where in the source, and in which program, it happened."""
         error.location = user_location(op.location)
         if error.location is not None:
-            error.source_line = linecache.getline(error.location.file, error.location.line) or None
+            error.source_line = line_at(error.location.file, error.location.line)
         error.message = f"{error.message} (program {self.program})"
         error.args = (error.message,)
 

@@ -25,6 +25,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 from minitriton.errors import MinitritonError
 from minitriton.host.records import dataclass
 from minitriton.knobs.hook_types import (
+    AutotuneListener,
     BuildImpl,
     CompilationListener,
     InitHandleHook,
@@ -37,7 +38,7 @@ from minitriton.knobs.hook_types import (
 )
 
 __all__ = [
-    "BuildImpl", "CompilationListener", "CompileTimes", "Env", "HookChain", "InitHandleHook", "JITHook", "JITHookCompileInfo",
+    "AutotuneListener", "BuildImpl", "CompilationListener", "CompileTimes", "Env", "HookChain", "InitHandleHook", "JITHook", "JITHookCompileInfo",
     "KernelAttr", "LaunchArgumentsHook", "LaunchHook", "NvidiaTool", "PipelineStagesHook", "amd", "autotuning", "base_knobs", "build", "cache",
     "compilation", "emulator", "env", "language", "nvidia", "propagate_env", "proton", "redis", "refresh_knobs", "runtime",
     "setenv", "toenv",
@@ -183,6 +184,14 @@ class env_bool(env_base[bool]):
         return bool(_boolean(self.key, self.default))
 
 
+class env_bool_or_names(env_base[bool | str]):
+    """Yes, no, or any other text."""
+
+    def get(self) -> bool | str:
+        text = os.environ.get(self.key, "")
+        return text.lower() in _TRUE if text.lower() in _TRUE | _FALSE else text
+
+
 class env_int(env_base[int]):
     def __init__(self, key: str, default: int = 0) -> None:
         super().__init__(key)
@@ -237,6 +246,16 @@ class env_opt_path(env_base[str | None]):
 
     def get(self) -> str | None:
         return next((found for key in self.keys if (found := os.environ.get(key))), None)
+
+
+class env_folders(env_base[tuple[str, ...]]):
+    """Folders with the separator of `PATH` between them."""
+
+    def get(self) -> tuple[str, ...]:
+        return self.transform(os.environ.get(self.key, ""))
+
+    def transform(self, value: str) -> tuple[str, ...]:
+        return tuple(os.path.abspath(folder) for folder in value.split(os.pathsep) if folder)
 
 
 class env_opt_bool(env_base[bool | None]):
@@ -429,6 +448,8 @@ class cache_knobs(base_knobs):
     dump_dir = env_path("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
     override_dir = env_path("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override"))
     dir = env_path("TRITON_CACHE_DIR", _own_cache_dir)
+    key_file = env_path("MINITRITON_KEY_FILE", lambda: os.path.expanduser("~/.local/state/minitriton/key"))
+    """The user's key, by which recordings, stores and states are known as the user's own (docs/security.md)."""
     size = env_size("MINITRITON_CACHE_SIZE", "2G")
     """Bytes that compiled kernels may take; the least recently used go first. 0: no limit."""
     manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
@@ -457,7 +478,17 @@ class compilation_knobs(base_knobs):
         return self.enable_remarks or "remarks" in self.diagnostics.split(",")
 
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
-    disable_llvm_opt = env_bool("DISABLE_LLVM_OPT")
+    disable_llvm_opt = env_bool_or_names("DISABLE_LLVM_OPT")
+    """Whether LLVM does not optimise; or flags of LLVM's that are on while it does, with commas between them."""
+    dump_llvm_ir = env_bool("LLVM_IR_ENABLE_DUMP")
+    time_passes = env_bool("MLIR_ENABLE_TIMING")
+    time_llvm_passes = env_bool("LLVM_ENABLE_TIMING")
+
+    @property
+    def shows_passes(self) -> bool:
+        """Whether something is printed while kernels are compiled, which a cached kernel would hide."""
+        return self.remarks_are_wanted or self.dump_llvm_ir or self.time_passes or self.time_llvm_passes
+
     dump_passes = env_str("MLIR_ENABLE_DUMP", "0")
     dump_passes_path = env_opt_path("MLIR_DUMP_PATH")
     reproducer_path = env_opt_path("TRITON_REPRODUCER_PATH")
@@ -469,12 +500,15 @@ class compilation_knobs(base_knobs):
 class autotuning_knobs(base_knobs):
     cache = env_bool("TRITON_CACHE_AUTOTUNING")
     print = env_bool("TRITON_PRINT_AUTOTUNING")
+    listener: AutotuneListener | None = None
 
 
 class runtime_knobs(base_knobs):
     interpret = env_bool("TRITON_INTERPRET")
     debug: bool = False
     override_arch = env_opt_path("TRITON_OVERRIDE_ARCH")
+    trusted = env_folders("MINITRITON_TRUSTED")
+    """Folders whose Python files may be run, and whose text may be shown, although only data names them (docs/security.md)."""
 
     launch_enter_hook: HookChain[LaunchHook] = HookChain()
     launch_exit_hook: HookChain[LaunchHook] = HookChain(reversed=True)
@@ -490,6 +524,9 @@ class runtime_knobs(base_knobs):
 class language_knobs(base_knobs):
     fp32_default = env_opt_str("TRITON_F32_DEFAULT")
     default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
+    force_disable_fp_fusion = env_bool("TRITON_FORCE_DISABLE_FP_FUSION")
+    triton_version = env_str("MINITRITON_TRITON_VERSION", "3.6.0")
+    """The version of Triton that programs are told of, and whose rules the language has where versions disagree: 3.6 to 3.9."""
 
 
 class nvidia_knobs(base_knobs):

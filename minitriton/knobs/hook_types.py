@@ -7,7 +7,7 @@ knobs.runtime.jit_cache_hook = hook
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypedDict
 
 KernelAttr = list[str | int]
@@ -39,6 +39,21 @@ class CompilationListener(Protocol):
         metadata: dict[str, object],
         metadata_group: dict[str, str],
         times: object,
+        cache_hit: bool,
+    ) -> None: ...
+
+
+class AutotuneListener(Protocol):
+    """`knobs.autotuning.listener`: told of every choice of a configuration, `duration` in seconds of measuring (None: from the disk)."""
+
+    def __call__(
+        self,
+        *,
+        fn: object,
+        key: tuple[object, ...],
+        best_config: object,
+        configs_timings: Mapping[Any, Sequence[float]],
+        duration: float | None,
         cache_hit: bool,
     ) -> None: ...
 

@@ -28,11 +28,11 @@ from minitriton.lab.arguments import Arguments
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Level, Outcome, Representation
 from minitriton.lab.gpu import run_on_gpu
-from minitriton.lab.locate import locate, locate_store
+from minitriton.lab.locate import kernel_location, locate, locate_store
 from minitriton.lab.parameters import Source
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
-from minitriton.lab.rounding import rounding_tolerance
+from minitriton.lab.rounding import less_exact_dot, rounding_tolerance
 from minitriton.lab.soundness import KERNEL_RACES
 from minitriton.lab.time_limit import time_limit
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
@@ -174,6 +174,8 @@ class _CheckingWatch(Hook):
             outcome = self.launch.run(value, self.facts) if changed else self.last
         row = self._row(step.name, seconds, value, outcome, changed)
         row.invalid = invalid
+        if isinstance(value, ModuleOp) and Property.ENCODINGS not in self.facts:
+            self._note_rounding(row, value)
         self.report.rows.append(row)
         if not row.ok:
             self._diagnose(row, step, facts_before, value, outcome)
@@ -200,6 +202,13 @@ class _CheckingWatch(Hook):
             self.report.races = tuple(f.text for f in outcome.findings if f.kind in KERNEL_RACES)
             self.report.races_between_threads = any(f.kind == "thread-race" for f in outcome.findings)
         row.of_a_race = bool(self.report.races) and outcome.level is not Level.INTERPRETER
+
+    def _note_rounding(self, row: PassRow, module: ModuleOp) -> None:
+        """A pass on TTIR that asks for less precision than the kernel; what follows may round as much."""
+        dot = less_exact_dot(module, self.launch.tolerance)
+        if dot is not None:
+            row.rounding = f"{kernel_location(dot.location)}: tt.dot in {dot.input_precision.data.value} rounds what the kernel computes without"
+            self.launch.tolerance = rounding_tolerance(module)
 
     def run_on_gpu(self, ptx: str) -> None:
         """Appends the row of the PTX on the GPU."""

@@ -8,7 +8,6 @@ Out: an `Outcome`: the arrays after the run, or why there are none. The module t
 
 from __future__ import annotations
 
-import linecache
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from minitriton.dialects.tt.types import TensorDescType
 from minitriton.emulator import Report
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.host.source_text import line_at
 from minitriton.interpreter import interpret
 from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.machine import Observer
@@ -212,7 +212,7 @@ class Launch:
         endless = next((found for found in report.findings if found.kind == "endless"), None)
         if endless is not None:
             place = endless.source or SourceLocation("<ptx>", endless.line)
-            line = linecache.getline(place.file, place.line) or None if endless.source else endless.text
+            line = line_at(place.file, place.line) if endless.source else endless.text
             fault = MinitritonError(endless.message, place, source_line=line)
             return Outcome(Level.EMULATOR, self.arguments.contents(), fault=fault, report=report)
         return Outcome(

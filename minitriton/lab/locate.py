@@ -9,7 +9,6 @@ old values make the outputs right is the culprit.
 
 from __future__ import annotations
 
-import linecache
 import time
 
 import numpy as np
@@ -19,6 +18,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.analysis.locations import source_location
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
+from minitriton.host.source_text import line_at
 from minitriton.lab.arguments import array_of
 from minitriton.lab.comparison import Verdict, compare, differing
 from minitriton.lab.execution import Launch, Outcome
@@ -45,7 +45,7 @@ def locate(launch: Launch, before: ModuleOp, after: ModuleOp) -> Culprit | None:
             return _culprit(entry.op, "does something else than before the pass, from operands that are right")
     if new.outcome.fault is not None and new.outcome.fault.location is not None:
         place = new.outcome.fault.location
-        line = linecache.getline(place.file, place.line) or None
+        line = line_at(place.file, place.line)
         return Culprit("faulting access", new.outcome.fault.message, place, line)
     lost = _first_lost_store(old, new)
     if lost is not None:
@@ -168,5 +168,5 @@ def _culprit(op: Operation, what: str) -> Culprit:
     inside = source_location(op.location)
     if inside is not None and inside != place:
         what += f" (inlined from {inside})"
-    line = (linecache.getline(place.file, place.line) or None) if place else None
+    line = line_at(place.file, place.line) if place else None
     return Culprit(op.name, what, place, line)

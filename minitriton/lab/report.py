@@ -52,6 +52,8 @@ class PassRow:
     refusal: str | None = None
     """Why the pass does not take the kernel: what the target or the lowering lacks, at the kernel's line."""
     new_findings: tuple[str, ...] = ()
+    rounding: str | None = None
+    """The op that rounds more than the kernel as written, whatever its numbers on an interpreter that does not round."""
     of_a_race: bool = False
     """Whether the kernel itself races, so that numbers of this level mean nothing."""
     culprit: Culprit | None = None
@@ -59,8 +61,9 @@ class PassRow:
 
     @property
     def ok(self) -> bool:
-        """Whether this pass took the kernel, kept the numbers, left valid IR, and added no fault."""
-        return not self.wrong and self.invalid is None and self.refusal is None and not self.new_findings
+        """Whether this pass took the kernel, kept the numbers and their precision, left valid IR, and added no fault."""
+        refused = self.invalid or self.refusal or self.rounding
+        return not self.wrong and refused is None and not self.new_findings
 
     @property
     def wrong(self) -> bool:
@@ -180,6 +183,8 @@ def _details(row: PassRow) -> list[str]:
         lines += [f"  {line}" for line in row.refusal.splitlines()]
     if row.error:
         lines.append(f"  {row.error}")
+    if row.rounding:
+        lines.append(f"  it lowers the precision: {row.rounding}")
     if row.invalid:
         lines.append(f"  it left invalid IR: {row.invalid}")
     lines += [f"  new: {finding}" for finding in row.new_findings]

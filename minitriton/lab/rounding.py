@@ -48,6 +48,14 @@ def rounding_tolerance(module: ModuleOp) -> float:
     return max(dots, max(map(_narrowing, ops_of(module, arith.TruncFOp, tt.FpToFpOp)), default=0.0))
 
 
+def less_exact_dot(module: ModuleOp, tolerance: float) -> tt.DotOp | None:
+    """A dot of `module` that rounds more than `tolerance` allows, which is what the kernel as written asks for.
+
+    The interpreter does not round, so its numbers do not show a pass that makes a sum of float32 products a dot in tf32.
+    """
+    return next((dot for dot in ops_of(module, tt.DotOp) if _rounding(dot) > tolerance), None)
+
+
 def _narrowing(cast: Operation) -> float:
     """Of what was computed; what is rounded for a store alone is compared as what it is."""
     if _is_loaded(cast.operands[0]) or all(isinstance(use.operation, _STORES) for use in cast.results[0].uses):

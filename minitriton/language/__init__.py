@@ -1,4 +1,5 @@
-"""The language of kernels: `import minitriton.language as tl`. Names and meanings are Triton 3.6.0's.
+"""The language of kernels: `import minitriton.language as tl`. Names and meanings are Triton 3.6.0's, with what later
+versions add (docs/newer-triton.md).
 
 Each module says in its `__all__` what of it is `tl`'s. This package only declares; what each function becomes in the IR is in `minitriton.frontend`.
 """
@@ -19,6 +20,7 @@ from minitriton.language import (
     target_info,
     values,
 )
+from minitriton.language.aggregates import aggregate_replace
 from minitriton.language.descriptors import *
 from minitriton.language.dtypes import *
 from minitriton.language.iterators import *
@@ -32,7 +34,7 @@ from minitriton.language.sorting import *
 from minitriton.language.standard import *
 from minitriton.language.values import *
 
-__all__ = ["core", "dtypes", "extra", "math", "random", "standard", "str_to_ty", "target_info"]
+__all__ = ["aggregate_replace", "core", "dtypes", "extra", "math", "random", "standard", "str_to_ty", "target_info"]
 __all__ += descriptors.__all__
 __all__ += dtypes.__all__
 __all__ += iterators.__all__

@@ -2,6 +2,7 @@
 
 from minitriton.language import descriptors, dtypes, iterators, memory, operations, shapes, values
 from minitriton.language.aggregates import aggregate as _aggregate
+from minitriton.language.aggregates import aggregate_replace
 from minitriton.language.declare import builtin, must_use_result
 from minitriton.language.descriptors import *
 from minitriton.language.descriptors import tensor_descriptor_base
@@ -25,6 +26,7 @@ __all__ = [
     "_promote_bfloat16_to_float32",
     "_reduce_with_indices",
     "_unwrap_if_constexpr",
+    "aggregate_replace",
     "base_type",
     "base_value",
     "block_of",

@@ -96,8 +96,9 @@ def abs(x: Operand) -> tensor:
 
 
 @builtin
-def fdiv(x: Operand, y: Operand, ieee_rounding: ConstBool = False) -> tensor:
-    """Quotient of floats, fast."""
+def fdiv(x: Operand, y: Operand, ieee_rounding: ConstBool = False, approx: ConstBool = False) -> tensor:
+    """Quotient of floats, fast; of float32 with `ieee_rounding` correctly rounded, with `approx` within 2 units in the last place
+    and 0 for divisors above 2^126."""
 
 
 @elementwise("tt.precise_divf", "fp32")

@@ -13,9 +13,12 @@ __all__ = [
     "atomic_add",
     "atomic_and",
     "atomic_cas",
+    "atomic_load",
     "atomic_max",
     "atomic_min",
     "atomic_or",
+    "atomic_poll",
+    "atomic_store",
     "atomic_xchg",
     "atomic_xor",
     "load",
@@ -40,7 +43,7 @@ def load(
 
     Where `mask` is false nothing is read and the result is `other` (undefined without it). For block pointers, `boundary_check`
     names the dimensions to check and `padding_option` ("zero" or "nan") what lies outside. `cache_modifier`: ".ca", ".cg",
-    ".cv"; `eviction_policy`: "evict_first", "evict_last".
+    ".cs", ".cv"; `eviction_policy`: "evict_first", "evict_last".
     """
 
 
@@ -71,6 +74,47 @@ def make_block_ptr(
 @builtin
 def advance(base: tensor, offsets: Indices) -> tensor:
     """The block pointer `base` moved by `offsets` elements."""
+
+
+@member
+@builtin
+def atomic_load(
+    pointer: tensor, mask: Operand | None = None, sem: ConstStr | None = None, scope: ConstStr | None = None
+) -> tensor:
+    """Atomic load, of nothing where `mask` is false. `sem`: "acquire" (default) or "relaxed"; `scope` as for `atomic_cas`.
+
+    What the whole program does after an acquire comes after it.
+    """
+
+
+@member
+@builtin
+def atomic_store(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+) -> None:
+    """Atomic store where `mask` holds. `sem`: "release" (default) or "relaxed"; `scope` as for `atomic_cas`.
+
+    What the whole program did before a release comes before it.
+    """
+
+
+@member
+@builtin
+def atomic_poll(
+    pointer: tensor,
+    expected_value: Operand,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+    timeout_ns: Operand | None = None,
+) -> tensor:
+    """Waits until memory holds `expected_value`, of 16, 32 or 64 bits, for every element, at most `timeout_ns` nanoseconds (None: for ever).
+
+    Gives for each element whether it was seen. `sem` as for `atomic_load`, `scope` as for `atomic_cas`.
+    """
 
 
 @member

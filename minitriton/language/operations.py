@@ -42,6 +42,7 @@ __all__ = [
     "device_print",
     "dot",
     "dot_scaled",
+    "expect_zero",
     "extern_elementwise",
     "full",
     "gather",
@@ -125,9 +126,9 @@ def dot(
     input_precision: ConstStr | None = None,
     allow_tf32: ConstBool | None = None,
     max_num_imprecise_acc: ConstInt | None = None,
-    out_dtype: ConstType = float32,
+    out_dtype: ConstType | None = None,
 ) -> tensor:
-    """Matrix product of two blocks of equal rank, plus `acc`. `input_precision` says how f32 inputs may be rounded:
+    """Matrix product of two blocks of equal rank, plus `acc`, whose dtype it has (without one: float32). `input_precision` says how f32 inputs may be rounded:
     "tf32" (default), "tf32x3", "ieee", "bf16x3" or "bf16x6"."""
 
 
@@ -261,6 +262,11 @@ def extern_elementwise(
     is_pure: ConstBool,
 ) -> tensor:
     """Calls a function of a device library on each element; the table maps argument dtypes to (symbol, result dtype)."""
+
+
+@builtin
+def expect_zero(x: Operand, mask: Operand) -> tensor:
+    """`x`, which is 0 where `mask` holds: an assertion with the option `debug`, else nothing."""
 
 
 @builtin

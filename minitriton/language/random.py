@@ -113,8 +113,8 @@ def uint_to_uniform_float(x):
         x = x.to(tl.int32, bitcast=True)
     else:
         x = x.to(tl.int64, bitcast=True)
-    # Of the two's complement of a negative number, so that the smallest integer has a counterpart.
-    magnitude = tl.where(x < 0, -x - 1, x)
+    # -x - 1, which maps the smallest integer to the largest. Its first step wraps there, on purpose.
+    magnitude = tl.where(x < 0, tl.sub(tl.sub(0, x, sanitize_overflow=False), 1, sanitize_overflow=False), x)
     return magnitude * _largest_factor(bits)
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from minitriton.language.declare import builtin
-from minitriton.language.values import ConstBool, ConstInts, Operand, member, tensor
+from minitriton.language.values import ConstBool, ConstInt, ConstInts, Operand, member, tensor
 
 __all__ = [
     "broadcast",
@@ -48,8 +48,8 @@ def permute(input: Operand, *dims: ConstInts) -> tensor:
 
 
 @builtin
-def cat(input: tensor, other: tensor, can_reorder: ConstBool = False) -> tensor:
-    """Two 1-D blocks in one, in any order (so `can_reorder` must be true)."""
+def cat(input: tensor, other: tensor, can_reorder: ConstBool = False, dim: ConstInt = 0) -> tensor:
+    """Two blocks of one shape in one, `other` after `input` along `dim`; with `can_reorder` two 1-D blocks, in any order."""
 
 
 @builtin

@@ -65,6 +65,10 @@ def sort_impl(x, k: constexpr = None, dim: constexpr = None, descending: constex
     """`x` sorted along its last dimension, or the first `k` of that order."""
     _dim: constexpr = len(x.shape) - 1 if dim is None else dim
     core.static_assert(_dim == len(x.shape) - 1, "only minor dimension is currently supported")
+    if k is not None:
+        core.static_assert(
+            _is_power_of_two(k) and k <= x.shape[_dim], "k is a power of two, at most the dimension's size"
+        )
     log_n: constexpr = _log2(x.shape[_dim])
     log_k: constexpr = log_n if k is None else _log2(k)
     n_dims: constexpr = _log2(x.numel)
@@ -86,9 +90,9 @@ def sort(x, dim: constexpr = None, descending: constexpr = CONSTEXPR_0):
 
 
 @library
-def topk(x, k: constexpr, dim: constexpr = None):
-    """The `k` largest along the last dimension, in descending order."""
-    return sort_impl(x, k=k, dim=dim, descending=True)
+def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
+    """The `k` largest along the last dimension, in descending order; or the `k` smallest, in ascending order."""
+    return sort_impl(x, k=k, dim=dim, descending=descending)
 
 
 @library

@@ -28,8 +28,10 @@ __all__ = [
     "reduce_or",
     "sigmoid",
     "softmax",
+    "squeeze",
     "sum",
     "swizzle2d",
+    "unsqueeze",
     "xor_sum",
     "zeros",
     "zeros_like",
@@ -67,14 +69,16 @@ def sigmoid(x):
 @member
 @library
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
-    """e^x over the sum of e^x along `dim` (default 0)."""
+    """e^x over the sum of e^x along `dim` (default 0), in the shape of `x`."""
     if dim is None:
         _dim: constexpr = 0
     else:
         _dim: constexpr = dim
-    z = x - max(x, _dim, keep_dims=keep_dims)
+    # Along the first dimension a result without it is broadcast to the same numbers.
+    _keep: constexpr = keep_dims or _dim % len(x.shape) != 0
+    z = x - max(x, _dim, keep_dims=_keep)
     num = math.exp(z)
-    den = sum(num, _dim, keep_dims=keep_dims)
+    den = sum(num, _dim, keep_dims=_keep)
     return math.fdiv(num, den, ieee_rounding)
 
 
@@ -94,6 +98,20 @@ def swizzle2d(i, j, size_i, size_j, size_g):
     rows = core.minimum(size_i - first_row, size_g)
     within = linear % group_size
     return first_row + within % rows, within // rows
+
+
+@library
+def squeeze(x, dim: constexpr):
+    """`x` without its dimension `dim`, whose size is 1."""
+    core.static_assert(x.shape[dim] == 1, "squeeze takes away a dimension of size 1")
+    _dim: constexpr = dim % len(x.shape)
+    return core.reshape(x, [*x.shape[:_dim], *x.shape[_dim + 1 :]])
+
+
+@library
+def unsqueeze(x, dim: constexpr):
+    """`x` with a new dimension of size 1 at `dim` of the result."""
+    return core.expand_dims(x, dim)
 
 
 @library
@@ -285,9 +303,11 @@ def _prod_combine(a, b):
 
 @member
 @library
-def cumprod(input, axis=0, reverse=False):
-    """All running products along `axis`."""
+def cumprod(input, axis=0, reverse=False, dtype: constexpr = None):
+    """All running products along `axis`, computed in `dtype` (default: that of `input`)."""
     input = core._promote_bfloat16_to_float32(input)
+    if dtype is not None:
+        input = input.to(dtype)
     return core.associative_scan(input, axis, _prod_combine, reverse)
 
 

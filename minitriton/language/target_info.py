@@ -1,42 +1,82 @@
-"""What a kernel can ask about the target that it is compiled for; the answers are compile-time values.
+"""What a program can ask about its target: in kernels and `constexpr_function`s the one compiled for, on the host the active driver's.
 
 if tl.target_info.cuda_capability_geq(9, 0): ...
 """
 
-# Declarations have no bodies: what they give is what the frontend emits.
-# pyright: reportReturnType=false
-
 from __future__ import annotations
 
-from minitriton.language.declare import builtin
-from minitriton.language.values import ConstInt, constexpr
+import contextlib
+import importlib
+from collections.abc import Generator
+from contextvars import ContextVar
+from typing import Any
+
+from minitriton.language.declare import constexpr_function
+from minitriton.target import GPUTarget
+
+__all__ = ["current_target"]
+
+_compiled_for: ContextVar[GPUTarget | None] = ContextVar("compiled_for", default=None)
 
 
-@builtin
-def current_target() -> constexpr:
-    """The target: `.backend`, `.arch`, `.warp_size`."""
+@contextlib.contextmanager
+def compiling_for(target: GPUTarget) -> Generator[None]:
+    """Inside the `with`, `target` is the current target: a kernel is compiled for it."""
+    token = _compiled_for.set(target)
+    try:
+        yield
+    finally:
+        _compiled_for.reset(token)
 
 
-@builtin
-def is_cuda() -> constexpr:
+@constexpr_function
+def current_target() -> Any:
+    """The target: `.backend`, `.arch`, `.warp_size`. None if the active driver has none (a driver of the program's own may raise)."""
+    target = _compiled_for.get()
+    if target is not None:
+        return target
+    try:
+        # Found by name: the language is below the runtime, and is complete without it.
+        return importlib.import_module("minitriton.runtime.driver").active.get_current_target()
+    except RuntimeError:
+        return None
+
+
+@constexpr_function
+def is_cuda() -> bool:
     """Whether the target is an NVIDIA GPU."""
+    return _has_backend("cuda")
 
 
-@builtin
-def cuda_capability_geq(major: ConstInt, minor: ConstInt = 0) -> constexpr:
-    """Whether the target has at least compute capability `major`.`minor`."""
+@constexpr_function
+def cuda_capability_geq(major: int, minor: int = 0) -> bool:
+    """Whether the target is an NVIDIA GPU of at least compute capability `major`.`minor`."""
+    return _has_backend("cuda") and current_target().arch >= major * 10 + minor
 
 
-@builtin
-def is_hip() -> constexpr:
+@constexpr_function
+def is_hip() -> bool:
     """Whether the target is an AMD GPU."""
+    return _has_backend("hip")
 
 
-@builtin
-def is_hip_cdna3() -> constexpr:
+@constexpr_function
+def is_hip_cdna3() -> bool:
     """Whether the target is an AMD GPU of the CDNA 3 generation."""
+    return _has_arch("gfx942")
 
 
-@builtin
-def is_hip_cdna4() -> constexpr:
+@constexpr_function
+def is_hip_cdna4() -> bool:
     """Whether the target is an AMD GPU of the CDNA 4 generation."""
+    return _has_arch("gfx950")
+
+
+def _has_backend(name: str) -> bool:
+    target = current_target()
+    return target is not None and target.backend == name
+
+
+def _has_arch(name: str) -> bool:
+    target = current_target()
+    return target is not None and target.arch == name

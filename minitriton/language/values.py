@@ -6,7 +6,9 @@ A `tensor` here is a handle: operators and methods on it are found by the fronte
 from __future__ import annotations
 
 import builtins
+import collections
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from minitriton.language.dtypes import base_type, constexpr_type, dtype, slice_type, tuple_type
@@ -182,7 +184,7 @@ CONSTEXPR_0 = constexpr(0)
 
 
 def unwrap(value: Any) -> Any:
-    """`value` without `constexpr` around it; tuples become Python tuples of unwrapped elements."""
+    """`value` without `constexpr` around it; tuples become Python tuples of unwrapped elements, named if they were."""
     kind = value.__class__
     if kind is constexpr:
         value = value.value
@@ -190,7 +192,9 @@ def unwrap(value: Any) -> Any:
         if kind is not builtins.tuple and kind is not list and kind is not tuple:
             return value
     if kind is tuple:
-        return builtins.tuple(unwrap(v) for v in value.values)
+        elements = (unwrap(v) for v in value.values)
+        named = value.named
+        return named._make(elements) if named else builtins.tuple(elements)
     if kind is list:
         return [unwrap(v) for v in value]
     if kind is builtins.tuple:
@@ -290,6 +294,12 @@ class tuple(base_value):
             self._type = tuple_type([type_of(v) for v in self.values])
         return self._type
 
+    @property
+    def named(self) -> Any:
+        """A class of Python's named tuples with the fields of this one; None if it has none."""
+        fields = self._type.fields if self._type is not None else ()
+        return _named_tuple(builtins.tuple(fields)) if any(fields) else None
+
     def __getitem__(self, index: object) -> Any:
         if isinstance(index, (slice, builtins.slice)):
             index = cast(slice, index)
@@ -332,6 +342,11 @@ class tuple(base_value):
 
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, self.values))})"
+
+
+@cache
+def _named_tuple(fields: builtins.tuple[str, ...]) -> Any:
+    return collections.namedtuple("tuple", fields)
 
 
 ConstType = dtype | constexpr

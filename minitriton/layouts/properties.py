@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import TypeVar
 
 from minitriton.errors import IRError
@@ -185,12 +186,23 @@ def shared_alignment(encoding: SharedEncoding) -> int:
     return encoding.alignment if isinstance(encoding, SharedLinear) else 16
 
 
-def allocation_shape_per_cta(encoding: SharedEncoding, shape: Shape) -> Ints:
-    """The elements that a buffer of `shape` takes in one CTA, as a shape; fp4 padding doubles the packed dimension."""
-    allocated = list(shape)
-    if isinstance(encoding, NVMMAShared) and encoding.fp4_padded:
-        allocated[get_order(encoding, tuple(shape))[0]] *= 2
-    return shape_per_cta(encoding, allocated)
+def buffer_bytes(encoding: SharedEncoding, shape: Shape, bits: int) -> int:
+    """Bytes that a buffer of `shape` and elements of `bits` takes in one CTA. Leading dimensions that the encoding does not have number slots."""
+    bits = max(bits, 8)
+    if isinstance(encoding, PaddedShared):
+        return encoding.padded_size(shape_per_cta(encoding, shape)) * bits // 8
+    slots = len(shape) - encoding.rank
+    if slots > 0:
+        return prod(shape[:slots]) * slot_bytes(encoding, shape[slots:], bits)
+    padding = 2 if isinstance(encoding, NVMMAShared) and encoding.fp4_padded else 1
+    return prod(shape_per_cta(encoding, shape)) * padding * bits // 8
+
+
+def slot_bytes(encoding: SharedEncoding, shape: Shape, bits: int) -> int:
+    """Bytes from a slot of a ring to the next, `shape` being a slot's: every slot is as aligned as the ring where the copy unit may be given it."""
+    size = buffer_bytes(encoding, shape, bits)
+    alignment = shared_alignment(encoding) if isinstance(encoding, NVMMAShared) else 1
+    return -(-size // alignment) * alignment
 
 
 def are_layouts_equivalent(shape: Shape, first: Encoding, second: Encoding) -> bool:

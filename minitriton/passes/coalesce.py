@@ -22,6 +22,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.analysis.access_width import aligned_run
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.operations import ops_in
@@ -38,8 +39,6 @@ from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.argument_hints import write_argument_hints
 from minitriton.passes.tensor_layouts import element_bits, with_layout
 from minitriton.target.architectures import WIDEST_ACCESS_BITS
-
-"""The widest load or store of one thread."""
 
 
 @register_pass
@@ -132,9 +131,8 @@ class _Chooser:
         if found is None:
             fact, fastest = self.axis_info.get(access.pointer), order[0]
             bits = pointee_bits(access.type)
-            aligned = max(fact.divisibility[fastest] // max(bits // 8, 1), 1)
-            contiguous = min(fact.contiguity[fastest], per_cta[fastest])
-            found = self._widths[key] = min(aligned, contiguous, WIDEST_ACCESS_BITS // bits)
+            run = aligned_run(fact, fastest, bits // 8)
+            found = self._widths[key] = min(run, per_cta[fastest], WIDEST_ACCESS_BITS // bits)
         return found
 
     def _connected_width(self, access: _Access, order: tuple[int, ...], per_cta: tuple[int, ...], own: int) -> int:

@@ -15,19 +15,16 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from minitriton.analysis.atomic_width import most_at_once
+from minitriton.analysis.access_width import access_width
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.facts.launch import target_arch
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.types import element_type
 from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout
-from minitriton.target.architectures import architecture_of
 
 _Atomic = tt.AtomicRMWOp | tt.AtomicCASOp
 
@@ -48,7 +45,7 @@ class CoalesceAtomics(Pass):
             return
         axis_info = AxisInfoAnalysis(op)
         for atomic in wide:
-            width = _width(axis_info, atomic)
+            width = access_width(axis_info, atomic).width
             if width < _held(atomic):
                 convert_to_layout(atomic, _narrowed(atomic, width))
 
@@ -58,15 +55,6 @@ def _held(atomic: _Atomic) -> int:
     type_ = atomic.ptr.type
     layout = ttg.layout_of(type_) if instance_of(type_, TensorType) else None
     return layout.size_per_thread[layout.order[0]] if isinstance(layout, Blocked) else 1
-
-
-def _width(axis_info: AxisInfoAnalysis, atomic: _Atomic) -> int:
-    kind = atomic.atomic_rmw_op.data if isinstance(atomic, tt.AtomicRMWOp) else "cas"
-    width = most_at_once(str(kind), element_type(atomic.val.type), architecture_of(target_arch(atomic)))
-    mask = atomic.mask if isinstance(atomic, tt.AtomicRMWOp) else None
-    if mask is not None:
-        width = min(width, axis_info.mask_alignment(mask))
-    return max(1, min(width, axis_info.pointer_alignment(atomic.ptr)))
 
 
 def _narrowed(atomic: _Atomic, width: int) -> Blocked:

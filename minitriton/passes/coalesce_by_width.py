@@ -23,9 +23,10 @@ from math import prod
 from typing import NamedTuple
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp, TensorType, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.access_width import neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.float_order import float_order_matters
@@ -40,7 +41,6 @@ from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout
-from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
 """Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
@@ -75,9 +75,9 @@ class CoalesceByWidth(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
         accesses = [access for found in ops_in(op) if (access := _access(found)) is not None]
-        if not _may_change(accesses, op):
+        axis_info = AxisInfoAnalysis(op, as_asked=True)
+        if not _may_change(accesses, axis_info):
             return False
-        axis_info = AxisInfoAnalysis(op)
         if self.split_masks:
             for access in accesses:
                 if _splits(axis_info, access):
@@ -88,11 +88,11 @@ class CoalesceByWidth(Pass):
         groups: dict[tuple[SSAValue, Shape], list[_BlockedAccess]] = {}
         for access in accesses:
             groups.setdefault((data.group(access.op), access.place), []).append(access)
-        for group in groups.values():
-            widths = [width for access in group if (width := _width(axis_info, access)) is not None]
+        widths = [[w for access in group if (w := _width(axis_info, access)) is not None] for group in groups.values()]
+        for group, found in zip(groups.values(), widths, strict=True):
             for access in group:
-                if widths and min(widths) < access.held:
-                    convert_to_layout(access.op, _narrowed(access, min(widths)))
+                if found and min(found) < access.held:
+                    convert_to_layout(access.op, _narrowed(access, min(found)))
         return None
 
 
@@ -109,29 +109,11 @@ def _access(op: Operation) -> _BlockedAccess | None:
     return _BlockedAccess(op, layout, type_.get_shape(), held, bits) if held > 1 else None
 
 
-def _may_change(accesses: list[_BlockedAccess], module: ModuleOp) -> bool:
-    """Whether some access has more elements than it can move, or another layout than one like it, or a bound that may be odd."""
-    if any(access.held * access.bits > WIDEST_ACCESS_BITS for access in accesses):
-        return True
+def _may_change(accesses: list[_BlockedAccess], axis_info: AxisInfoAnalysis) -> bool:
+    """Whether some access has another layout than one like it, or more elements than it moves at once."""
     if len({(access.place, access.layout) for access in accesses}) > len({access.place for access in accesses}):
         return True
-    masked = any(access.op.mask is not None for access in accesses)
-    return masked and _has_odd_number(module)
-
-
-def _has_odd_number(module: ModuleOp) -> bool:
-    """Whether some function takes an integer that nothing is known to divide."""
-    for function in module.ops:
-        if not isinstance(function, tt.FuncOp) or function.is_declaration:
-            continue
-        entry = function.body.blocks[0]
-        attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
-        for index, argument in enumerate(entry.args):
-            own = attributes[index] if index < len(attributes) else None
-            divided = isinstance(own, DictionaryAttr) and "tt.divisibility" in own.data
-            if instance_of(argument.type, IntegerType) and not divided:
-                return True
-    return False
+    return any((width := _width(axis_info, access)) is not None and width < access.held for access in accesses)
 
 
 MOST_SPLIT = 256
@@ -144,7 +126,7 @@ def _splits(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> bool:
     mask = access.op.mask
     if mask is None or prod(access.shape) > MOST_SPLIT * ttg.num_warps(access.op) * ttg.threads_per_warp(access.op):
         return False
-    width = min(access.held, axis_info.pointer_alignment(access.op.ptr), WIDEST_ACCESS_BITS // access.bits)
+    width = neighbours(axis_info, access.op.ptr, None, held=access.held).width
     if axis_info.mask_alignment(mask) >= width:
         return False
     return is_prefix(axis_info, mask, access.layout.order[0], width)
@@ -155,11 +137,8 @@ def _width(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> int | None:
     pointer, fastest = access.op.ptr, access.layout.order[0]
     if axis_info.get(pointer).contiguity[fastest] < access.held:
         return None
-    width = min(access.held, axis_info.pointer_alignment(pointer), WIDEST_ACCESS_BITS // access.bits)
-    mask = access.op.mask
-    if mask is not None and SPLIT_MASK not in access.op.attributes:
-        width = min(width, axis_info.mask_alignment(mask))
-    return max(width, 1)
+    mask = None if SPLIT_MASK in access.op.attributes else access.op.mask
+    return neighbours(axis_info, pointer, mask, held=access.held).width
 
 
 def _narrowed(access: _BlockedAccess, width: int) -> Blocked:

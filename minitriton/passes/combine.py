@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f16, f32
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.exchangeable import exchangeable
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.facts.gpu_traits import i32_array
@@ -25,6 +26,7 @@ from minitriton.dialects.op_access import defining, operand_at, operand_values
 from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
+from minitriton.rewriting.effects import reads_same_at
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -33,6 +35,7 @@ patterns = PatternSet()
 
 _KEPT_ON_ADDPTR = ("tt.divisibility", "tt.contiguity", "tt.constancy")
 _SMALLEST_DOT = 16
+"""Rows, columns and depth of what `tl.dot` takes; less is not worth one."""
 
 
 def _add_into_dot(imprecise_sum_allowed: bool) -> Callable[[Operation, Rewriter], bool]:
@@ -41,7 +44,7 @@ def _add_into_dot(imprecise_sum_allowed: bool) -> Callable[[Operation, Rewriter]
         dot, other = defining(rhs, tt.DotOp), lhs
         if dot is None:
             dot, other = defining(lhs, tt.DotOp), rhs
-        if dot is None or not dot.results[0].has_one_use():
+        if dot is None or not dot.results[0].has_one_use() or dot.parent is not op.parent:
             return False
         if number_of(constant_attr(operand_at(dot, 2))) != 0:
             return False
@@ -61,13 +64,15 @@ patterns.pattern(arith.AddfOp)(_add_into_dot(imprecise_sum_allowed=False))
 
 @patterns.pattern(arith.SelectOp, benefit=3)
 def select_of_masked_load(op: Operation, rewriter: Rewriter) -> bool:
-    """select(c, load(p, splat c, _), other) = load(p, splat c, other)"""
+    """select(c, load(p, splat c, _), other) = load(p, splat c, other), where nothing writes between the load and the select"""
     condition, true, false = operand_values(op)
     load = defining(true, tt.LoadOp)
     if not isinstance(load, tt.LoadOp) or load.mask is None:
         return False
     splat = defining(load.mask, tt.SplatOp)
     if splat is None or operand_at(splat, 0) is not condition:
+        return False
+    if not load.results[0].has_one_use() or not reads_same_at(load, op):
         return False
     properties = dict(load.properties)
     properties["operandSegmentSizes"] = i32_array((1, 1, 1))
@@ -114,55 +119,63 @@ def merge_offsets(op: Operation, rewriter: Rewriter) -> bool:
     return True
 
 
-def _is_f32_sum(op: Operation) -> bool:
-    block = op.regions[0].first_block
-    if block is None or block.next_block is not None:
-        return False
-    first = block.first_op
-    if first is None or first.__class__ is not arith.AddfOp or first.next_op is not block.last_op:
-        return False
-    return width_of(first.results[0].type) <= 32
+def _dot_operand(value: SSAValue, axis: int, full: tuple[int, ...]) -> SSAValue | None:
+    """The matrix of which `value`, of shape `full`, is copies along `axis` alone."""
+    broadcast = defining(value, tt.BroadcastOp)
+    expanded = None if broadcast is None else defining(operand_at(broadcast, 0), tt.ExpandDimsOp)
+    if expanded is None or integer(expanded.axis) != axis:
+        return None
+    matrix = operand_at(expanded, 0)
+    assert instance_of(matrix.type, TensorType)
+    return matrix if matrix.type.get_shape() == (*full[:axis], *full[axis + 1 :]) else None
 
 
 @patterns.pattern(tt.ReduceOp)
 def sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
-    """sum(broadcast(expand_dims(x, 2)) * broadcast(expand_dims(y, 0))) = dot(x, y, 0)"""
+    """sum(broadcast(expand_dims(x, 2)) * broadcast(expand_dims(y, 0)), axis 1) = dot(x, y, 0)
+
+    Of f32 by multiply-adds of f32: tensor cores would round its factors. Of f16 on tensor cores, which round less often than the
+    program; they have no sums of bf16 in bf16.
+    """
+    assert isinstance(op, tt.ReduceOp)
+    if len(op.operands) != 1 or op.axis.value.data != 1 or not isinstance(op.single_combiner(), arith.AddfOp):
+        return False
     product = defining(operand_at(op, 0), arith.MulfOp)
-    if product is None or not _is_f32_sum(op):
+    full = operand_at(op, 0).type
+    if product is None or not instance_of(full, TensorType) or full.element_type not in (f32, f16):
         return False
-    factors: list[Operation] = []
-    for value, axis in zip(operand_values(product), (2, 0), strict=True):
-        broadcast = defining(value, tt.BroadcastOp)
-        expanded = None if broadcast is None else defining(operand_at(broadcast, 0), tt.ExpandDimsOp)
-        if expanded is None or integer(expanded.axis) != axis:
-            return False
-        factors.append(expanded)
-    full = operand_at(product, 0).type
-    assert instance_of(full, TensorType)
     shape = full.get_shape()
-    if shape[2] < _SMALLEST_DOT or shape[0] < _SMALLEST_DOT:
+    if len(shape) != 3 or min(shape) < _SMALLEST_DOT:
         return False
-    zero = rewriter.constant(float_attr(f32, 0.0))
-    accumulator = rewriter.insert(tt.SplatOp(zero, TensorType(full.element_type, [shape[0], shape[2]])))
-    lhs, rhs = (operand_at(factor, 0) for factor in factors)
-    rewriter.replace_with(op, tt.DotOp(lhs, rhs, accumulator.results[0], input_precision="tf32"))
+    lhs, rhs = (_dot_operand(v, axis, shape) for v, axis in zip(operand_values(product), (2, 0), strict=True))
+    if lhs is None or rhs is None:
+        return False
+    zero = rewriter.constant(float_attr(full.element_type, 0.0))
+    accumulator = rewriter.insert(tt.SplatOp(zero, op.results[0].type))
+    rewriter.replace_with(op, tt.DotOp(lhs, rhs, accumulator.results[0]))
     return True
 
 
 @patterns.pattern(tt.ReshapeOp)
 def reorder_before_reduction(op: Operation, rewriter: Rewriter) -> bool:
-    """Whole reductions and histograms take their elements in any order, unless indices or a mask go with them."""
+    """Whole reductions and histograms take their elements in any order, unless indices or a mask go with them, or operands may not be exchanged."""
     if "allow_reorder" in op.properties:
         return False
     result = op.results[0]
     if not instance_of(result.type, TensorType) or len(result.type.get_shape()) != 1:
         return False
     users = [use.operation for use in result.uses]
-    if any(user.__class__ not in (tt.ReduceOp, tt.HistogramOp) or len(operand_values(user)) > 1 for user in users):
+    if not all(map(_takes_any_order, users)):
         return False
     op.properties["allow_reorder"] = UnitAttr()
     rewriter.modified(op)
     return True
+
+
+def _takes_any_order(op: Operation) -> bool:
+    if len(operand_values(op)) > 1:
+        return False
+    return isinstance(op, tt.HistogramOp) or (isinstance(op, tt.ReduceOp) and exchangeable(op))
 
 
 @patterns.pattern(tt.ReshapeOp)

@@ -27,9 +27,8 @@ from minitriton.rewriting.effects import (
     EffectFreedom,
     EffectKind,
     effect_kind,
-    is_memory_effect_free,
+    may_write,
     own_effects,
-    recursive_effects,
     would_be_trivially_dead,
 )
 from minitriton.rewriting.equivalence import OperationKeys
@@ -185,18 +184,11 @@ class _WriteCounts:
         current, count = (block.first_op, 0) if last is None else (last, self._before[last])
         while current is not None and current is not op:
             self._before[current] = count
-            count += _may_write(current)
+            count += may_write(current)
             current = current.next_op
         self._before[op] = count
         self._counted[block] = op
         return count
-
-
-def _may_write(op: Operation) -> bool:
-    if is_memory_effect_free(op):
-        return False
-    effects = recursive_effects(op)
-    return effects is None or any(effect.kind is MemoryEffectKind.WRITE for effect in effects)
 
 
 def eliminate_common_subexpressions(root: Operation) -> bool:

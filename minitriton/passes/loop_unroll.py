@@ -20,10 +20,11 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects import arith
+from minitriton.dialects.loops import is_unsigned
 from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
 from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.rewriting.constants import constant_op, int_attr, int_constant
+from minitriton.rewriting.constants import constant_op, int_attr, int_constant, width_of
 from minitriton.rewriting.regions import clone_op
 
 UNROLL_FACTOR = "tt.loop_unroll_factor"
@@ -50,13 +51,18 @@ def _dynamic_bounds(loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValue]:
     """The end and the step of the unrolled loop, computed at run time. The step must be positive."""
     low, high, step = operand_values(loop)[:3]
     type = low.type
+    if int_constant(step) != 1:  # what is divided as an unsigned number must not be negative
+        high = _before(loop, arith.MaxSIOp(high, low), loop)
     difference = _before(loop, arith.SubiOp(high, low), loop)
     one = _before(loop, constant_op(int_attr(type, 1)), loop)
     step_less_one = _before(loop, arith.SubiOp(step, one), loop)
     rounded = _before(loop, arith.AddiOp(difference, step_less_one), loop)
     count = _before(loop, arith.DivUIOp(rounded, step), loop)
     factor_value = _before(loop, constant_op(int_attr(type, factor)), loop)
-    rest = _before(loop, arith.RemSIOp(count, factor_value), loop)
+    remainder = (
+        arith.RemSIOp if width_of(type) >= 32 else arith.RemUIOp
+    )  # so few bits may say how often by their last one
+    rest = _before(loop, remainder(count, factor_value), loop)
     even = _before(loop, arith.SubiOp(count, rest), loop)
     length = _before(loop, arith.MuliOp(even, step), loop)
     end = _before(loop, arith.AddiOp(low, length), loop)
@@ -119,7 +125,7 @@ def _inline_if_short(loop: scf.ForOp) -> bool:
 
 def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
     """Unrolls `loop` by `factor`; the loop that does the iterations left over, if there is one."""
-    if block_of(loop).first_op is block_of(loop).last_op:
+    if block_of(loop).first_op is block_of(loop).last_op or is_unsigned(loop):
         return None
     step = operand_at(loop, 2)
     count = trip_count(loop)

@@ -21,7 +21,9 @@ from xdsl.context import Context
 from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.traits import MemoryEffectKind
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values, set_type
@@ -31,6 +33,7 @@ from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import ttg_convert
 from minitriton.passes.pipelining.loops import body_ops, loops_in, terminator_of
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op
@@ -88,14 +91,36 @@ def _dot_of(loop: scf.ForOp) -> _Prefetched | None:
     if not isinstance(a_layout, DotOperand) or not instance_of(a_type, TensorType):
         return None
     step = 8 * a_layout.k_width or _STEP_BITS // element_bits(a_type)
-    operands = [_operand(loop, index, value) for index, value in enumerate((dot.a, dot.b))]
+    operands = [_operand(loop, dot, index, value) for index, value in enumerate((dot.a, dot.b))]
     first, second = operands
     if a_type.get_shape()[-1] < step or first is None or second is None:
         return None
     return _Prefetched(dot, step, (first, second))
 
 
-def _operand(loop: scf.ForOp, index: int, value: SSAValue) -> _Operand | None:
+def _is_read_in_time(loop: scf.ForOp, load: Operation, dot: Operation) -> bool:
+    """Whether the buffer of `load` holds the same in the iteration before, where the first step is read, and at `dot`, where the others are:
+    nothing in front of `load` waits, nothing in front of `dot` writes a buffer."""
+    is_loaded = False
+    for op in body_ops(loop):
+        if op is dot:
+            return is_loaded
+        is_loaded |= op is load
+        for inner in ops_in(op):
+            effects = own_effects(inner)
+            if effects is None and not is_loaded and not isinstance(inner, ttg.AsyncCommitGroupOp):
+                return False
+            written = (e.value for e in effects or () if e.kind is not MemoryEffectKind.READ)
+            if any(_is_buffer(value) and value not in inner.results for value in written):
+                return False
+    return False
+
+
+def _is_buffer(value: object) -> bool:
+    return isinstance(value, SSAValue) and isinstance(value.type, ttg.MemDescType)
+
+
+def _operand(loop: scf.ForOp, dot: tt.DotOp, index: int, value: SSAValue) -> _Operand | None:
     chain = [value]
     while isinstance(value, OpResult):
         op = value.op
@@ -105,7 +130,7 @@ def _operand(loop: scf.ForOp, index: int, value: SSAValue) -> _Operand | None:
             buffer = operand_at(op, 0)
             if not isinstance(buffer, BlockArgument) or not isinstance(layout_of_value(value), DotOperand):
                 return None
-            if buffer.block is not loop.regions[0].block or buffer.index == 0:
+            if buffer.block is not loop.regions[0].block or buffer.index == 0 or not _is_read_in_time(loop, op, dot):
                 return None
             return _Operand(index, buffer, tuple(reversed(chain)))
         value = operand_at(op, 0)

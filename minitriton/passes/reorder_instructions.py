@@ -17,17 +17,18 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
+from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.dialects import arith, tt, ttg
 from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import layout_of_value
 from minitriton.rewriting.block_order import BlockOrder
-from minitriton.rewriting.effects import recursive_effects
+from minitriton.rewriting.effects import may_write, own_effects
 
 
 @register_pass
@@ -76,13 +77,14 @@ def _behind_frees(module: ModuleOp) -> None:
 
 
 def _into_loops(module: ModuleOp) -> None:
-    """A dot operand with one use moves into the loop of its use."""
+    """A dot operand with one use moves into the loop of its use, where nothing writes what it was loaded from."""
     moves: list[tuple[Operation, Operation]] = []
+    buffers = _Buffers(module)
     for op in _ops(module, "ttg.local_load", "ttg.convert_layout"):
         if op.name == "ttg.convert_layout" and not isinstance(layout_of_value(op.results[0]), DotOperand):
             continue
         user = op.results[0].get_user_of_unique_use()
-        if user is not None and _loop_around(user) is not _loop_around(op):
+        if user is not None and _loop_around(user) is not _loop_around(op) and buffers.may_move_down(op, user):
             moves.append((op, user))
     for op, user in moves:
         op.detach()
@@ -94,6 +96,47 @@ def _loop_around(op: Operation) -> Operation | None:
     while parent is not None and parent.name != "scf.for":
         parent = parent.parent_op()
     return parent
+
+
+class _Buffers:
+    """The buffers in shared memory that loads read and other ops write."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._module = module
+        self._aliases: Aliases | None = None
+
+    def may_move_down(self, op: Operation, user: Operation) -> bool:
+        """Whether `op`, if it is a load of a buffer, reads the same in front of `user`, in each iteration of the loops around that."""
+        buffer = op.operands[0]
+        if not isinstance(buffer.type, ttg.MemDescType) or not buffer.type.mutable:
+            return True
+        if self._aliases is None:
+            self._aliases = shared_memory_aliases(self._module)
+        end = cast(Block, op.parent).find_ancestor_op_in_block(user)
+        following = op.next_op
+        while end is not None and following is not None:
+            if any(self._may_change(inner, buffer) for inner in ops_in(following)):
+                return False
+            if following is end:
+                return True
+            following = following.next_op
+        return False
+
+    def _may_change(self, op: Operation, buffer: SSAValue) -> bool:
+        effects = own_effects(op)
+        if effects is None:
+            changed = list(op.operands)
+        else:
+            changed = [
+                e.value for e in effects if e.kind is not MemoryEffectKind.READ and isinstance(e.value, SSAValue)
+            ]
+        aliases = self._aliases or {}
+        mine = aliases.get(buffer)
+        return any(
+            is_shared_memdesc(value)
+            and (mine is None or value not in aliases or not set(mine).isdisjoint(aliases[value]))
+            for value in changed
+        )
 
 
 def _allocs_to_sources(module: ModuleOp) -> None:
@@ -142,12 +185,7 @@ class _WritePlaces:
         if end is None or end is op or self._order.comes_before(end, op):
             return False
         if block not in self._writing:
-            self._writing[block] = [each for each in block.ops if _writes(each)]
+            self._writing[block] = [each for each in block.ops if may_write(each)]
         writing = self._writing[block]
         following = bisect_right(writing, self._order.number(op), key=self._order.number)
         return following == len(writing) or self._order.comes_before(end, writing[following])
-
-
-def _writes(op: Operation) -> bool:
-    effects = recursive_effects(op)
-    return effects is not None and any(effect.kind is MemoryEffectKind.WRITE for effect in effects)

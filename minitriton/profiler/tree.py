@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import SupportsFloat, TypedDict
 
 from minitriton.errors import MinitritonError
+from minitriton.host.whole_file import write_whole
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Node:
 
 def write(root: Node, path: Path, device: Mapping[str, object]) -> None:
     """The tree and, behind it, what it was measured on."""
-    path.write_text(json.dumps([_as_json(root), dict(device)], indent=1), "utf-8")
+    write_whole(path, json.dumps([_as_json(root), dict(device)], indent=1))
 
 
 def read(path: Path) -> tuple[Node, dict[str, object]]:

@@ -177,6 +177,26 @@ def only_reads(op: Operation) -> bool:
     return effects is not None and all(e.kind is MemoryEffectKind.READ for e in effects)
 
 
+def may_write(op: Operation) -> bool:
+    """True if `op` or something in it may write or free memory, or wait for others that do: what was read before it may be old after it."""
+    if is_memory_effect_free(op):
+        return False
+    effects = recursive_effects(op)
+    return effects is None or any(e.kind in (MemoryEffectKind.WRITE, MemoryEffectKind.FREE) for e in effects)
+
+
+def reads_same_at(op: Operation, later: Operation) -> bool:
+    """True if `op`, which stands before `later` in its block, reads there what it reads here: it only reads, and nothing between writes."""
+    if op.parent is None or op.parent is not later.parent or not only_reads(op):
+        return False
+    current = op.next_op
+    while current is not None and current is not later:
+        if may_write(current):
+            return False
+        current = current.next_op
+    return current is later
+
+
 def would_be_trivially_dead(op: Operation) -> bool:
     """True if `op` could be deleted were its results unused: it only reads, or only touches what it allocates itself."""
     kind = effect_kind(op)

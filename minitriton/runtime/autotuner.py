@@ -114,9 +114,10 @@ class Autotuner(KernelInterface):
 
     def _reset_and_keep(self, args: dict[str, object], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
-            _zero(args[name])
+            if args[name] is not None:
+                _zero(args[name])
         if not reset_only:
-            self.restore_copies = {name: _copy(args[name]) for name in self.restore_value}
+            self.restore_copies = {n: _copy(args[n]) for n in self.restore_value if args[n] is not None}
 
     def _restore(self, args: dict[str, object], exception: Exception | None) -> None:
         for name, kept in self.restore_copies.items():
@@ -153,7 +154,7 @@ class Autotuner(KernelInterface):
             return configs
         top_k = self.configs_top_k
         if isinstance(top_k, float) and top_k <= 1.0:
-            top_k = int(len(self.configs) * top_k)
+            top_k = max(1, int(len(self.configs) * top_k))
         elif not isinstance(top_k, int):
             raise TypeError(f"top_k must be a fraction of at most 1.0 or an integer, not {top_k!r}")
         if len(configs) <= top_k:
@@ -167,6 +168,9 @@ class Autotuner(KernelInterface):
         if known is not None:
             return known
         configs = self.prune_configs(kwargs)
+        if len(configs) == 1:
+            self.cache[key] = configs[0]
+            return configs[0]
         measured = True
         if self.cache_results and key and not any(c.pre_hook for c in configs):
             timings_file = TimingsFile(self.fn, key, configs)
@@ -185,6 +189,18 @@ class Autotuner(KernelInterface):
                     f"Triton autotuning for function {self.base_fn.__name__},\nwith key as {key},\n"
                     f"finished after {self.bench_time:.2f}s,\nbest config selected: {best};"
                 )
+        if knobs.autotuning.listener is not None:
+            kernel = self.fn
+            while hasattr(kernel.fn, "fn"):
+                kernel = kernel.fn
+            knobs.autotuning.listener(
+                fn=kernel,
+                key=key,
+                best_config=best,
+                configs_timings=self.configs_timings,
+                duration=self.bench_time if measured else None,
+                cache_hit=not measured,
+            )
         return best
 
     def _key(self, kwargs: dict[str, object]) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 In: a key (the SHA-256 of everything that determines the result) and the files of one kernel. Out: those files again, in
 any later process. One entry is one folder, written under a temporary name and renamed into place, so a reader sees all of
-it or none; its `manifest.json` holds a checksum of each file, and an entry that does not match is deleted and rebuilt. Entries
+it or none; its `manifest.json` holds a digest of each file, and an entry that does not match is deleted and rebuilt. Entries
 take `knobs.cache.size` bytes at most, the least recently used going first (`cache_eviction`).
 """
 
@@ -12,21 +12,22 @@ import functools
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Protocol
 
 import minitriton
 from minitriton import knobs
 from minitriton.host.damaged_files import parse_json, read_regular
+from minitriton.host.whole_file import whole_folder
 from minitriton.runtime.caches.eviction import MANIFEST, note_store, note_use, take_away
+from minitriton.runtime.caches.own_folder import own_folder
 from minitriton.runtime.caches.sources import sources_digest
 
 
 def cache_directory() -> Path:
-    """`knobs.cache.dir`: `TRITON_CACHE_DIR` if set, else `minitriton` in the user's cache folder."""
-    return Path(knobs.cache.dir)
+    """`knobs.cache.dir`: `TRITON_CACHE_DIR` if set, else `minitriton` in the user's cache folder; where others may write there, a folder of
+    the user's own (`own_folder`)."""
+    return own_folder(knobs.cache.dir)
 
 
 @functools.cache
@@ -54,9 +55,9 @@ class KernelCache:
             if any(os.path.basename(name) != name for name in manifest):
                 raise ValueError("a name that leaves the entry")
             files = {name: read_regular(folder / name) for name in manifest}
-            sound = all(hashlib.sha256(files[name]).hexdigest() == digest for name, digest in manifest.items())
+            sound = manifest == _digests(key, files)
         except FileNotFoundError:
-            if not (folder / MANIFEST).exists() and not folder.exists():
+            if not os.path.lexists(folder):
                 return None
             sound, files = False, {}
         except (OSError, ValueError, AttributeError, TypeError):
@@ -74,27 +75,26 @@ class KernelCache:
     def store(self, key: str, files: dict[str, bytes]) -> None:
         """Publishes `files` under `key`. What is there already stays: a key names all that an entry depends on. A cache that cannot be
         written (full or read-only disk) is left alone."""
-        if (self.root / key / MANIFEST).exists():
+        if os.path.exists(self.root / key / MANIFEST):
             return
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            scratch = Path(tempfile.mkdtemp(prefix=f".{key[:16]}-", dir=self.root))
+            with whole_folder(self.root / key, f".{key[:16]}-") as folder:
+                for name, content in files.items():
+                    (folder / name).write_bytes(content)
+                (folder / MANIFEST).write_text(json.dumps(_digests(key, files)), "utf-8")
         except OSError:
-            return
-        try:
-            for name, content in files.items():
-                (scratch / name).write_bytes(content)
-            manifest = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-            (scratch / MANIFEST).write_text(json.dumps(manifest), "utf-8")
-            scratch.rename(self.root / key)
-        except OSError:
-            shutil.rmtree(scratch, ignore_errors=True)
             return
         note_store(self.root, sum(map(len, files.values())), knobs.cache.size)
 
     def path(self, key: str) -> Path:
         """Where the entry of `key` lies (whether or not it exists)."""
         return self.root / key
+
+
+def _digests(key: str, files: dict[str, bytes]) -> dict[str, str]:
+    """What a manifest says of each file: a digest of its content, its name and its entry's key, so that no other file is taken for it."""
+    return {name: hashlib.sha256(f"{key}/{name}\n".encode() + content).hexdigest() for name, content in files.items()}
 
 
 class Hashed(Protocol):

@@ -47,7 +47,7 @@ def compile(
 
     `assemble` has the cubin made too where an assembler is at hand; else it is made when it is first asked for. `until` names a stage
     (`ttir`, `ttgir`, `llir`, `ptx`) behind which nothing is run: such a kernel has `asm` up to there, and is not kept in the cache. A cached
-    result is used unless `hooks` are given, `TRITON_ALWAYS_COMPILE` is set, or dumps or remarks are wanted, which a cached kernel would hide.
+    result is used unless `hooks` are given, `TRITON_ALWAYS_COMPILE` is set, or dumps, times or remarks are wanted, which a cached kernel would hide.
     Raises `MinitritonError`s that name the kernel's line.
     """
     place = SourceLocation(src.function.file_name, src.function.begin_line) if isinstance(src, ASTSource) else None
@@ -77,7 +77,7 @@ def _compile_or_load(
         request = Request(source, target, options, environment_switches(), overrides_for_source(source, options))
         key = _cache_key(request)
         hooks = [*(hooks or []), *_environment_hooks(source.entry)]
-        has_to_run = hooks or has_own_stages or knobs.compilation.always_compile or knobs.compilation.remarks_are_wanted
+        has_to_run = hooks or has_own_stages or knobs.compilation.always_compile or knobs.compilation.shows_passes
         kernel = None if has_to_run else load_stored(source, key)
         lookup = time.perf_counter() - start
         is_hit = kernel is not None
@@ -123,7 +123,7 @@ def _ir_source(src: object) -> IRSource:
 
 def _environment_hooks(name: str) -> list[Hook]:
     """What the environment asks to be shown of the passes of kernel `name`."""
-    if knobs.compilation.dump_passes in ("", "0"):
+    if knobs.compilation.dump_passes in ("", "0") and not knobs.compilation.time_passes:
         return []
     from minitriton.compilation.dumps import environment_hooks
 

@@ -213,12 +213,10 @@ class JITFunction(JITCallable, KernelInterface):
         """Triton's launch method: `warmup` compiles only. Returns the compiled kernel."""
         return self.warmup(*args, grid=grid, **options) if warmup else self[grid](*args, **options)
 
-    def preload(self, specialization_data: str) -> CompiledKernel:
-        """Compiles what a hook was told of in another process. Raises `RuntimeError` for data of another kernel."""
+    def preload(self, specialization_data: str) -> Any:
+        """Compiles, as a warmup does, what a hook was told of in another process. Raises `RuntimeError` for data of another kernel."""
         source, options, key = deserialize(self, specialization_data)
-        kernels = self.device_caches[_device_at_hand()][0]
-        kernel = kernels[key] = _compile(source, default_target(), options)
-        return kernel
+        return self._compile_now(key, source, options, default_target(), _device_at_hand(), is_warmup=True)
 
     def warmup(self, *args: object, grid: Grid = (1,), **options: object) -> CompiledKernel:
         """Compiles for these arguments (dtypes may stand for tensors) without launching. Needs no GPU.
@@ -330,7 +328,8 @@ class JITFunction(JITCallable, KernelInterface):
         key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))} {target}"
         kernel = self.device_caches[device][0].get(key)
         if kernel is None:
-            kernel = self._compile_now(key, self._source(specialization), options, target, device, is_warmup, assemble)
+            full = self._full_options(target, options)
+            kernel = self._compile_now(key, self._source(specialization), full, target, device, is_warmup, assemble)
             if isinstance(kernel, FutureKernel) and not is_warmup:
                 kernel = kernel.result()
         self._check_globals()
@@ -354,22 +353,21 @@ class JITFunction(JITCallable, KernelInterface):
         self,
         key: str,
         source: ASTSource,
-        options: dict[str, object],
+        options: CUDAOptions,
         target: GPUTarget,
         device: int,
         is_warmup: bool,
-        assemble: bool,
+        assemble: bool = True,
     ) -> Any:
-        full = self._full_options(target, options)
-        if call_hook(knobs.runtime.jit_cache_hook, source, full, key, device, is_warmup):
+        if call_hook(knobs.runtime.jit_cache_hook, source, options, key, device, is_warmup):
             return None
 
         def compiled() -> CompiledKernel:
-            return _compile(source, target, full, assemble=assemble)
+            return _compile(source, target, options, assemble=assemble)
 
         def finish(kernel: CompiledKernel) -> None:
             self.device_caches[device][0][key] = kernel
-            call_hook(knobs.runtime.jit_post_compile_hook, source, full, key, device, is_warmup)
+            call_hook(knobs.runtime.jit_post_compile_hook, source, options, key, device, is_warmup)
 
         mode = active_mode.get()
         if mode is not None:

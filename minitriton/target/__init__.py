@@ -14,6 +14,7 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.host.damaged_files import read_regular
 from minitriton.host.records import dataclass
 from minitriton.target.architectures import ARCHITECTURES, Architecture
 from minitriton.target.option_types import OPTION_TYPES, checked
@@ -86,6 +87,10 @@ _MAX_THREADS = 1024
 """Threads of one block, on every architecture (CUDA programming guide, table of technical specifications)."""
 
 
+OPTIONS_THAT_NAME_FILES = ("extern_libs", "ir_override", "ptx_options")
+"""Compile options that have other files read or written: not taken from data of another user."""
+
+
 @dataclass(frozen=True)
 class CUDAOptions:
     """Compile options of one kernel, named and defaulted as in Triton 3.6.0."""
@@ -115,6 +120,8 @@ class CUDAOptions:
     instrumentation_mode: str = ""
     pipeline: str | None = field(default=None)
     """A textual pipeline that replaces the target's own (minitriton's addition)."""
+    triton_version: str = "3.6.0"
+    """The version of Triton whose rules the language has where versions disagree (minitriton's addition)."""
     without: str = ""
     """Passes to be left out, separated by commas; `minitriton` leaves out all that Triton does not have (minitriton's addition)."""
 
@@ -134,7 +141,7 @@ class CUDAOptions:
 
     def hash(self) -> str:
         """Names these options and the contents of the files of `extern_libs`. Raises `OSError` for one that cannot be read."""
-        libraries = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for _, path in self.extern_libs]
+        libraries = [hashlib.sha256(read_regular(Path(path))).hexdigest() for _, path in self.extern_libs]
         return hashlib.sha256(f"{self}{libraries}".encode()).hexdigest()
 
     @classmethod
@@ -153,13 +160,19 @@ class CUDAOptions:
                 help=f"{hint}known options: " + ", ".join(sorted(known)),
             )
         target = target.with_arch(given.get("arch") or f"sm{target.arch}")
-        values: dict[str, Any] = {"arch": f"sm{target.arch}", "enable_fp_fusion": knobs.language.default_fp_fusion}
+        values: dict[str, Any] = {
+            "arch": f"sm{target.arch}",
+            "enable_fp_fusion": knobs.language.default_fp_fusion,
+            "triton_version": knobs.language.triton_version,
+        }
         if knobs.language.fp32_default:
             values["default_dot_input_precision"] = knobs.language.fp32_default
         values["supported_fp8_dtypes"] = target.features.fp8_types
         values["deprecated_fp8_dot_operand_dtypes"] = target.features.deprecated_fp8_types
         values["max_num_imprecise_acc_default"] = target.features.max_num_imprecise_acc
         values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
+        if knobs.language.force_disable_fp_fusion:
+            values["enable_fp_fusion"] = False
         if checked("num_ctas", values.get("num_ctas", 1)) != 1 and not target.features.has_clusters:
             raise UnsupportedOption(
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",

@@ -100,3 +100,11 @@ def architecture_of(capability: int) -> Architecture:
     """The architecture of a compute capability (times ten): its own, else the next lower one that is known, else the lowest."""
     known = sorted(ARCHITECTURES)
     return ARCHITECTURES[known[max(bisect_right(known, capability) - 1, 0)]]
+
+
+def least_mma_depth(bits: int) -> int:
+    """The least k of a dot on `mma.sync` whose elements have `bits` bits: four lanes hold one 32-bit word of a row each (f64: one number).
+
+    With less, lanes hold copies, and products would be added more than once.
+    """
+    return 4 * max(1, 32 // bits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import SupportsIndex, cast
 
@@ -74,6 +75,12 @@ def _name_list(value: object) -> str:
     return _text(value) if isinstance(value, str) else ",".join(_names(value))
 
 
+def _version(value: object) -> str:
+    if not isinstance(value, str) or re.fullmatch(r"3\.[6-9]\.\d+", value) is None:
+        raise TypeError
+    return value
+
+
 def _libraries(value: object) -> tuple[tuple[str, str], ...]:
     if isinstance(value, str):
         raise TypeError
@@ -107,6 +114,7 @@ OPTION_TYPES: dict[str, OptionType] = {
     "backend_name": OptionType("a string", "'cuda'", _text),
     "arch": OptionType("a string", "'sm90'", _text),
     "without": OptionType("a string of pass names", "'minitriton'", _name_list),
+    "triton_version": OptionType("a version of Triton, 3.6.0 to 3.9", "'3.9.0'", _version),
     "ir_override": OptionType("the path of a file", "'kernel.ttgir'", _path),
     "extern_libs": OptionType("a dictionary of names and paths", "{'mine': '/path/mine.bc'}", _libraries),
     "supported_fp8_dtypes": _NAMES,

@@ -13,6 +13,7 @@ The places of the fields are those that 777 calls of the driver on an H200 showe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TypedDict
 
 from minitriton.host.records import dataclass
@@ -21,6 +22,8 @@ SIZE = 128
 MOST_DIMS = 5
 GRAIN = 16
 """Bytes of which the address, the strides and a box's rows are multiples."""
+SHARED_ALIGNMENT = 128
+"""Bytes of which a box's address in shared memory is a multiple (PTX ISA, "Tensor Copy")."""
 ELEMENT_BYTES = {
     "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f32.ftz": 4, "f64": 8, "bf16": 2,
     "tf32": 4, "tf32.ftz": 4,
@@ -139,6 +142,23 @@ class TensorMap:
         words[16] = self.item * math.prod(b // s for b, s in zip(self.box, self.steps, strict=True))
         words[18] = _SHARED_ALIGNMENT[self.swizzle]
         return b"".join(w.to_bytes(4, "little") for w in words)
+
+
+def end_of_row(columns: int, item: int) -> int:
+    """The first column that a store to rows of `columns` elements of `item` bytes leaves alone: chunks of 16 bytes are written whole."""
+    return -(-columns * item // GRAIN) * GRAIN // item
+
+
+def illegal_corner(corner: Sequence[int], item: int, *, stores: bool) -> str | None:
+    """Why the copy unit stops, with an illegal instruction, at a box that begins at `corner` (innermost dimension first); None if it copies.
+
+    Measured on an H200 (`benchmarks/tensor_copy_edges.py`); the documents do not say it.
+    """
+    if corner[0] * item % GRAIN:
+        return f"begins {corner[0] * item} bytes into the rows, not at a multiple of {GRAIN}"
+    if stores and min(corner) < 0:
+        return f"begins at {', '.join(map(str, reversed(corner)))}: only loads may begin before the tensor"
+    return None
 
 
 def decode(data: bytes) -> TensorMap:

@@ -20,6 +20,7 @@ from minitriton.commands.kernel_files import load_kernel
 from minitriton.commands.signature import parse_signature, source_of
 from minitriton.compiler import compile, default_target
 from minitriton.errors import MinitritonError
+from minitriton.host.whole_file import write_whole
 from minitriton.target import GPUTarget
 from minitriton.tools.aot_source import AotKernel, suffix_of
 
@@ -81,7 +82,7 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
     files: list[Path] = []
     for extension, text in ((".c", written.source()), (".h", written.header())):
         files.append(out_path.with_suffix(f".{digest}_{suffix}{extension}"))
-        files[-1].write_text(text, "utf-8")
+        write_whole(files[-1], text)
     return written.name, files
 
 

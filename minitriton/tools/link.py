@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
+from minitriton.host.whole_file import write_whole
 
 _KERNEL = re.compile(r"//\s*tt-linker:\s*(\w+):(.*):(.+)")
 _HINTS = re.compile(r"//\s*tt-linker-hints:(.*)")
@@ -204,8 +205,8 @@ def main(argv: list[str] | None = None) -> int:
     except (MinitritonError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    given.out.with_suffix(".h").write_text(header, "utf-8")
-    given.out.with_suffix(".c").write_text(source, "utf-8")
+    write_whole(given.out.with_suffix(".h"), header)
+    write_whole(given.out.with_suffix(".c"), source)
     return 0
 
 

@@ -62,13 +62,17 @@ class StridedArray(DescribedArray, Protocol):
 
 @dataclass
 class TensorDescriptor:
-    """`base` is a tensor, `shape` and `strides` count elements, `padding` is what lies outside: "zero" or "nan"."""
+    """`base` is a tensor, `shape` and `strides` count elements, `padding` is what lies outside: "zero" or "nan".
+
+    With `round_f32_to_tf32` loads round float32 to the nearest tf32, as tensor cores do not. It needs copies of sm_90.
+    """
 
     base: DescribedArray
     shape: Sequence[int]
     strides: Sequence[int]
     block_shape: list[int]
     padding: str = "zero"
+    round_f32_to_tf32: bool = False
 
     def __post_init__(self) -> None:
         why = self._refusal()
@@ -114,6 +118,8 @@ class TensorDescriptor:
                 return _EMPTY
         if strides[-1] != 1:
             return _SPREAD
+        if self.round_f32_to_tf32 and dtype_name(base.dtype) != "fp32":
+            return "round_f32_to_tf32 is only supported for float32 tensors"
         if padding == "zero":
             return None
         if padding != "nan":
@@ -123,14 +129,16 @@ class TensorDescriptor:
         return None
 
     @staticmethod
-    def from_tensor(tensor: DescribedArray, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:
+    def from_tensor(
+        tensor: DescribedArray, block_shape: list[int], padding: str = "zero", round_f32_to_tf32: bool = False
+    ) -> TensorDescriptor:
         """A descriptor of all of `tensor`."""
         stride = getattr(tensor, "stride", None)
         if stride is not None:
             strides = stride()
         else:
             strides = [step // tensor.dtype.itemsize for step in cast(HostArray, tensor).strides]
-        return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding)
+        return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding, round_f32_to_tf32)
 
 
 @lru_cache(maxsize=256, typed=True)

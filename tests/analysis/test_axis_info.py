@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from xdsl.ir import SSAValue
 
+from minitriton.analysis.access_width import AccessWidth, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import (
     MAX_DIVISOR,
@@ -316,7 +317,7 @@ def test_a_scalar_load_is_traced_to_the_line_that_causes_it():
     assert "nothing else is known of memory" in tree
 
 
-def test_pointer_contiguity_is_limited_by_alignment_and_by_what_a_thread_holds():
+def test_the_width_of_an_access_is_limited_by_alignment_mask_and_layout():
     layout = "#b = #ttg.blocked<{sizePerThread = [8], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>\n"
     program = Program(
         layout
@@ -333,10 +334,11 @@ def test_pointer_contiguity_is_limited_by_alignment_and_by_what_a_thread_holds()
         }
         """
     )
-    assert program.analysis.pointer_alignment(program.value("ptr")) == 4
-    assert program.analysis.pointer_contiguity(program.value("ptr")) == 4
-    assert program.analysis.pointer_contiguity(program.value("range")) == 8
-    assert program.analysis.mask_alignment(program.value("mask")) == 16
+    pointer, mask = program.value("ptr"), program.value("mask")
+    assert neighbours(program.analysis, pointer, mask) == AccessWidth(4, 8, "alignment")
+    assert neighbours(program.analysis, pointer, mask, most=4) == AccessWidth(4, 4)
+    assert neighbours(program.analysis, pointer, mask, held=2) == AccessWidth(2, 8, "layout")
+    assert program.analysis.mask_alignment(mask) == 16
 
 
 def test_join_holds_of_both_sides():

@@ -112,3 +112,18 @@ def test_exercises_with_few_answers_are_solved_from_disk_and_the_others_say_what
         next(one for one in page.all("#exercise button") if one.text == "another").click()
     page.one("button[data-exercise=wide-load]").click()
     assert "must be compiled and run" in page.text("#needs-server")
+
+
+def test_a_kernel_that_names_the_marks_of_the_page_is_shown(browser: Any, tmp_path: Path) -> None:
+    kernel = tmp_path / "marks.py"
+    kernel.write_text(
+        "import triton\nimport triton.language as tl\n\n@triton.jit\ndef marks(x_ptr):\n"
+        '    """/*SCRIPT*/ /*DATA*/ /*NONCE*/ </script>"""\n    tl.store(x_ptr, 1.0)\n'
+    )
+    path = tmp_path / "marks.html"
+    assert main(["explore", f"{kernel}:marks", "--signature", "*fp32", "--html", str(path)]) == 0
+    browser.get_log("browser")
+    page = Page(browser)
+    page.open(path.as_uri())
+    assert page.line("source", "/*SCRIPT*/ /*DATA*/ /*NONCE*/ </script>") is not None
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

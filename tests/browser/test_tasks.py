@@ -31,6 +31,7 @@ class Servers:
 
     def __init__(self) -> None:
         self.started: list[subprocess.Popen[str]] = []
+        self.addresses: list[str] = []
 
     def __call__(self, *arguments: str) -> str:
         """The address of one more."""
@@ -38,7 +39,8 @@ class Servers:
         self.started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         stdout = self.started[-1].stdout
         assert stdout is not None
-        return stdout.readline().strip()
+        self.addresses.append(stdout.readline().strip())
+        return self.addresses[-1]
 
     def end(self) -> None:
         """Ends them all."""
@@ -480,3 +482,29 @@ def test_the_page_says_when_its_server_has_ended_and_stays(page: Page, serve: Se
     assert page.lines("after", "k-same") or page.lines("after", "k-added")
     # The browser itself says that nobody listens there any more: that is what is tested.
     page.browser.get_log("browser")
+
+
+def test_a_compile_that_does_not_end_is_cancelled(page: Page, serve: Servers, tmp_path: Path) -> None:
+    file = tmp_path / "endless.py"
+    file.write_text("while True: pass\n" + WRONG.replace("y)", "1.0)"))
+    page.browser.get(serve(f"{file}:k", "--signature", "*fp32"))
+    wait_for(lambda: not page.attribute("#busy", "hidden"))
+    assert page.text("#busy-what").startswith("compiling, ")
+    page.one("#cancel").click()
+    wait_for(lambda: "cancelled" in page.text("#failure"))
+    file.write_text(WRONG.replace("y)", "1.0)"))
+    page.one("#again").click()
+    wait_for(lambda: page.all("#passes li"))
+    assert page.attribute("#busy", "hidden")
+
+
+def test_the_address_opens_the_page_in_other_tabs_and_the_code_leaves_it(page: Page, serve: Servers) -> None:
+    page.open(serve("log_sum_exp"))
+    assert "code" not in page.browser.current_url
+    page.browser.refresh()
+    page.wait_until_ready()
+    first = page.browser.current_window_handle
+    page.browser.switch_to.new_window("tab")
+    page.open(serve.addresses[-1].partition("#")[0])
+    page.browser.close()
+    page.browser.switch_to.window(first)

@@ -7,6 +7,11 @@ import re
 import numpy as np
 import pytest
 
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module, print_module
+from minitriton.errors import LoweringError
+from minitriton.passes.accelerate_matmul import AccelerateMatmul
+
 rng = np.random.default_rng(3)
 
 
@@ -83,8 +88,7 @@ def test_mma_sync_multiplies_operands_whatever_their_k_width(kernel, m, n, k, k_
     _check(kernel, _product(layouts, body, m, n, k, 4), m, n, k)
 
 
-def test_mma_sync_fills_up_a_step_that_is_longer_than_k(kernel):
-    m, n, k = 16, 16, 8
+def _in_registers(m: int, n: int, k: int) -> str:
     a, b = (f"#ttg.dot_op<{{opIdx = {i}, parent = #mma, kWidth = 2}}>" for i in (0, 1))
     layouts = """
 #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], instrShape = [16, 8]}>"""
@@ -92,7 +96,55 @@ def test_mma_sync_fills_up_a_step_that_is_longer_than_k(kernel):
     %xa = ttg.convert_layout %x : tensor<{m}x{k}xf16, #b> -> tensor<{m}x{k}xf16, {a}>
     %yb = ttg.convert_layout %y : tensor<{k}x{n}xf16, #b> -> tensor<{k}x{n}xf16, {b}>
     %d = tt.dot %xa, %yb, %zero : tensor<{m}x{k}xf16, {a}> * tensor<{k}x{n}xf16, {b}> -> tensor<{m}x{n}xf32, #mma>"""
-    _check(kernel, _product(layouts, body, m, n, k, 1), m, n, k)
+    return _product(layouts, body, m, n, k, 1)
+
+
+def test_mma_sync_fills_up_a_step_that_is_longer_than_k(kernel):
+    _check(kernel, _in_registers(16, 16, 8), 16, 16, 8)
+
+
+def test_a_k_of_which_lanes_would_hold_copies_is_refused_at_its_place(kernel):
+    with pytest.raises(LoweringError, match=r"tt\.dot: k = 4 on tensor cores, which need 8") as error:
+        kernel(_in_registers(16, 16, 4))
+    assert error.value.location is not None
+
+
+@pytest.mark.parametrize(("type", "least"), [("f16", 8), ("f32", 4), ("i8", 16), ("f64", 4)])
+def test_a_dot_of_a_shorter_k_than_tensor_cores_take_stays_with_multiply_adds(type, least):
+    result = {"i8": "i32", "f16": "f32"}.get(type, type)
+    blocked = (
+        "#b = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
+    )
+
+    def on_tensor_cores(k: int) -> bool:
+        a, b = (
+            f"tensor<{shape}x{type}, #ttg.dot_op<{{opIdx = {i}, parent = #b}}>>"
+            for i, shape in enumerate((f"16x{k}", f"{k}x16"))
+        )
+        module = parse_module(f"""{blocked}
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32}} {{
+  tt.func @f(%a: {a}, %b: {b}, %c: tensor<16x16x{result}, #b>) -> tensor<16x16x{result}, #b> {{
+    %d = tt.dot %a, %b, %c, inputPrecision = tf32 : {a} * {b} -> tensor<16x16x{result}, #b>
+    tt.return %d : tensor<16x16x{result}, #b>
+  }}
+}}""")
+        AccelerateMatmul().apply(make_context(), module)
+        return "nvidia_mma" in print_module(module)
+
+    assert not on_tensor_cores(least // 2) and on_tensor_cores(least)
+
+
+def test_mma_sync_refuses_lanes_that_hold_the_same_k(kernel):
+    m, n, k = 16, 16, 16
+    a, b = (f"#ttg.dot_op<{{opIdx = {i}, parent = #mma, kWidth = 8}}>" for i in (0, 1))
+    layouts = """
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], instrShape = [16, 8]}>"""
+    body = f"""
+    %xa = ttg.convert_layout %x : tensor<{m}x{k}xf16, #b> -> tensor<{m}x{k}xf16, {a}>
+    %yb = ttg.convert_layout %y : tensor<{k}x{n}xf16, #b> -> tensor<{k}x{n}xf16, {b}>
+    %d = tt.dot %xa, %yb, %zero : tensor<{m}x{k}xf16, {a}> * tensor<{k}x{n}xf16, {b}> -> tensor<{m}x{n}xf32, #mma>"""
+    with pytest.raises(LoweringError, match="its four lanes along k must hold different elements"):
+        kernel(_product(layouts, body, m, n, k, 1))
 
 
 @pytest.mark.parametrize("swizzle,k", [(128, 64), (64, 32), (128, 128)])

@@ -17,6 +17,7 @@ from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.text import parse_module
+from minitriton.errors import LoweringError
 from minitriton.target import CUDAOptions, GPUTarget
 
 KERNEL = """
@@ -88,3 +89,18 @@ def test_ptxas_takes_it(emitted):
     command = [found, "--gpu-name=sm_90a", "-o", os.devnull, "/dev/stdin"]
     result = subprocess.run(command, input=emitted, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_copy_of_a_part_that_begins_between_is_refused_at_its_line() -> None:
+    plain = KERNEL.replace("swizzlingByteWidth = 128", "swizzlingByteWidth = 0")
+    part = plain.replace("!tt.tensordesc<tensor<64x128xf16, #sh>>", "!tt.tensordesc<tensor<64x32xf16, #sh>>").replace(
+        "ttng.async_tma_copy_local_to_global %d[%m, %n] %buf : !tt.tensordesc<tensor<64x32xf16, #sh>>, !ttg.memdesc<64x128xf16, #sh, #smem, mutable>",
+        "%part = ttg.memdesc_subslice %buf[0, 32] : !ttg.memdesc<64x128xf16, #sh, #smem, mutable> -> !ttg.memdesc<64x32xf16, #sh, #smem, mutable, 64x128>\n"
+        '    ttng.async_tma_copy_local_to_global %d[%m, %n] %part : !tt.tensordesc<tensor<64x32xf16, #sh>>, !ttg.memdesc<64x32xf16, #sh, #smem, mutable, 64x128> loc("k.py":7:3)',
+    )
+    assert part.count("%part") == 2
+    module = parse_module(part)
+    with pytest.raises(
+        LoweringError, match=r"k\.py:7:3: error: a tensor copy of a part .* begins 64 bytes from its start"
+    ):
+        lower_module(module, allocate(module, scratch_bytes))

@@ -159,9 +159,27 @@ def matches(x):
 
 
 @triton.jit
-def assigns_in_an_expression(x):
-    if (a := 1) == 1:  # wrong
+def assigns_in_a_branch(x, n):
+    a = 0
+    b = (a := 1) if n > 0 else 2  # wrong
+    tl.store(x, a + b)
+
+
+@triton.jit
+def assigns_in_a_loops_condition(x, n):
+    a = 0
+    while (a := a + 1) < n:  # wrong
         tl.store(x, a)
+
+
+@triton.jit
+def reads_an_announced_constant(x, n):
+    size: tl.constexpr
+    if n > 0:
+        size = 4
+    else:
+        size = 4
+    tl.store(x, size)  # wrong
 
 
 @triton.jit
@@ -320,7 +338,9 @@ WRONG = [
     (deletes, "unsupported AST node type: Delete", "help: leave the variable"),
     (defines_a_function, "unsupported AST node type: FunctionDef", "decorated with @triton.jit"),
     (matches, "unsupported AST node type: Match", "help: write `if` and `elif`"),
-    (assigns_in_an_expression, "unsupported AST node type: NamedExpr", "help: assign in a statement of its own"),
+    (assigns_in_a_branch, "`:=` is not supported in a branch", "help: assign in a statement of its own"),
+    (assigns_in_a_loops_condition, "`:=` is not supported in the condition of a loop", "in a statement of its own"),
+    (reads_an_announced_constant, "size has no value yet", "help: give it one first, and not under a condition"),
     (has_a_run_time_shape, "got a run-time value of type int32", "help: make it a tl.constexpr parameter"),
     (has_a_run_time_range, "must be of type tl.constexpr", "help: annotate the parameter: `BLOCK: tl.constexpr`"),
     (loads_through_a_number, "Unsupported ptr type triton.language.int32", "help: pass a pointer"),
@@ -334,7 +354,7 @@ WRONG = [
     (misspells_a_keyword, "unexpected keyword argument 'msk'", "help: load(pointer, mask=None, other=None"),
     (leaves_an_argument_out, "missing 1 required positional argument: 'pointer'", "help: load(pointer"),
     (gives_too_many_arguments, "program_id() takes 2 positional arguments", "help: program_id(axis)"),
-    (names_an_unknown_cache_modifier, "Cache modifier .zz not supported", "help: use '.ca', '.cg', '.cv'"),
+    (names_an_unknown_cache_modifier, "Cache modifier .zz not supported", "help: use '.ca', '.cg', '.cs', '.cv'"),
     (calls_plain_python, "Unsupported function referenced: <function plain", "help: decorate it with @triton.jit"),
     (reduces_with_plain_python, "Unsupported function referenced", "help: decorate it with @triton.jit"),
     (reads_a_global, "Cannot access global variable NUMBER", "help: write `NUMBER = tl.constexpr(...)`"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import shlex
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer import program
 from minitriton.explorer.asked import Asked, EditedState
 from minitriton.explorer.program import open_program
+from minitriton.host.seals import seal
 
 SOFTMAX = "examples/kernels/softmax.py:softmax"
 
@@ -56,10 +60,47 @@ def test_an_edited_file_is_whole_while_another_process_writes_it_again(
     assert sizes == {len(text)}
 
 
-@pytest.mark.parametrize("code", ["", "abc", "eJwrLk0G", Asked("x").code()[:-4]])
+@pytest.mark.parametrize("code", ["", "abc", "eJwrLk0G", "without its end"])
 def test_a_damaged_code_is_an_error(code: str) -> None:
     with pytest.raises(MinitritonError, match="state"):
-        Asked.of_code(code)
+        Asked.of_code(Asked("x").code()[:-4] if code == "without its end" else code)
+
+
+def code_of(text: str) -> str:
+    return base64.urlsafe_b64encode(zlib.compress(text.encode())).decode()
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "3", '{"source": 3}', '{"source": "x", "options": 3}', "x" * (1 << 25)]
+)
+def test_a_code_that_nobody_made_is_an_error(text: str) -> None:
+    with pytest.raises(MinitritonError, match="state"):
+        Asked.of_code(code_of(text))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(SOFTMAX, "*fp32", kernel_text="raise SystemExit('this ran')"), Asked(SOFTMAX), Asked("log_sum_exp", loads=("passes.py",)),
+        Asked("log_sum_exp", options=("extern_libs=/dev/zero",)),
+    ],
+)  # fmt: skip
+def test_python_of_another_users_state_is_run_only_if_it_is_trusted(
+    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = asked.code()
+    assert Asked.of_code(code) == asked
+    monkeypatch.setenv("MINITRITON_KEY_FILE", str(tmp_path / "another" / "key"))
+    assert main(["diff", "--state", code]) == 1
+    assert "the state was made by another user" in capsys.readouterr().err
+    assert Asked.of_code(code, is_trusted=True) == asked
+    assert Asked.of_code(Asked("log_sum_exp", edits=(("skip", "cse"),)).code()).source == "log_sum_exp"
+
+
+def test_a_seal_of_another_state_is_none(tmp_path: Path) -> None:
+    plain = {"source": SOFTMAX, "kernel_text": "evil", "seal": seal("state", json.dumps({"source": SOFTMAX}))}
+    with pytest.raises(MinitritonError, match="another user"):
+        Asked.of_code(code_of(json.dumps(plain)))
 
 
 def test_a_signature_is_made_up_where_none_is_given() -> None:

@@ -47,7 +47,7 @@ def promised(asked: Asked, workshop: Workshop) -> tuple[Asked, str]:
 
 SOLUTIONS: dict[str, Callable[[Asked, Workshop], tuple[Asked, str]]] = {
     "wide-load": edited("row = tl.program_id(0)\n    columns = tl.arange(0, BLOCK)", "row = tl.program_id(0)\n    tl.assume(stride % 16 == 0)\n    columns = tl.arange(0, BLOCK)"),
-    "wide-mask": edited("mask = offsets < n\n    x = tl.load(x_ptr", "mask = offsets < n\n    tl.assume(n % 16 == 0)\n    x = tl.load(x_ptr"),
+    "wide-mask": edited("mask = offsets >= n\n    x = tl.load(x_ptr", "mask = offsets >= n\n    tl.assume(n % 16 == 0)\n    x = tl.load(x_ptr"),
     "along-the-rows": edited("at = outer[:, None] * N + inner[None, :]", "at = inner[:, None] * N + outer[None, :]"),
     "once": edited("mean = tl.sum(tl.load(x_ptr + row * N + columns), axis=0) / N\n    squares = tl.load(x_ptr + row * N + columns, volatile=True) - mean", "x = tl.load(x_ptr + row * N + columns)\n    mean = tl.sum(x, axis=0) / N\n    squares = x - mean"),
     "no-barrier": options("num_warps=1"),

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,7 +27,7 @@ pytest.importorskip("starlette", reason="needs minitriton[explorer]")
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.server import DEFAULT_PORT, bound_socket
-from minitriton.explorer.worker import Worker
+from minitriton.explorer.worker import Asking, Worker, most_memory
 
 KERNEL = "log_sum_exp"
 
@@ -47,7 +48,9 @@ class Served:
         self.address = self.process.stdout.readline().strip()
         self.said = self.process.stdout.readline()
         self.port = urlsplit(self.address).port or 0
-        self.token = parse_qs(urlsplit(self.address).query)["token"][0]
+        self.code = parse_qs(urlsplit(self.address).fragment)["code"][0]
+        self.token = ""
+        self.token = json.loads(self.ask("session", {"code": self.code})[1])["token"]
 
     def get(self, path: str, **headers: str) -> tuple[int, str]:
         return self._send(urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers))
@@ -108,11 +111,77 @@ def test_nobody_else_is_answered(served: Served, headers: dict[str, str]) -> Non
     assert status == 403 and "kernel" not in text
 
 
-def test_the_page_needs_the_token_too(served: Served) -> None:
-    assert served.get("/")[0] == 403
-    assert served.get(f"/?token={served.token}", Host="example.org")[0] == 403
-    status, text = served.get(f"/?token={served.token}")
-    assert status == 200 and served.token in text
+def test_the_page_is_for_this_host_and_holds_no_secret(served: Served) -> None:
+    assert served.get("/", Host="example.org")[0] == 403
+    status, text = served.get("/")
+    assert status == 200 and served.token not in text and served.code not in text
+
+
+def test_the_code_of_the_address_opens_the_page_once() -> None:
+    server = Served(KERNEL, "--port", "0")
+    try:
+        assert server.token and server.token not in server.address
+        assert server.ask("session", {"code": server.code}, **{"X-Token": ""})[0] == 403
+        assert server.process.stdout is not None
+        assert "used before" in server.process.stdout.readline()
+        new = parse_qs(urlsplit(server.process.stdout.readline().strip()).fragment)["code"][0]
+        assert new != server.code
+        assert json.loads(server.ask("session", {"code": new}, **{"X-Token": ""})[1])["token"] == server.token
+        assert json.loads(server.ask("session", {})[1])["asked"] == [{"source": KERNEL}]
+    finally:
+        server.end()
+
+
+def test_scripts_and_styles_count_by_the_nonce_of_the_page_only(served: Served) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"http://127.0.0.1:{served.port}/") as response:
+        policy, text = response.headers["Content-Security-Policy"], response.read().decode()
+    nonce = re.search(r"script-src 'nonce-(\w+)'", policy)
+    assert nonce and "unsafe" not in policy and "unsafe" not in re.findall(r"<meta[^>]*>", text)[-1]
+    assert set(re.findall(r'<(?:script|style) nonce="(\w+)"', text)) == {nonce[1]}
+
+
+def raw(served: Served, request: bytes) -> bytes:
+    """What comes back for bytes on a connection of their own."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(request)
+        return connection.recv(1 << 16)
+
+
+def question(served: Served, *headers: str) -> bytes:
+    lines = ["POST /api/compile HTTP/1.1", f"Host: 127.0.0.1:{served.port}", f"X-Token: {served.token}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def test_a_question_of_unknown_length_may_not_be_longer_than_others(served: Served) -> None:
+    part = b"100000\r\n" + b" " * (1 << 20) + b"\r\n"
+    answer = b""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(question(served, "Transfer-Encoding: chunked"))
+        with contextlib.suppress(OSError):
+            for _ in range(40):
+                connection.sendall(part)
+        with contextlib.suppress(OSError):
+            answer = connection.recv(1 << 16)
+    assert b" 413 " in answer
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b"[" * 200_000 + b"]" * 200_000, b"\xff", b"{"])
+def test_a_question_that_is_not_json_is_refused(served: Served, body: bytes) -> None:
+    assert b" 400 " in raw(served, question(served, f"Content-Length: {len(body)}") + body)
+
+
+def test_a_length_that_is_not_a_number_is_refused(served: Served) -> None:
+    assert b" 400 " in raw(served, question(served, "Content-Length: many"))
+
+
+def test_many_connections_that_ask_nothing_leave_it_open(served: Served) -> None:
+    with contextlib.ExitStack() as stack:
+        for number in range(300):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", served.port)))
+            if number % 2:
+                connection.sendall(b"POST /api/compile HTTP/1.1\r\nHost:")
+        assert served.ask("compile", {"asked": {"source": KERNEL}})[0] == 200
 
 
 def test_a_kernel_that_does_not_compile_is_an_error_at_its_line(served: Served, tmp_path: Path) -> None:
@@ -150,6 +219,45 @@ def test_a_question_that_takes_too_long_is_given_up() -> None:
         assert b"took more than" in worker.ask("compile", {"asked": {"source": "exact_attention"}})
 
 
+def looping(folder: Path, body: str) -> str:
+    """A kernel whose file runs `body` when it is read."""
+    file = folder / "looping.py"
+    file.write_text(f"import triton\n\n{body}\n\n@triton.jit\ndef k(x_ptr):\n    pass\n")
+    return f"{file}:k"
+
+
+def test_a_question_that_is_given_up_ends_its_process(tmp_path: Path) -> None:
+    asking, answers = Asking(), []
+    with Worker() as worker:
+        given = {"asked": {"source": looping(tmp_path, "while True: pass"), "signature": "*fp32"}}
+        thread = threading.Thread(target=lambda: answers.append(worker.ask("compile", given, asking)))
+        thread.start()
+        time.sleep(0.5)
+        asking.give_up()
+        thread.join(20)
+        assert not thread.is_alive() and b"could not answer" in answers[0]
+        assert b"given up" in worker.ask("compile", {"asked": {"source": KERNEL}}, asking)
+        assert b'"kernel"' in worker.ask("compile", {"asked": {"source": KERNEL}})
+
+
+def test_a_page_that_goes_away_ends_what_it_asked_and_no_other_page_waits(served: Served, tmp_path: Path) -> None:
+    body = json.dumps({"asked": {"source": looping(tmp_path, "while True: pass"), "signature": "*fp32"}}).encode()
+    with socket.create_connection(("127.0.0.1", served.port)) as connection:
+        connection.sendall(question(served, "X-Page: one", f"Content-Length: {len(body)}") + body)
+        time.sleep(0.3)
+        assert served.ask("compile", {"asked": {"source": KERNEL}}, **{"X-Page": "two"})[0] == 200
+    status, text = served.ask("compile", {"asked": {"source": KERNEL}}, **{"X-Page": "one"})
+    assert status == 200 and json.loads(text)["ok"]["kernel"] == KERNEL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+def test_a_process_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
+    given = {"asked": {"source": looping(tmp_path, f"taken = bytearray({most_memory() + 1})"), "signature": "*fp32"}}
+    with Worker() as worker:
+        assert b"cannot be imported: MemoryError" in worker.ask("compile", given)
+        assert b'"kernel"' in worker.ask("compile", {"asked": {"source": KERNEL}})
+
+
 def test_a_taken_port_is_an_error_that_says_what_to_do() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -174,7 +282,7 @@ def test_a_taken_port_ends_the_command_and_the_default_one_gives_way() -> None:
             taken.listen()
         server = Served(KERNEL)
         try:
-            assert server.port not in (0, DEFAULT_PORT) and server.get(f"/?token={server.token}")[0] == 200
+            assert server.port not in (0, DEFAULT_PORT) and server.ask("session", {})[0] == 200
         finally:
             server.end()
 
@@ -214,7 +322,7 @@ def test_whatever_ends_it_leaves_nothing_running(sign: signal.Signals, tmp_path:
     while left := [pid for pid in found if is_running(pid)]:
         assert time.monotonic() < end, left
         time.sleep(0.02)
-    assert sign is signal.SIGKILL or not list(tmp_path.glob("minitriton-explorer-*"))
+    assert not list(tmp_path.glob("minitriton-explorer-*"))
     busy.join(10)
     assert not busy.is_alive()
 

@@ -39,6 +39,13 @@ def test_a_line_is_explained_with_its_limit_and_a_hint(capsys: pytest.CaptureFix
     assert "\x1b" not in text
 
 
+def test_the_width_of_a_split_mask_is_that_of_whole_vectors(capsys: pytest.CaptureFixture[str]) -> None:
+    signature = "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024"
+    text = said(capsys, "explain", "examples/kernels/vector_add.py:11", "--signature", signature)
+    assert "tt.load of 4-byte elements: 4 (16 bytes) at a time, as wide as can be" in text
+    assert "where the mask cuts one of these vectors, a branch moves its elements one by one" in text
+
+
 def test_an_explanation_is_there_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(said(capsys, "explain", f"{SOFTMAX}:12", "--signature", SIGNATURE, "--json"))
     assert found["accesses"][0]["limit"] == "alignment"

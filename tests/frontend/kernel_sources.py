@@ -132,11 +132,6 @@ def exp_of_half(ptr):
 
 
 @triton.jit
-def chained_comparison(n):
-    a = 0 < n < 5
-
-
-@triton.jit
 def branches_on_a_block(ptr):
     if tl.load(ptr + tl.arange(0, 4)) > 0:
         tl.store(ptr, 1.0)

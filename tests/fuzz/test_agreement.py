@@ -52,7 +52,7 @@ def verdict(**outcomes: OracleOutcome):
     kernel = Kernel(0, (out("int32"),), (), (), ())
     analysis = Analysis(kernel)
     analysis.written["out"] = Written()
-    return judge(kernel.arrays, analysis, outcomes)
+    return judge(kernel.arrays, analysis.written, outcomes)
 
 
 def gave(*numbers: int) -> OracleOutcome:

@@ -17,8 +17,8 @@ from minitriton.interpreter import InterpreterError, interpret, meanings
 from minitriton.interpreter.numbers import formats
 
 
-def run(text: str, *args: Any, grid: tuple[int, ...] = (1,)) -> None:
-    interpret(parse_module(text, "kernel.ttir"), "f", args, grid)
+def run(text: str, *args: Any, grid: tuple[int, ...] = (1,), capability: int | None = None) -> None:
+    interpret(parse_module(text, "kernel.ttir"), "f", args, grid, capability=capability)
 
 
 def kernel(arguments: str, body: str) -> str:
@@ -407,8 +407,32 @@ def test_descriptors_read_zeros_outside_and_write_nothing_there():
 """,
     )
     x, o = np.arange(15, dtype=np.float32).reshape(3, 5), np.full((3, 5), -1, np.float32)
-    run(text, x, o)
+    run(text, x, o, capability=80)
     assert o.tolist() == [[12, 13, 14, 0, -1], [0, 0, 0, 0, -1], [-1, -1, 24, 26, 28]]
+    with pytest.raises(InterpreterError, match="begins 8 bytes into the rows, not at a multiple of 16"):
+        run(text, x, o, capability=90)
+
+
+def test_stores_of_tensor_copies_write_whole_chunks_of_16_bytes():
+    text = kernel(
+        "%x: !tt.ptr<f32>, %o: !tt.ptr<f32>",
+        """
+  %c0 = arith.constant 0 : i32
+  %columns = arith.constant 5 : i32
+  %rows = arith.constant 2 : i32
+  %wide = arith.constant 8 : i64
+  %unit = arith.constant 1 : i64
+  %d = tt.make_tensor_descriptor %x, [%rows, %columns], [%wide, %unit] : <f32>, <tensor<2x8xf32>>
+  %e = tt.make_tensor_descriptor %o, [%rows, %columns], [%wide, %unit] : <f32>, <tensor<2x8xf32>>
+  %v = tt.descriptor_load %d[%c0, %c0] : !tt.tensordesc<tensor<2x8xf32>> -> tensor<2x8xf32>
+  tt.descriptor_store %e[%c0, %c0], %v : !tt.tensordesc<tensor<2x8xf32>>, tensor<2x8xf32>
+""",
+    )
+    x = np.arange(1, 17, dtype=np.float32).reshape(2, 8)
+    for capability, padding in ((80, -1), (90, 0)):
+        o = np.full(13, -1, np.float32)
+        run(text, x, o, capability=capability)
+        assert o.tolist() == [*range(1, 6), *[padding] * 3, *range(9, 14)], "the last chunk ends with the array"
 
 
 def test_a_failed_assertion_stops_at_its_line():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from filecheck_ir import check, run
 
 from minitriton.passes.combine import Combine
@@ -63,25 +64,121 @@ def test_a_select_of_a_load_under_the_same_condition_is_the_loads_other() -> Non
     )
 
 
-def test_a_sum_of_products_is_a_dot() -> None:
-    check(
+LOADED = """
+    tt.func @f(%c: i1, %p: tensor<4x!tt.ptr<f32>>, %o: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {{
+      %m = tt.splat %c : i1 -> tensor<4xi1>
+      %0 = tt.load %p, %m, %o {volatile} : tensor<4x!tt.ptr<f32>>
+      {between}
+      %1 = arith.select %c, %0, %o : tensor<4xf32>
+      tt.return %1, {other} : tensor<4xf32>, tensor<4xf32>
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("volatile", "between", "other"),
+    [
+        ("", "tt.store %p, %o : tensor<4x!tt.ptr<f32>>", "%1"),
+        ("", "scf.if %c { tt.store %p, %o : tensor<4x!tt.ptr<f32>> }", "%1"),
+        ("", "gpu.barrier", "%1"),
+        ("{isVolatile = true}", "", "%1"),
+        ("", "", "%0"),
+    ],
+    ids=["a store", "a store in a branch", "a barrier", "a volatile load", "another use"],
+)
+def test_a_select_of_a_load_stays_where_a_load_at_its_place_could_read_something_else(
+    volatile: str, between: str, other: str
+) -> None:
+    text = run(LOADED.format(volatile=volatile, between=between, other=other), Combine())
+    assert "arith.select" in text and text.count("tt.load") == 1
+
+
+def test_a_dot_does_not_move_into_a_loop() -> None:
+    text = run(
         """
-        tt.func @f(%a: tensor<32x16xf32>, %b: tensor<16x32xf32>) -> tensor<32x32xf32> {
-          %0 = tt.expand_dims %a {axis = 2 : i32} : tensor<32x16xf32> -> tensor<32x16x1xf32>
-          %1 = tt.broadcast %0 : tensor<32x16x1xf32> -> tensor<32x16x32xf32>
-          %2 = tt.expand_dims %b {axis = 0 : i32} : tensor<16x32xf32> -> tensor<1x16x32xf32>
-          %3 = tt.broadcast %2 : tensor<1x16x32xf32> -> tensor<32x16x32xf32>
-          %4 = arith.mulf %1, %3 : tensor<32x16x32xf32>
-          %5 = "tt.reduce"(%4) <{axis = 1 : i32}> ({
-          ^bb0(%x: f32, %y: f32):
-            %s = arith.addf %x, %y : f32
-            tt.reduce.return %s : f32
-          }) : (tensor<32x16x32xf32>) -> tensor<32x32xf32>
-          tt.return %5 : tensor<32x32xf32>
+        tt.func @f(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>, %n: i32) -> tensor<16x16xf32> {
+          %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %0 = tt.dot %a, %a, %zero : tensor<16x16xf16> * tensor<16x16xf16> -> tensor<16x16xf32>
+          %1 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %c) -> (tensor<16x16xf32>) : i32 {
+            %2 = arith.addf %x, %0 : tensor<16x16xf32>
+            scf.yield %2 : tensor<16x16xf32>
+          }
+          tt.return %1 : tensor<16x16xf32>
         }""",
         Combine(),
-        "// CHECK: tt.dot %arg0, %arg1, {{.*}}, inputPrecision = tf32",
     )
+    assert text.index("tt.dot") < text.index("scf.for") and "arith.addf" in text
+
+
+def summed_products(
+    m: int = 32,
+    k: int = 16,
+    n: int = 32,
+    *,
+    axis: int = 1,
+    type: str = "f32",
+    a: str = "",
+    b: str = "",
+    body: str = "%x, %y",
+) -> str:
+    """sum(x[:, :, None] * y[None, :, :], axis); `a` and `b` are the shapes of x and y, `body` what is added."""
+    x, y = a or f"{m}x{k}", b or f"{k}x{n}"
+    full = f"{m}x{k}x{n}"
+    result = "x".join(str(size) for i, size in enumerate((m, k, n)) if i != axis)
+    return f"""
+        tt.func @f(%a: tensor<{x}x{type}>, %b: tensor<{y}x{type}>) -> tensor<{result}x{type}> {{
+          %0 = tt.expand_dims %a {{axis = 2 : i32}} : tensor<{x}x{type}> -> tensor<{x}x1x{type}>
+          %1 = tt.broadcast %0 : tensor<{x}x1x{type}> -> tensor<{full}x{type}>
+          %2 = tt.expand_dims %b {{axis = 0 : i32}} : tensor<{y}x{type}> -> tensor<1x{y}x{type}>
+          %3 = tt.broadcast %2 : tensor<1x{y}x{type}> -> tensor<{full}x{type}>
+          %4 = arith.mulf %1, %3 : tensor<{full}x{type}>
+          %5 = "tt.reduce"(%4) <{{axis = {axis} : i32}}> ({{
+          ^bb0(%x: {type}, %y: {type}):
+            %s = arith.addf {body} : {type}
+            tt.reduce.return %s : {type}
+          }}) : (tensor<{full}x{type}>) -> tensor<{result}x{type}>
+          tt.return %5 : tensor<{result}x{type}>
+        }}"""
+
+
+@pytest.mark.parametrize("type", ["f32", "f16"])
+def test_a_sum_of_products_is_a_dot_as_exact_as_they_are(type: str) -> None:
+    dot = f"tt.dot %arg0, %arg1, {{{{.*}}}} : tensor<32x16x{type}> * tensor<16x32x{type}> -> tensor<32x32x{type}>"
+    check(summed_products(type=type, body="%y, %x"), Combine(), f"// CHECK: {dot}")
+
+
+def test_a_sum_of_products_with_two_results_is_left() -> None:
+    text = summed_products().replace("(%4) <", "(%4, %4) <").replace("^bb0(", "^bb0(%v: f32, %w: f32, ")
+    text = text.replace("return %s : f32", "return %s, %s : f32, f32").replace("%5 = ", "%5:2 = ")
+    text = text.replace(
+        "(tensor<32x16x32xf32>) -> tensor<32x32xf32>",
+        "(tensor<32x16x32xf32>, tensor<32x16x32xf32>) -> (tensor<32x32xf32>, tensor<32x32xf32>)",
+    )
+    assert "tt.dot" not in run(text.replace("return %5 :", "return %5#0 :"), Combine())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        summed_products(axis=0),
+        summed_products(k=32, axis=2),
+        summed_products(k=8),
+        summed_products(m=8),
+        summed_products(n=8),
+        summed_products(a="1x16"),
+        summed_products(b="16x1"),
+        summed_products(body="%x, %x"),
+        summed_products(type="bf16"),
+        summed_products(type="f64"),
+    ],
+    ids=[
+        "axis 0", "axis 2", "short k", "few rows", "few columns", "left factor repeated twice", "right factor repeated twice",
+        "twice one operand", "bf16 in bf16", "f64",
+    ],
+)  # fmt: skip
+def test_another_sum_of_products_is_left(text: str) -> None:
+    assert "tt.dot" not in run(text, Combine())
 
 
 def test_elementwise_ops_come_before_splats_and_broadcasts() -> None:
@@ -149,5 +246,10 @@ def test_what_goes_with_indices_or_a_mask_keeps_its_order() -> None:
           tt.reduce.return %v, %w : i32, i32
       }) : (tensor<64xi32>, tensor<64xi32>) -> (i32, i32)"""
     assert "allow_reorder" not in run(RESHAPED.format(results="i32", user=with_index, value="%1#1"), Combine())
+    of_first = """%1 = "tt.reduce"(%0) <{axis = 0 : i32}> ({
+        ^bb0(%a: i32, %b: i32):
+          tt.reduce.return %a : i32
+      }) : (tensor<64xi32>) -> i32"""
+    assert "allow_reorder" not in run(RESHAPED.format(results="i32", user=of_first, value="%1"), Combine())
     masked = "%1 = tt.histogram %0, %m : tensor<64xi32> -> tensor<8xi32>"
     assert "allow_reorder" not in run(RESHAPED.format(results="tensor<8xi32>", user=masked, value="%1"), Combine())

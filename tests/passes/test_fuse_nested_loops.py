@@ -109,6 +109,25 @@ BODIES = {
         }}
         {record("%v")}
         scf.yield %v, %b : i32, i32""",
+    "two inner loops, the bounds of both depend on the outer counter": f"""
+        %p = arith.addi %i, %m : i32
+        scf.for %j = %c0 to %p step %c1 : i32 {{
+          {record("%j")}
+        }}
+        scf.for %j = %i to %p step %c1 : i32 {{
+          {record("%j")}
+        }}
+        {record("%b")}
+        scf.yield %i, %a : i32, i32""",
+    "narrow bounds that are further apart than they can say": f"""
+        %low = arith.constant -100 : i8
+        %high = arith.constant 100 : i8
+        %step = arith.constant 100 : i8
+        scf.for %j = %low to %high step %step : i8 {{
+          {record("%i")}
+        }}
+        {record("%b")}
+        scf.yield %i, %a : i32, i32""",
     "three levels": f"""
         %s = scf.for %j = %c0 to %m step %c1 iter_args(%x = %a) -> (i32) : i32 {{
           {record("%j")}
@@ -144,7 +163,7 @@ def test_a_fused_nest_does_the_same_in_the_same_order(name: str, cleaned: bool) 
     after = run(source, FuseNestedLoops(), *((Canonicalize(), Cse()) if cleaned else ()))
     assert inner_loops(source) > 0 and inner_loops(after) == 0
     lengths = (1, 2, 4) if "iter_args" in BODIES[name] else (-1, 0, 1, 4)
-    for n, m in itertools.product((0, 1, 2, 3), lengths):
+    for n, m in itertools.product((-2, 0, 1, 2, 3), lengths):
         assert log(after, n, m) == log(source, n, m), (n, m)
 
 
@@ -155,8 +174,8 @@ def test_a_loop_to_be_flattened_is_fused_only_where_the_inner_one_runs(name: str
     if "depend" in name:
         assert inner_loops(after) == 1
         return
-    assert inner_loops(after) == 0 and after.count("scf.for") == 2
-    for n, m in itertools.product((0, 1, 3), (0, 1, 4)):
+    assert inner_loops(after) == 0 and after.count("scf.for") == (1 if "narrow" in name else 2)
+    for n, m in itertools.product((-2, 0, 1, 3), (-3, 0, 1, 4)):
         assert log(after, n, m) == log(source, n, m), (n, m)
 
 
@@ -185,6 +204,106 @@ def test_an_assumption_replaces_the_test_of_the_length() -> None:
         // CHECK: scf.if
         // CHECK: tt.call
         // CHECK: tt.num_stages = 3
+        """,
+    )
+
+
+ASSUMED = """
+    tt.func private @body(%i: i32, %j: i32)
+    tt.func @f(%n: i32, %m: i32, %c: i1) {{
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %positive = arith.cmpi sgt, %m, %c0 : i32
+      {before}
+      scf.for %i = %c0 to %n step %c1 : i32 {{
+        {inside}
+        scf.for %j = %c0 to %m step %c1 : i32 {{
+          {deeper}
+          tt.call @body(%i, %j) : (i32, i32) -> ()
+        }}
+        {behind}
+      }} {{tt.flatten}}
+      tt.return
+    }}"""
+
+
+@pytest.mark.parametrize("place", ["before", "inside", "deeper", "behind", "in a branch"])
+def test_an_assumption_counts_where_it_comes_before_each_run_of_the_inner_loop(place: str) -> None:
+    assumption = "llvm.intr.assume %positive : i1"
+    texts = dict.fromkeys(("before", "inside", "deeper", "behind"), "")
+    texts[place if place in texts else "before"] = assumption if place in texts else f"scf.if %c {{ {assumption} }}"
+    text = run(ASSUMED.format(**texts), FuseNestedLoops(), Canonicalize())
+    assert ("arith.cmpi sle, %arg1" not in text) == (place in ("before", "inside"))
+
+
+BOUND_IN_MEMORY = """
+    tt.func @f(%q: !tt.ptr<i32>, %out: !tt.ptr<i32>, %n: i32) {{
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %c1) -> (i32) : i32 {{
+        %m = tt.load %q : !tt.ptr<i32>
+        %s = scf.for %j = %c0 to %m step %c1 iter_args(%y = %x) -> (i32) : i32 {{
+          %t = arith.addi %y, %j : i32
+          scf.yield %t : i32
+        }}
+        {store}
+        scf.yield %s : i32
+      }} {{tt.flatten}}
+      tt.store %out, %r : !tt.ptr<i32>
+      tt.return
+    }}"""
+
+
+@pytest.mark.parametrize("stores_to", ["nothing", "out", "q"])
+def test_a_bound_is_read_ahead_where_the_loop_runs_and_does_not_write_it(stores_to: str) -> None:
+    store = "" if stores_to == "nothing" else f"tt.store %{stores_to}, %s : !tt.ptr<i32>"
+    text = run(BOUND_IN_MEMORY.format(store=store), FuseNestedLoops(), Canonicalize())
+    assert inner_loops(text) == (1 if stores_to == "q" else 0)
+    for n in (0, 3):
+        q, out = np.full(n and 1, 3, np.int32), np.zeros(1, np.int32)
+        interpret(parse_module(text), "f", (q, out, n), (1,))
+        assert out[0] == {"q": 1 + 3 + 6 + 45 if n else 1}.get(stores_to, 1 + 3 * n)
+
+
+def test_a_division_of_a_bound_does_not_move_in_front_of_a_loop_that_may_not_run() -> None:
+    source = nest(
+        f"""
+        %d = arith.divsi %c10, %m : i32
+        scf.for %j = %c0 to %d step %c1 : i32 {{
+          {record("%j")}
+        }}
+        scf.yield %i, %i : i32, i32"""
+    )
+    after = run(source, FuseNestedLoops(), Canonicalize())
+    assert inner_loops(after) == 0
+    assert "scf.if" in after[: after.index("arith.divsi")]
+    for n, m in ((0, 0), (2, 5), (3, -5)):
+        assert log(after, n, m) == log(source, n, m), (n, m)
+
+
+def test_an_inner_loop_that_the_outer_one_does_not_touch_moves_in_front_of_it() -> None:
+    source = nest(
+        f"""
+        %s = scf.for %j = %c0 to %m step %c1 iter_args(%x = %c1) -> (i32) : i32 {{
+          %t = arith.addi %x, %j : i32
+          scf.yield %t : i32
+        }}
+        {record("%s")}
+        scf.yield %s, %i : i32, i32"""
+    )
+    after = run(source, FuseNestedLoops())
+    assert inner_loops(after) == 0
+    for n, m in ((0, 3), (2, 5), (3, -5)):
+        assert log(after, n, m) == log(source, n, m), (n, m)
+
+
+def test_the_length_of_a_fused_loop_is_a_product_of_64_bits() -> None:
+    check(
+        nest(BODIES["everything"]),
+        [FuseNestedLoops(), Canonicalize()],
+        """
+        // CHECK: [[TOTAL:%.*]] = arith.muli {{.*}} : i64
+        // CHECK: scf.for {{.*}} to [[TOTAL]]
         """,
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from filecheck_ir import check, run
 
+from minitriton.passes.prefetch import Prefetch
 from minitriton.passes.reduce_data_duplication import ReduceDataDuplication
 from minitriton.passes.reorder_instructions import ReorderInstructions
 
@@ -123,3 +125,73 @@ def test_a_second_operand_does_not_move_over_a_write() -> None:
         // CHECK-NEXT: ttg.local_load {{.*}}opIdx = 0
         """,
     )
+
+
+CARRIED = """
+        tt.func @f(%a: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %b: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %n: i32,
+                   %x: tensor<64x64xf16, #a>, %c: tensor<64x64xf32, #mma>) -> tensor<64x64xf32, #mma> {{
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %r:3 = scf.for %i = %c0 to %n step %c1 iter_args(%u = %a, %v = %b, %s = %c) -> (
+              !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, tensor<64x64xf32, #mma>) : i32 {{
+            {first}
+            %xs = ttg.local_load %u : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #x>
+            %ys = ttg.local_load %v : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #y>
+            {between}
+            %d = tt.dot %xs, %ys, %s : tensor<64x64xf16, #x> * tensor<64x64xf16, #y> -> tensor<64x64xf32, #mma>
+            {last}
+            scf.yield %v, %u, %d : !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, tensor<64x64xf32, #mma>
+          }}
+          tt.return %r#2 : tensor<64x64xf32, #mma>
+        }}
+"""
+STORE = "ttg.local_store %x, %u : tensor<64x64xf16, #a> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>"
+
+
+@pytest.mark.parametrize(
+    ("place", "op", "is_read_ahead"),
+    [
+        ("last", STORE, True),
+        ("first", "", True),
+        ("first", STORE, False),
+        ("between", STORE, False),
+        ("first", "ttg.async_wait {num = 0 : i32}", False),
+    ],
+    ids=["stored behind", "nothing", "stored in front", "stored between", "waited for"],
+)
+def test_operands_are_read_ahead_where_nothing_writes_their_buffers_meanwhile(
+    place: str, op: str, is_read_ahead: bool
+) -> None:
+    texts = {"first": "", "between": "", "last": ""} | {place: op}
+    text = run(module(CARRIED.format(**texts)), Prefetch())
+    assert ("memdesc_subslice" in text) == is_read_ahead
+
+
+FROM_OUTSIDE = """
+        tt.func @f(%x: tensor<64x64xf16, #a>, %y: tensor<64x64xf16, #y>, %n: i32, %c: tensor<64x64xf32, #mma>) -> tensor<64x64xf32, #mma> {{
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %u = ttg.local_alloc %x : (tensor<64x64xf16, #a>) -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+          %v = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+          %xs = ttg.local_load %u : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #x>
+          {before}
+          %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c) -> (tensor<64x64xf32, #mma>) : i32 {{
+            %d = tt.dot %xs, %y, %s : tensor<64x64xf16, #x> * tensor<64x64xf16, #y> -> tensor<64x64xf32, #mma>
+            {inside}
+            scf.yield %d : tensor<64x64xf32, #mma>
+          }}
+          tt.return %r : tensor<64x64xf32, #mma>
+        }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "moves"),
+    [("", "", True), ("", STORE.replace("%u", "%v"), True), (STORE, "", False), ("", STORE, False)],
+    ids=["nothing", "another buffer", "stored before", "stored inside"],
+)
+def test_an_operand_is_loaded_in_the_loop_where_nothing_writes_its_buffer(
+    before: str, inside: str, moves: bool
+) -> None:
+    text = run(module(FROM_OUTSIDE.format(before=before, inside=inside)), ReorderInstructions())
+    assert (text.index("scf.for") < text.index("ttg.local_load")) == moves

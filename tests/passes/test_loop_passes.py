@@ -51,6 +51,13 @@ def test_a_rest_of_one_iteration_is_its_body() -> None:
     assert text.count("scf.for") == 1
 
 
+def test_the_count_of_an_unrolled_loop_is_of_bounds_in_order() -> None:
+    """It is divided as an unsigned number: of reversed bounds it would be great."""
+    stepped = counted("%n", "{tt.loop_unroll_factor = 2 : i32}").replace("step %c1", "step %x")
+    assert "arith.maxsi %n, %c0" in run(stepped, LoopUnroll()).replace("%arg1", "%n").replace("%c0_i32", "%c0")
+    assert "arith.maxsi" not in run(counted("%n", "{tt.loop_unroll_factor = 2 : i32}"), LoopUnroll())
+
+
 LOAD_LOOP = """
     tt.func @f(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>, %n: i32, %d: i32) -> i32 {{
       %c0 = arith.constant 0 : i32

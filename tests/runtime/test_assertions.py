@@ -83,3 +83,17 @@ def test_overflow_is_found_while_debugging_only(kernel, x, y, dtype, overflows) 
     else:
         kernel[(1,)](a, b, out, debug=True)
         assert out == expected
+
+
+@triton.jit
+def uniform(x_ptr, out_ptr):
+    index = tl.arange(0, 4)
+    tl.store(out_ptr + index, tl.uint_to_uniform_float(tl.load(x_ptr + index)))
+
+
+def test_the_smallest_integer_becomes_a_uniform_float_while_debugging() -> None:
+    out = np.full(4, -1, np.float32)
+    uniform[(1,)](np.array([-(2**31), -1, 0, 2**31 - 1], np.int32), out, debug=True)
+    assert ((out >= 0) & (out < 1)).all()
+    assert out[0] == out[3]
+    assert out[1] == out[2] == 0

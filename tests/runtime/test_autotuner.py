@@ -155,12 +155,40 @@ def test_pruning_everything_is_an_error() -> None:
         tuned(Bench(1.0), prune_configs_by={"early_config_prune": lambda *a, **k: []})[grid](zeros(16), 16)
 
 
-@pytest.mark.parametrize("top_k", [1, 0.5])
-def test_a_model_of_the_time_picks_what_is_measured(top_k: float) -> None:
+@pytest.mark.parametrize(("top_k", "measured"), [(1, 0), (0.7, 2), (0.1, 0)])
+def test_a_model_of_the_time_picks_what_is_measured_and_one_configuration_needs_no_measurement(
+    top_k: float, measured: int
+) -> None:
     bench = Bench(1.0)
-    kernel = tuned(bench, prune_configs_by={"perf_model": lambda BLOCK, **_: -BLOCK, "top_k": top_k})
+    configs = [SMALL, LARGE, Config({"BLOCK": 32})]
+    kernel = tuned(bench, configs, prune_configs_by={"perf_model": lambda BLOCK, **_: -BLOCK, "top_k": top_k})
     kernel[grid](zeros(16), 16)
-    assert (bench.count, kernel.best_config) == (1, LARGE)
+    assert (bench.count, kernel.best_config) == (measured, LARGE)
+
+
+def test_arguments_that_are_none_are_neither_reset_nor_restored() -> None:
+    @minitriton.jit
+    def adds_if_given(x, y, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(x + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+        if y is not None:
+            tl.store(y, 1)
+
+    x = zeros(16)
+    tuned(Bench(1.0), kernel=adds_if_given, reset_to_zero=["y"], restore_value=["x", "y"])[(1,)](x, None, 16)
+    np.testing.assert_array_equal(x, 1)
+
+
+def test_a_listener_is_told_of_every_choice() -> None:
+    told: list[dict[str, Any]] = []
+    with knobs.autotuning.scope():
+        knobs.autotuning.listener = lambda **facts: told.append(facts)
+        kernel = tuned(Bench(2.0, 1.0))
+        for _ in range(2):
+            kernel[grid](zeros(16), 16)
+    (facts,) = told
+    assert facts["fn"] is add_one and facts["best_config"] is LARGE and facts["key"][0] == 16
+    assert set(facts["configs_timings"]) == {SMALL, LARGE} and facts["duration"] > 0 and not facts["cache_hit"]
 
 
 def test_a_parameter_that_is_tuned_cannot_be_passed() -> None:

@@ -134,6 +134,47 @@ def test_what_lies_outside_of_a_descriptor(padding: str) -> None:
 
 
 @triton.jit
+def padded_by_the_host(d, o):
+    offsets = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    tl.store(o + offsets, d.load([-4, 8]))
+
+
+class HalfPrecision(str):
+    """A dtype as torch's: it prints its name and knows its bytes."""
+
+    itemsize = 2
+
+
+class HostTensor:
+    """A CPU tensor of torch, as far as launches ask."""
+
+    device = "cpu"
+    dtype = HalfPrecision("torch.float16")
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.shape = array, array.shape
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data
+
+    def element_size(self) -> int:
+        return self.array.itemsize
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(s // self.array.itemsize for s in self.array.strides)
+
+
+@pytest.mark.parametrize("wrapped", [np.asarray, HostTensor], ids=["array", "tensor"])
+@pytest.mark.parametrize("padding", ["zero", "nan"])
+def test_what_lies_outside_of_a_descriptor_from_the_host(padding: str, wrapped: Any) -> None:
+    x, out = np.ones((8, 16), np.float16), np.full((16, 16), 5, np.float16)
+    fresh(padded_by_the_host)[(1,)](TensorDescriptor.from_tensor(wrapped(x), [16, 16], padding), out)
+    expected = np.full((16, 16), 0 if padding == "zero" else np.nan, np.float16)
+    expected[4:12, :8] = 1
+    np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
 def reductions(x, total, largest, bits, m):
     rows = tl.program_id(0) * 8 + tl.arange(0, 8)[:, None]
     v = tl.load(x + rows * 32 + tl.arange(0, 32)[None, :], mask=rows < m, other=0)

@@ -54,8 +54,9 @@ def test_what_a_hook_was_told_compiles_to_the_same_kernel() -> None:
     first = kernel_of(1).warmup(POINTER, 16, tl.float32, grid=(1,))
     again = kernel_of(1)
     assert again.preload(told[0]["specialization_data"]).hash == first.hash
+    assert [t["is_warmup"] for t in told] == [True, True]
     assert again.warmup(POINTER, 16, tl.float32, grid=(1,)).hash == first.hash
-    assert len(told) == 1
+    assert len(told) == 2
 
 
 def test_data_of_another_kernel_is_refused() -> None:

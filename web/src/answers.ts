@@ -74,12 +74,48 @@ export interface ExerciseResult {
   said: string[];
 }
 
+/** A question that is being answered: its service, and what gives it up. */
+interface Running {
+  name: string;
+  since: number;
+  controller: AbortController;
+}
+
+const TOKEN = "minitriton-token";
+
 /** Answers of the server; what was answered once about a compile is remembered. */
 export class Server implements Answers {
   readonly live = true;
+  /** Called when a question is asked or answered. */
+  onRunning: () => void = () => undefined;
+  private token = "";
+  private readonly page = crypto.randomUUID();
+  private readonly running = new Set<Running>();
   private known = new WeakMap<Compile, Map<string, Promise<unknown>>>();
 
-  constructor(private readonly token: string) {}
+  /** Gets the token, by the code of the address (which then leaves it) or as this browser has it, and what to show first. */
+  async begin(): Promise<Asked[]> {
+    const given = new URLSearchParams(location.hash.slice(1));
+    const code = given.get("code");
+    given.delete("code");
+    if (code) history.replaceState(null, "", `#${given}`);
+    // The storage of this origin, port included: another page of this browser finds it there.
+    this.token = localStorage.getItem(TOKEN) ?? "";
+    const session = await this.post<{ token: string; asked: Asked[] }>("session", { code });
+    this.token = session.token;
+    localStorage.setItem(TOKEN, session.token);
+    return session.asked;
+  }
+
+  /** The services that somebody waits for, the one that was asked first at the front. */
+  get waiting(): readonly { name: string; since: number }[] {
+    return [...this.running].filter((one) => !BACKGROUND.has(one.name));
+  }
+
+  /** Gives up all questions that somebody waits for. */
+  cancel(): void {
+    for (const one of this.running) if (!BACKGROUND.has(one.name)) one.controller.abort();
+  }
 
   compile = async (asked: Asked, again = false): Promise<Compile> => {
     // Who answers about values compiles it meanwhile; what is wrong with it the compile itself says.
@@ -119,26 +155,42 @@ export class Server implements Answers {
   }
 
   private async ask<T>(name: string, given: object): Promise<T> {
+    const running = { name, since: performance.now(), controller: new AbortController() };
+    this.running.add(running);
+    this.onRunning();
+    try {
+      const answer = await this.post<{ ok: T } | Failure>(name, given, running.controller.signal);
+      if ("error" in answer) throw new Trouble(answer.error);
+      return answer.ok;
+    } finally {
+      this.running.delete(running);
+      this.onRunning();
+    }
+  }
+
+  private async post<T>(name: string, given: object, signal: AbortSignal | null = null): Promise<T> {
     let response: Response;
     try {
       response = await fetch(`/api/${name}`, {
         method: "POST",
-        headers: { "Content-Type": "application/json", "X-Token": this.token },
+        headers: { "Content-Type": "application/json", "X-Token": this.token, "X-Page": this.page },
         body: JSON.stringify(given),
+        signal,
       });
     } catch {
-      const text = "the server does not answer: start `minitriton explore` again and open the address that it prints";
+      const text = signal?.aborted ? "cancelled" : "the server does not answer: start `minitriton explore` again and open the address that it prints";
       throw new Trouble({ message: text, text });
     }
     if (!response.ok) {
       const text = (await response.text()).trim();
       throw new Trouble({ message: text, text });
     }
-    const answer = (await response.json()) as { ok: T } | Failure;
-    if ("error" in answer) throw new Trouble(answer.error);
-    return answer.ok;
+    return (await response.json()) as T;
   }
 }
+
+/** Services that nobody waits for. */
+const BACKGROUND = new Set(["check", "inspect", "states", "lessons"]);
 
 const NEEDS_SERVER = "this page is a file: what compiles or runs something anew needs the server, `minitriton explore` without --html";
 

@@ -6,6 +6,9 @@ export function element(id: string): HTMLElement {
   return found;
 }
 
+/** What the page's policy lets styles and scripts through by. */
+export const nonce = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce ?? "";
+
 type Child = Node | string | null;
 
 /** An element with a class, attributes and children: make("td.wide", {title: "t"}, "text"). */

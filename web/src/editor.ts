@@ -4,7 +4,7 @@ import { bracketMatching, indentUnit, type Language } from "@codemirror/language
 import { search, searchKeymap } from "@codemirror/search";
 import { EditorState, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, drawSelection, EditorView, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
-import { highlighting } from "./pane";
+import { highlighting, withNonce } from "./pane";
 
 const setWrong = StateEffect.define<number | null>();
 
@@ -30,7 +30,7 @@ export class Editor {
     private readonly onCompile: () => void,
   ) {
     parent.dataset.editing = "true";
-    this.view = new EditorView({ parent });
+    this.view = new EditorView({ parent, extensions: withNonce });
   }
 
   show(text: string, language: Language | null): void {
@@ -48,6 +48,7 @@ export class Editor {
           search({ top: true }),
           wrongLine,
           highlighting,
+          withNonce,
           ...(language ? [language.extension] : [EditorView.lineWrapping]),
         ],
       }),

@@ -16,13 +16,15 @@ import { addSplitter } from "./splitter";
 import { WhatIfTab } from "./whatif";
 
 /** What stands in the page: all of it, or what to ask the server for. */
-type Given = { compiles: Packed[]; lessons?: string } | { token: string; asked: Asked[] };
+type Given = { compiles: Packed[]; lessons?: string } | { live: true };
 
 async function start(): Promise<void> {
   const given = JSON.parse(element("data").textContent ?? "") as Given;
-  const answers: Answers = "token" in given ? new Server(given.token) : new File(given.lessons);
+  const server = "live" in given ? new Server() : null;
+  const answers: Answers = server ?? new File("lessons" in given ? given.lessons : undefined);
   const compiles: Compile[] = "compiles" in given ? given.compiles.map(unpacked) : [];
-  for (const asked of "asked" in given ? given.asked : []) {
+  if (server) showWaiting(server);
+  for (const asked of server ? await server.begin() : []) {
     try {
       compiles.push(await answers.compile(asked));
     } catch (error) {
@@ -50,6 +52,22 @@ async function start(): Promise<void> {
   document.body.dataset.ready = "true";
   performance.mark("ready", { detail: compiles[0]!.took });
 }
+
+/** Says what takes longer than a moment, and lets it be cancelled. */
+function showWaiting(server: Server): void {
+  const what = element("busy-what");
+  const show = (): void => {
+    const [first] = server.waiting;
+    const seconds = first ? Math.floor((performance.now() - first.since) / 1000) : 0;
+    element("busy").hidden = seconds < 1;
+    if (first) what.textContent = `${SERVICES[first.name] ?? first.name}, ${seconds} s`;
+  };
+  server.onRunning = show;
+  window.setInterval(show, 500);
+  element("cancel").addEventListener("click", () => server.cancel());
+}
+
+const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", exercise: "checking the answer" };
 
 /** The state that a link holds: JSON, deflated, in letters of a URL. */
 async function decoded(code: string): Promise<Asked> {

@@ -5,6 +5,7 @@ import { search, searchKeymap } from "@codemirror/search";
 import { EditorState, RangeSetBuilder, StateEffect, Text, type Extension, type StateEffectType } from "@codemirror/state";
 import { Decoration, EditorView, gutter, GutterMarker, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { nonce } from "./dom";
 
 /** One shown line: its text, number in its own text (null for filler), and class. */
 export interface Shown {
@@ -71,6 +72,9 @@ const colours = HighlightStyle.define([
 
 export const highlighting = syntaxHighlighting(colours);
 
+/** Without it the page's policy refuses the styles that CodeMirror adds. */
+export const withNonce = EditorView.cspNonce.of(nonce);
+
 class LineNumber extends GutterMarker {
   constructor(readonly text: string) {
     super();
@@ -99,7 +103,7 @@ export class Pane {
     onLine: (number: number | null, word: string | null) => void,
     private readonly onHover: (number: number | null) => void = () => undefined,
   ) {
-    this.view = new EditorView({ parent, state: EditorState.create({ extensions: this.extensions(label, onLine) }) });
+    this.view = new EditorView({ parent, state: EditorState.create({ extensions: [withNonce, this.extensions(label, onLine)] }) });
   }
 
   /** Shows another text from its top on. */

@@ -35,7 +35,7 @@ from minitriton.analysis.axis_info.assume import Promise, promises
 from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, explain, why
 from minitriton.analysis.axis_info.fact import HINTS, AxisInfo, join, unknown, with_hints
 from minitriton.analysis.axis_info.rules import RULES
-from minitriton.analysis.axis_info.types import pointee_bytes, rank_of, splat_integer
+from minitriton.analysis.axis_info.types import rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects.attribute_values import elements
@@ -121,27 +121,6 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
         """The path from `value` to the op that keeps `claim` from being larger."""
         self.get(value)
         return why(self, value, claim, dim)
-
-    def pointer_contiguity(self, pointer: SSAValue, element_bits: int | None = None) -> int:
-        """How many neighbouring elements a thread can access at once through a tensor of pointers.
-
-        For a tensor of offsets, `element_bits` is the width of what they index.
-        """
-        if not instance_of(pointer.type, TensorType):
-            return 1
-        return min(self.pointer_alignment(pointer, element_bits), access_shape(pointer.type).contiguous_per_thread)
-
-    def pointer_alignment(self, pointer: SSAValue, element_bits: int | None = None) -> int:
-        """How many consecutive, aligned elements the pointers run through along the layout's fastest axis."""
-        type_ = pointer.type
-        if not instance_of(type_, TensorType):
-            return 1
-        fact, dim = self.get(pointer), access_shape(type_).fastest_dim
-        multiple = fact.divisibility[dim]
-        element_bytes = pointee_bytes(type_)
-        if element_bytes:
-            multiple = max(1, multiple // (element_bytes if element_bits is None else max(1, element_bits // 8)))
-        return min(multiple, fact.contiguity[dim])
 
     def mask_alignment(self, mask: SSAValue) -> int:
         """How many neighbouring elements along the layout's fastest axis have the same mask."""

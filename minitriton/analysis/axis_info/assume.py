@@ -46,7 +46,7 @@ class Promise(NamedTuple):
 
 def promises(block: Block) -> list[Promise]:
     """The promises that assumptions of `block` make about values that the block defines."""
-    made = (promise for each in assumed_in(block, reached=False) for promise in _of_comparison(each))
+    made = (promise for each in assumed_in(block) for promise in _of_comparison(each))
     return [promise for promise in made if is_defined_in(promise.value, block)]
 
 

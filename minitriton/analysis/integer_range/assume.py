@@ -36,6 +36,6 @@ def promises(block: Block) -> list[RangePromise]:
     """The promises that assumptions of `block` make about values that the block defines."""
     return [
         RangePromise(each.value, each.predicate, exactly(integer_width(each.value.type), each.number))
-        for each in assumed_in(block, reached=True)
+        for each in assumed_in(block)
         if is_defined_in(each.value, block)
     ]

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from enum import Enum
-from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
@@ -29,6 +28,7 @@ from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.analysis.shared_memory.liveness import Interval, Liveness, intersects
 from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
+from minitriton.analysis.shared_memory.scratch_size import bit_width
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.gpu_traits import i32_attr
@@ -38,9 +38,8 @@ from minitriton.dialects.ttg.types import MemDescType
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.errors import PassError
 from minitriton.host.records import dataclass
-from minitriton.layouts.encodings import PaddedShared, SharedEncoding
-from minitriton.layouts.properties import allocation_shape_per_cta, shared_alignment
-from minitriton.layouts.to_linear import shape_per_cta
+from minitriton.layouts.encodings import SharedEncoding
+from minitriton.layouts.properties import buffer_bytes, shared_alignment
 
 ScratchBytes = Callable[[Operation], int]
 """How many bytes of shared memory an op needs while it runs (0 for most)."""
@@ -291,17 +290,10 @@ def function_buffers(
 def _explicit_buffer(op: Operation) -> Buffer:
     type_ = cast(MemDescType, op.results[0].type)
     layout = cast(SharedEncoding, layout_of(type_))
-    if isinstance(layout, PaddedShared):
-        elements = layout.padded_size(shape_per_cta(layout, type_.get_shape()))
-    else:
-        elements = prod(allocation_shape_per_cta(layout, type_.get_alloc_shape()))
     given = op.properties.get("alignment")
     alignment = shared_alignment(layout) if given is None else integer(given)
-    return Buffer(BufferKind.EXPLICIT, op, elements * _bits(type_.element_type) // 8, alignment)
-
-
-def _bits(element: object) -> int:
-    return cast(int, getattr(element, "bitwidth", 64))
+    size = buffer_bytes(layout, type_.get_alloc_shape(), bit_width(type_.element_type))
+    return Buffer(BufferKind.EXPLICIT, op, size, alignment)
 
 
 def _scratch(

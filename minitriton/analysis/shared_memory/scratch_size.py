@@ -141,8 +141,8 @@ def _histogram(op: tt.HistogramOp) -> int:
     return max(prod(result.get_shape()), threads_per_warp(op)) * bit_width(result.element_type) // 8
 
 
-@TRITON_SCRATCH.add(tt.AtomicRMWOp, tt.AtomicCASOp)
-def _atomic(op: tt.AtomicRMWOp | tt.AtomicCASOp) -> int:
+@TRITON_SCRATCH.add(tt.AtomicRMWOp, tt.AtomicCASOp, tt.AtomicLoadOp)
+def _atomic(op: tt.AtomicRMWOp | tt.AtomicCASOp | tt.AtomicLoadOp) -> int:
     """Threads that hold copies of an element, and all threads for a scalar, get its old value through shared memory."""
     result = op.results[0]
     if not result.uses:

@@ -12,6 +12,7 @@ from pathlib import Path
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.active_driver import ActiveDriver as CudaDriver
+from minitriton.runtime.cache import cache_directory
 from minitriton.runtime.launching.c_types import c_type
 
 __all__ = ["CudaDriver", "include_dirs", "libcuda_dirs", "library_dirs", "ty_to_cpp"]
@@ -31,7 +32,7 @@ def library_dirs() -> list[str]:
     if (library.parent / "libcuda.so").exists():
         return [str(library.parent)]
     # The driver is installed without the name that linkers look for.
-    folder = Path(knobs.cache.dir) / "libcuda"
+    folder = cache_directory() / "libcuda"
     folder.mkdir(parents=True, exist_ok=True)
     link = folder / "libcuda.so"
     if not link.exists():

@@ -9,9 +9,9 @@ Copies of less than 4 bytes, which the hardware does not have, are loads and sto
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from minitriton.analysis.axis_info.access import access_shape
+from minitriton.analysis.access_width import access_width
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
@@ -25,12 +25,10 @@ from minitriton.dialects import nvvm, ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.encodings import DistributedEncoding
-from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access, registers_to_offsets
 from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.to_linear import to_linear_layout
 
-MAX_COPY_BITS = 128
 MIN_COPY_BITS = 32
 
 
@@ -39,7 +37,7 @@ def async_copy(f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp) -> None:
     source, target, mask = op.src, op.destination, op.mask
     view = f.values[target]
     assert isinstance(view, SharedView)
-    plan, offset = _plan(f, op, source, target, mask, view)
+    plan, offset = _plan(f, op, source, target, view)
     representative = _representative(f, source)
     if plan.vector * plan.bitwidth < MIN_COPY_BITS:
         remark_narrow_load(op, source, mask, plan.bitwidth, f.module.axis)
@@ -50,36 +48,18 @@ def async_copy(f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp) -> None:
 
 
 def _plan(
-    f: FunctionLowering, op: Operation, source: SSAValue, target: SSAValue, mask: SSAValue | None, view: SharedView
+    f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp, source: SSAValue, target: SSAValue, view: SharedView
 ) -> tuple[PlannedMemoryAccess, int]:
     """The accesses, as wide as the addresses, the mask and both layouts allow, and the view's offset in bytes."""
     assert instance_of(source.type, TensorType)
     type_ = memdesc(target)
     bits = element_bits(type_)
-    width = f.module.axis.pointer_contiguity(source)
-    if mask is not None:
-        width = min(width, f.module.axis.mask_alignment(mask))
-    hint = op.properties.get("contiguity")
-    if instance_of(hint, IntegerAttr):
-        width = max(width, hint.value.data)
     encoding = layout_of(source.type)
     assert isinstance(encoding, DistributedEncoding)
     registers_of = to_linear_layout(encoding, source.type.get_shape())
     offsets = registers_to_offsets(registers_of, to_linear_layout(shared_encoding(type_), buffer_shape(type_)))
-    together = _run_along(registers_of, access_shape(source.type).fastest_dim, offsets)
-    width = min(1 << (width.bit_length() - 1), MAX_COPY_BITS // bits, together)
     offset = slice_offset(type_, view.offsets)
-    return plan_access(offsets, bits, width, offset), offset * bits // 8
-
-
-def _run_along(registers_of: LinearLayout, dim: int, offsets: LinearLayout) -> int:
-    """How many of a thread's neighbours along `dim`, along which its addresses follow each other, follow each other in the buffer too."""
-    steps = zip(registers_of.bases["register"], offsets.flat_bases("register"), strict=True)
-    shared = {offset for coordinates, offset in steps if offset == coordinates[dim] == sum(coordinates)}
-    run = 1
-    while run in shared:
-        run *= 2
-    return run
+    return plan_access(offsets, bits, access_width(f.module.axis, op).width, offset), offset * bits // 8
 
 
 def _representative(f: FunctionLowering, source: SSAValue) -> SSAValue | None:

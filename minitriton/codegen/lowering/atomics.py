@@ -2,6 +2,9 @@
 
     tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %m : tensor<1024xf32>   ->   nvvm.atom "add.v4.f32", 4 elements at a time (sm_90)
 
+    tt.atomic_load acquire, gpu, %p   ->   nvvm.ld.global {order = "acquire.gpu"}, a barrier
+    tt.atomic_poll acquire, gpu, %p, %x    ->    a loop around nvvm.ld.global {order = "relaxed.gpu"}, a fence, a barrier
+
 One of the threads that hold an element does it. Where others need the old value too (scalars, copies of elements) it reaches them
 through shared memory.
 """
@@ -11,20 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from xdsl.dialects.builtin import TensorType, UnitAttr
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.atomic_width import most_at_once
+from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import Accesses
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
-from minitriton.codegen.op_making import segments, string_attr
+from minitriton.codegen.op_making import integer_attr, segments, string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import TensorFacts
-from minitriton.codegen.types import BF16, I16, bit_width, lane_type, scalar_type, vector_type
+from minitriton.codegen.types import BF16, I1, I8, I16, I64, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import word
 from minitriton.dialects.narrowing import instance_of
@@ -59,21 +63,16 @@ def _needs_exchange(op: Operation) -> bool:
     return any(masks.get(dim, 0) for dim in ("lane", "warp", "block"))
 
 
-@needs_scratch(tt.AtomicRMWOp, tt.AtomicCASOp)
-def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp) -> int:
+@needs_scratch(tt.AtomicRMWOp, tt.AtomicCASOp, tt.AtomicLoadOp, tt.AtomicPollOp)
+def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp | tt.AtomicLoadOp | tt.AtomicPollOp) -> int:
     """The whole result, if it must be exchanged."""
-    if not _needs_exchange(op):
+    if not _needs_exchange(op) or (isinstance(op, tt.AtomicPollOp) and op.timeout is None):
         return 0
     type_ = op.results[0].type
     count = 1
     for size in type_.get_shape() if instance_of(type_, TensorType) else ():
         count *= size
-    return count * bit_width(scalar_type(type_)) // 8
-
-
-def _widths(f: FunctionLowering, op: Operation, kind: str, element: Attribute, accesses: Accesses) -> None:
-    """Narrows the accesses to what one instruction can do."""
-    accesses.narrow(most_at_once(kind, element, f.module.target))
+    return count * max(8, bit_width(scalar_type(type_))) // 8
 
 
 @lowers(tt.AtomicRMWOp)
@@ -81,10 +80,8 @@ def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
     pointer, value, mask = op.ptr, op.val, op.mask
     kind = str(op.atomic_rmw_op.data)
     element = f.element_type(value)
-    accesses = Accesses(f, pointer, mask, max(8, bit_width(element)))
-    _widths(f, op, kind, element, accesses)
+    accesses = Accesses(f, pointer, access_width(f.module.axis, op).width)
     if element is BF16 and not f.module.target.has_bf16_atomics:
-        accesses.narrow(1)
         _finish(f, op, accesses, [_by_compare_and_swap(f, op, n, mask) for n in accesses.starts])
         return
     _atomic(f, op, pointer, [value], mask, operation_text(kind, element, accesses.width), accesses)
@@ -94,8 +91,7 @@ def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
 def atomic_cas(f: FunctionLowering, op: tt.AtomicCASOp) -> None:
     pointer, compared, value = op.operands
     element = f.element_type(value)
-    accesses = Accesses(f, pointer, None, max(8, bit_width(element)))
-    accesses.narrow(1)
+    accesses = Accesses(f, pointer, access_width(f.module.axis, op).width)
     _atomic(f, op, pointer, [compared, value], None, f"cas.b{bit_width(element)}", accesses)
 
 
@@ -226,6 +222,146 @@ def _by_compare_and_swap(f: FunctionLowering, op: _Atomic, register: int, mask: 
     b.cond_branch(b.icmp("eq", found, seen), after, again, (found,), (found,))
     b.move_to(after)
     return b.bitcast(after.args[0], element)
+
+
+# Loads, stores and waiting --------------------------------------------------------------------------------------------
+
+
+class _Ordering(NamedTuple):
+    """How loads or stores of a tile are ordered: each by itself, or by one fence for all. Barriers make it an order of all threads."""
+
+    accesses: Accesses
+    predicates: list[SSAValue]
+    order: str
+    is_strong: bool
+    """Whether they acquire or release."""
+    needs_fence: bool
+
+
+def _ordering(f: FunctionLowering, op: tt.AtomicLoadOp | tt.AtomicStoreOp, element: Attribute) -> _Ordering:
+    bits = bit_width(element)
+    accesses = Accesses(f, op.ptr, op.mask, max(8, bits))
+    if bits < 32:
+        accesses.narrow(1)  # a word of several elements would be one access of another size than others make
+    predicates = [p for p in _predicates(f, op.ptr, op.mask, accesses) if p is not None]
+    sem = _name(op.sem)
+    fenced = sem != "relaxed" and len(accesses.starts) > 1
+    return _Ordering(
+        accesses, predicates, f"{'relaxed' if fenced else sem}.{_name(op.scope)}", sem != "relaxed", fenced
+    )
+
+
+def _meet(f: FunctionLowering) -> None:
+    """All threads of the program wait for each other."""
+    if f.module.num_ctas > 1:
+        cluster_barrier(f)
+    else:
+        f.barrier()
+
+
+def _fence(f: FunctionLowering, op: tt.AtomicLoadOp | tt.AtomicStoreOp | tt.AtomicPollOp) -> None:
+    f.b.operation(nvvm.FenceOp, (), (), {"scope": string_attr(_name(op.scope))})
+
+
+@lowers(tt.AtomicLoadOp)
+def atomic_load(f: FunctionLowering, op: tt.AtomicLoadOp) -> None:
+    """What other threads do after it comes after it too: they wait for each other."""
+    element = f.element_type(op.result)
+    accesses, predicates, order, acquires, fenced = _ordering(f, op, element)
+    addresses = [registers.element(f.b, f.values[op.ptr], start) for start in accesses.starts]
+    properties = {
+        "vector_width": integer_attr(accesses.width, i32),
+        "order": string_attr(order),
+        "operandSegmentSizes": segments(len(addresses), len(predicates), 0, 0),
+    }
+    type_ = vector_type(element, accesses.loaded)
+    loaded = f.b.value(nvvm.LoadGlobalOp, (*addresses, *predicates), type_, properties)
+    if fenced:
+        _fence(f, op)
+    _finish(f, op, accesses, [loaded])
+    if acquires and not _needs_exchange(op):
+        _meet(f)
+
+
+@lowers(tt.AtomicStoreOp)
+def atomic_store(f: FunctionLowering, op: tt.AtomicStoreOp) -> None:
+    """What other threads did before it comes before it too: they wait for each other."""
+    accesses, predicates, order, releases, fenced = _ordering(f, op, f.element_type(op.value))
+    data = f.vector(op.value)
+    if accesses.free:
+        data = f.b.permute(data, accesses.registers)
+    addresses = [registers.element(f.b, f.values[op.ptr], start) for start in accesses.starts]
+    if releases:
+        _meet(f)
+    if fenced:
+        _fence(f, op)
+    properties = {
+        "vector_width": integer_attr(accesses.width, i32),
+        "order": string_attr(order),
+        "operandSegmentSizes": segments(1, len(addresses), len(predicates), 0),
+    }
+    f.b.operation(nvvm.StoreGlobalOp, (data, *addresses, *predicates), (), properties)
+
+
+@lowers(tt.AtomicPollOp)
+def atomic_poll(f: FunctionLowering, op: tt.AtomicPollOp) -> None:
+    """Each element by a loop of its own. Without a time limit all are found, so nothing is exchanged."""
+    accesses = Accesses(f, op.ptr, None, bit_width(f.element_type(op.expected)))
+    accesses.narrow(1)
+    started = None if op.timeout is None else _global_time(f)
+    predicates = _predicates(f, op.ptr, None, accesses)
+    found = [_polled(f, op, start, p, started) for start, p in zip(accesses.starts, predicates, strict=True)]
+    if _name(op.sem) == "acquire":
+        _fence(f, op)
+    if op.timeout is None:
+        f.values[op.result] = f.b.constant(f.lowered_type(op.result.type), -1)
+    else:
+        _finish(f, op, accesses, found)
+        f.values[op.result] = f.b.cast(L.TruncOp, f.vector(op.result), I1)
+    if op.timeout is None or not _needs_exchange(op):
+        _meet(f)
+
+
+def _polled(
+    f: FunctionLowering, op: tt.AtomicPollOp, register: int, own: SSAValue | None, started: SSAValue | None
+) -> SSAValue:
+    """1, once memory holds what is expected of one element, or 0 if the time is over; 0 in threads other than the one that looks."""
+    b = f.b
+    expected = registers.element(b, f.values[op.expected], register)
+    address = registers.element(b, f.values[op.ptr], register)
+    again, after = f.new_block(), f.new_block((I8,))
+    zero, one = b.constant(I8, 0), b.constant(I8, 1)
+    if own is None:
+        b.branch(again)
+    else:
+        b.cond_branch(own, again, after, (), (zero,))
+    b.move_to(again)
+    properties = {
+        "vector_width": integer_attr(1, i32),
+        "order": string_attr(f"relaxed.{_name(op.scope)}"),
+        "operandSegmentSizes": segments(1, 0, 0, 0),
+    }
+    seen = b.icmp("eq", b.value(nvvm.LoadGlobalOp, (address,), expected.type, properties), expected)
+    if started is None or op.timeout is None:
+        b.cond_branch(seen, after, again, (one,), ())
+    else:
+        late = f.new_block()
+        b.cond_branch(seen, after, late, (one,), ())
+        b.move_to(late)
+        limit = registers.element(b, f.values[op.timeout], 0)
+        b.cond_branch(b.icmp("ult", b.sub(_global_time(f), started), limit), again, after, (), (zero,))
+    b.move_to(after)
+    return after.args[0]
+
+
+def _global_time(f: FunctionLowering) -> SSAValue:
+    """The GPU's clock, in nanoseconds."""
+    properties = {
+        "asm_string": string_attr("mov.u64 $0, %globaltimer;"),
+        "constraints": string_attr("=l"),
+        "packed": integer_attr(1, i32),
+    }
+    return f.b.operation(nvvm.InlinePtxOp, (), (I64,), properties).results[0]
 
 
 # Old values -----------------------------------------------------------------------------------------------------------

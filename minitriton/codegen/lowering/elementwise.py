@@ -356,10 +356,19 @@ def mulhiui(f: FunctionLowering, op: tt.MulhiUIOp) -> None:
 # Floats ---------------------------------------------------------------------------------------------------------------
 
 
+def refuse_fp8(f: FunctionLowering, op: Operation) -> None:
+    """Raises `LoweringError` for arithmetic on 8-bit floats, which are bytes to LLVM."""
+    type_ = op.operands[0].type
+    element = type_.element_type if instance_of(type_, TensorType) else type_
+    if element.name.startswith("f8"):
+        raise f.unsupported(op, f"{element.name} is not computed with", help="extend the operands to f16 or f32 before")
+
+
 def on_vectors(emit: Emit) -> Lowering:
     """The rule of an op that does `emit` to the whole vector at once."""
 
     def lower(f: FunctionLowering, op: Operation) -> None:
+        refuse_fp8(f, op)
         result = op.results[0]
         f.values[result] = apply_to_registers(f, result, operands_of(f, op), emit)
 
@@ -389,6 +398,7 @@ _FLOAT_PREDICATES = tuple(str(p) for p in (
 @lowers(arith.CmpfOp)
 def cmpf(f: FunctionLowering, op: arith.CmpfOp) -> None:
     """Floating-point comparison."""
+    refuse_fp8(f, op)
     predicate = _FLOAT_PREDICATES[op.predicate.value.data]
     result = op.results[0]
     f.values[result] = apply_to_registers(f, result, operands_of(f, op), lambda b, v: b.fcmp(predicate, v[0], v[1]))

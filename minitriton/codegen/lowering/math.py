@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering import device_math
+from minitriton.codegen.lowering import device_math, device_math_f64
 from minitriton.codegen.lowering.elementwise import (
     Emit,
     apply,
@@ -24,6 +24,7 @@ from minitriton.codegen.lowering.elementwise import (
     each_lane,
     on_vectors,
     operands_of,
+    refuse_fp8,
     width,
 )
 from minitriton.codegen.lowering.function import FunctionLowering
@@ -51,12 +52,15 @@ def _exp(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     return each_lane(b, "llvm.nvvm.ex2.approx.f", (scaled,), F32)
 
 
-def by_width(f32: Emit, f64: Emit) -> Lowering:
-    """By the width of the operands; narrower floats go through 32 bits."""
+def by_width(f32: Emit, f64: Emit, *, f64_branches: bool = False) -> Lowering:
+    """By the width of the operands; narrower floats go through 32 bits. `f64_branches`: better once for all registers than for each."""
 
     def lower(f: FunctionLowering, op: Operation) -> None:
         result = op.results[0]
         element = scalar_type(result.type)
+        if element is F64 and f64_branches:
+            f.values[result] = apply(f, operands_of(f, op), f64)
+            return
         emit = f64 if element is F64 else f32 if element is F32 else _through_f32(f32, element)
         f.values[result] = apply_to_registers(f, result, operands_of(f, op), emit)
 
@@ -78,8 +82,8 @@ LOWERINGS.update(
         math.RsqrtOp: by_width(_each("llvm.nvvm.rsqrt.approx.ftz.f"), _each("__nv_rsqrt")),
         math.LogOp: by_width(device_math.log, _each("__nv_log")),
         math.Log2Op: by_width(device_math.log2, _each("__nv_log2")),
-        math.SinOp: by_width(device_math.sin, _each("__nv_sin")),
-        math.CosOp: by_width(device_math.cos, _each("__nv_cos")),
+        math.SinOp: by_width(device_math.sin, device_math_f64.sin, f64_branches=True),
+        math.CosOp: by_width(device_math.cos, device_math_f64.cos, f64_branches=True),
         math.ErfOp: by_width(device_math.erf, _each("__nv_erf")),
         arith.DivfOp: by_width(_each("llvm.nvvm.div.full"), _each("llvm.nvvm.div.rn.d")),
         tt.PreciseSqrtOp: by_width(_each("llvm.nvvm.sqrt.rn.f"), _each("llvm.nvvm.sqrt.rn.d")),
@@ -127,6 +131,7 @@ def absi(f: FunctionLowering, op: math.AbsIOp) -> None:
 @lowers(tt.ClampFOp)
 def clampf(f: FunctionLowering, op: tt.ClampFOp) -> None:
     """`min(max(x, low), high)`; one instruction where the limits are opposite constants (sm_90)."""
+    refuse_fp8(f, op)
     x, low, high = operands_of(f, op)
     nan = word(op.propagate_nan) == "all"
     element = scalar_type(op.results[0].type)

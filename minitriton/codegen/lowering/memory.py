@@ -1,7 +1,7 @@
 """Loads and stores of global memory.
 
-In: a tensor of pointers, as an expression of which only the first pointer of each vector is made; how wide vectors are follows
-from the layout and from what is known of the addresses (contiguity, divisibility, constancy of the mask).
+In: a tensor of pointers, as an expression of which only the first pointer of each vector is made; `analysis/access_width.py` says how wide
+vectors are.
 
     tt.load %p, %m : tensor<1024x!tt.ptr<f32>>      nvvm.ld.global %p0, %p4, %m0, %m4 {vector_width = 4} : vector<8xf32>
     tt.load %p without a mask or hints              llvm.load %p0 : vector<4xf32>, ...
@@ -18,7 +18,7 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.prefix_mask import SPLIT_MASK
+from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
@@ -31,7 +31,6 @@ from minitriton.dialects.attribute_values import is_true, word
 from minitriton.dialects.facts.memory_hints import CACHE_HINT, IN_L1, PREFETCH_BYTES
 from minitriton.dialects.narrowing import instance_of
 from minitriton.remarks import remark
-from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 _UNIT = UnitAttr()
 
@@ -41,23 +40,13 @@ class Accesses:
 
     __slots__ = ("count", "free", "starts", "width")
 
-    def __init__(self, f: FunctionLowering, pointer: SSAValue, mask: SSAValue | None, bits: int):
+    def __init__(self, f: FunctionLowering, pointer: SSAValue, width: int):
         self.count = f.count(pointer)
         self.free = 0
-        self.width = 1
+        self.width = min(width, self.count)
         if instance_of(pointer.type, TensorType):
-            width = min(WIDEST_ACCESS_BITS // bits, f.module.axis.pointer_contiguity(pointer), self.count)
-            if mask is not None:
-                width = min(width, f.module.axis.mask_alignment(mask))
-            self.width = 1 << (width.bit_length() - 1)
             self.free = f.facts(pointer.type).layout.free_masks.get("register", 0)
         self.starts = [s for s in range(0, self.count, self.width) if not s & self.free]
-
-    def narrow(self, limit: int) -> None:
-        """Makes vectors of at most `limit` elements."""
-        if self.width > limit:
-            self.width = limit
-            self.starts = [s for s in range(0, self.count, limit) if not s & self.free]
 
     @property
     def registers(self) -> list[int]:
@@ -130,13 +119,13 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     result = op.results[0]
     element = f.element_type(result)
     kept = memory_type(element)
-    accesses = Accesses(f, pointer, mask, bit_width(kept))
+    width = access_width(f.module.axis, op)
+    accesses = Accesses(f, pointer, width.width)
+    if width.is_split:
+        _finish_load(f, op, accesses, _split_load(f, op, accesses, kept))
+        return
     cache, evict = cache_hint(op)
     volatile = is_true(op.is_volatile)
-    whole = None if mask is None or volatile else _whole_vectors(f, op, accesses, bit_width(kept))
-    if whole is not None:
-        _finish_load(f, op, whole, _split_load(f, op, whole, kept))
-        return
     _remark_single_elements(op, accesses)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     if mask is None and not cache and not evict and not volatile and PREFETCH_BYTES not in op.attributes:
@@ -154,14 +143,6 @@ def _finish_load(f: FunctionLowering, op: Operation, accesses: Accesses, vector:
     if places is not None:
         vector = f.b.permute(vector, places)
     f.values[op.results[0]] = from_memory(f, vector, f.element_type(op.results[0]))
-
-
-def _whole_vectors(f: FunctionLowering, op: Operation, accesses: Accesses, bits: int) -> Accesses | None:
-    """Wider accesses than the mask allows, if it may be split."""
-    if SPLIT_MASK not in op.attributes:
-        return None
-    whole = Accesses(f, op.operands[0], None, bits)
-    return whole if whole.width > accesses.width else None
 
 
 class _SplitMask:
@@ -277,16 +258,14 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     """`st.global`, by one of the threads that hold the same element."""
     pointer, value, mask = op.ptr, op.value, op.mask
     data = to_memory(f, f.vector(value))
-    bits = bit_width(lane_type(data.type))
-    accesses = Accesses(f, pointer, mask, bits)
+    width = access_width(f.module.axis, op)
+    accesses = Accesses(f, pointer, width.width)
     facts = f.facts(pointer.type).layout if instance_of(pointer.type, TensorType) else None
     own = f.representative(facts)
-    whole = None if mask is None else _whole_vectors(f, op, accesses, bits)
-    accesses = whole or accesses
     if accesses.free:
         data = f.b.permute(data, accesses.registers)
-    if whole is not None:
-        _split_store(f, op, whole, data, own)
+    if width.is_split:
+        _split_store(f, op, accesses, data, own)
         return
     _remark_single_elements(op, accesses)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]

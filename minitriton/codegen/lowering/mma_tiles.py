@@ -12,8 +12,11 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.tensor_facts import LayoutFacts
+from minitriton.codegen.types import bit_width
+from minitriton.target.architectures import least_mma_depth
 
 ROWS, COLUMNS = 16, 8
+LANES_ALONG_K = 4
 Offset = tuple[int, ...]
 
 
@@ -69,7 +72,21 @@ def steps_along_k(
     first, second = op.operands[:2]
     facts_a, facts_b = f.facts(first.type).layout, f.facts(second.type).layout
     rank = len(facts_a.offsets[0])
+    depth, least = f.facts(first.type).shape[-1], least_mma_depth(bit_width(f.element_type(first)))
+    if depth < least:
+        raise f.unsupported(
+            op,
+            f"k = {depth} on tensor cores, which need {least}",
+            help="pad the operands along k with zeros, or use a blocked layout",
+        )
     steps = words_along_k(facts_a, rank - 1, per_word)
     if steps != words_along_k(facts_b, rank - 2, per_word):
         raise f.unsupported(op, "operands whose k is spread differently", help="give both the same kWidth")
+    if LANES_ALONG_K * per_word * len(steps) != depth:
+        raise f.unsupported(
+            op,
+            f"an operand with k = {depth} of which a thread holds {per_word * len(steps)}: its four lanes along k must "
+            "hold different elements",
+            help=f"use a kWidth of at most k / {LANES_ALONG_K}",
+        )
     return steps, facts_a.register_of, facts_b.register_of

@@ -8,8 +8,6 @@ A memory descriptor is a `SharedView`. Loads and stores follow the plan of the t
 
 from __future__ import annotations
 
-from math import prod
-
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
@@ -24,7 +22,7 @@ from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, Shar
 from minitriton.layouts.matrix_access import local_matrix_access
 from minitriton.layouts.memory import local_access
 from minitriton.layouts.plans import PlannedMemoryAccess
-from minitriton.layouts.properties import allocation_shape_per_cta
+from minitriton.layouts.properties import slot_bytes
 from minitriton.layouts.to_linear import to_linear_layout
 
 
@@ -119,18 +117,13 @@ def local_store(f: FunctionLowering, op: ttg.LocalStoreOp) -> None:
 
 @lowers(ttg.MemDescIndexOp)
 def memdesc_index(f: FunctionLowering, op: ttg.MemDescIndexOp) -> None:
-    """The next copy begins where this one ends."""
+    """One slot of a ring."""
     source, index = op.operands
     result = op.results[0]
     type_ = memdesc(result)
     view = _view(f, source)
-    encoding = shared_encoding(type_)
-    elements = prod(allocation_shape_per_cta(encoding, type_.get_shape()))
-    size = elements * element_bits(type_) // 8
-    number = f.scalar(index)
-    if isinstance(encoding, PaddedShared):
-        size = encoding.padded_size(type_.get_shape()) * element_bits(type_) // 8
-    base = f.b.gep(view.base, f.b.mul(number, f.b.i32(size)), I8, inbounds=True)
+    size = slot_bytes(shared_encoding(type_), type_.get_shape(), element_bits(type_))
+    base = f.b.gep(view.base, f.b.mul(f.scalar(index), f.b.i32(size)), I8, inbounds=True)
     f.values[result] = SharedView(base, view.offsets[-type_.get_num_dims() :])
 
 

@@ -35,7 +35,7 @@ from minitriton.layouts.encodings import NVMMAShared
 from minitriton.layouts.nvmma_layout import tma_block_shape
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.rewriting.constants import constant_attr, number_of
-from minitriton.target.tensor_map import GRAIN
+from minitriton.target.tensor_map import GRAIN, SHARED_ALIGNMENT
 
 TENSOR_MAP_BYTES = 128
 _UNIT = UnitAttr()
@@ -143,13 +143,15 @@ Box = tuple[tuple[int, ...], int]
 """First coordinates, and bytes from the start of the buffer."""
 
 
-def _boxes(type_: MemDescType) -> list[Box]:
-    """The boxes that make up a CTA's part of a buffer."""
-    encoding = shared_encoding(type_)
+def _boxes(f: FunctionLowering, op: Operation, buffer: SSAValue) -> list[Box]:
+    """The boxes that make up a CTA's part of a buffer. Raises `LoweringError` where one is not as aligned as copies need."""
+    type_, encoding = memdesc(buffer), shared_encoding(memdesc(buffer))
+    if not isinstance(encoding, NVMMAShared):
+        raise _misaligned(op, f"a buffer of layout {encoding.mnemonic}")
     own = shape_per_cta(encoding, type_.get_shape())
-    box = tma_block_shape(encoding, own, packed=True) if isinstance(encoding, NVMMAShared) else own
+    box = tma_block_shape(encoding, own, packed=True)
     places = to_linear_layout(encoding, buffer_shape(type_)).pseudoinvert()
-    padded = isinstance(encoding, NVMMAShared) and encoding.fp4_padded
+    padded = encoding.fp4_padded
     result: list[Box] = []
     for reversed_coordinates in product(
         *(range(0, size, step) for size, step in zip(own[::-1], box[::-1], strict=True))
@@ -158,7 +160,21 @@ def _boxes(type_: MemDescType) -> list[Box]:
         offset = places.apply({f"dim{d}": c for d, c in enumerate(coordinates)})["offset"]
         unpacked = (*coordinates[:-1], coordinates[-1] * 2) if padded else coordinates
         result.append((unpacked, offset * element_bits(type_) // 8))
+    view = f.values[buffer]
+    assert isinstance(view, SharedView)
+    first = slice_offset(type_, view.offsets) * element_bits(type_) // 8
+    for _, place in result:
+        if (first + place) % SHARED_ALIGNMENT:
+            raise _misaligned(op, f"a part of a buffer that begins {first + place} bytes from its start")
     return result
+
+
+def _misaligned(op: Operation, what: str) -> LoweringError:
+    return LoweringError(
+        f"a tensor copy of {what}: in shared memory copies begin at multiples of {SHARED_ALIGNMENT} bytes",
+        source_location(op.location),
+        help=f"give the buffer an nvmma_shared layout, and copy parts of whole multiples of {SHARED_ALIGNMENT} bytes",
+    )
 
 
 def _of_this_cta(f: FunctionLowering, given: list[SSAValue], type_: MemDescType) -> list[SSAValue]:
@@ -202,7 +218,7 @@ def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> 
     base, bar = _address(f, target), _address(f, barrier)
     type_ = memdesc(target)
     coordinates = _of_this_cta(f, [f.scalar(value) for value in given], type_)
-    for offsets, place in _boxes(type_):
+    for offsets, place in _boxes(f, op, target):
         where = _coordinates(f, coordinates, offsets)
         operands = (f.b.gep(base, place, I8), f.scalar(descriptor), *where, bar, thread)
         f.b.operation(tma.TensorLoadOp, operands, ())
@@ -214,7 +230,7 @@ def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, At
     type_ = memdesc(source)
     parts, _ = split_among_ctas(shared_encoding(type_).cga, type_.get_shape())
     copies = sum(1 << bit for bit, part in enumerate(parts) if not any(part))
-    boxes = _boxes(type_)
+    boxes = _boxes(f, op, source)
     warps = _warps_with_boxes(boxes, f.num_warps)
     thread = _issuing_thread(f, f.zero_in(0, copies), warps)
     base = _address(f, source)

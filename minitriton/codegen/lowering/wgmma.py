@@ -159,6 +159,10 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     bits = element_bits(right.type)
     step = STEP_BYTES * 8 // bits
     depth = right.type.get_shape()[0]
+    if depth < step:
+        raise f.unsupported(
+            op, f"k = {depth}, and wgmma takes {step} at a time", help="pad the operands along k with zeros"
+        )
     right_base = _of_warp_group(f, right, facts, 1, 0)
     kind_c = lane_type(total.type).name if lane_type(total.type) is not I32 else "s32"
     properties: dict[str, Attribute] = {

@@ -77,7 +77,8 @@ def _each_lane(w: FunctionWriter, op: nvvm.EachLaneOp) -> None:
     w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in op.args))
     count = lanes(result.type)
     if count == 1:
-        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, op.args))})")
+        kept = " noinline" if op.noinline is not None else ""
+        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, op.args))}){kept}")
         return
     operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in op.args]
     vector = "poison"

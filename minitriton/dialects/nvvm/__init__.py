@@ -304,13 +304,14 @@ class ElectSyncOp(IntrinsicOp):
 
 @op_definition
 class EachLaneOp(IRDLOperation):
-    """Calls a scalar function or intrinsic, `callee`, for every lane of its operands."""
+    """Calls a scalar function or intrinsic, `callee`, for every lane of its operands; with `noinline` it stays a call."""
 
     name = "nvvm.each_lane"
 
     args = var_operand_def(AnyAttr())
     res = result_def(AnyAttr())
     callee = prop_def(StringAttr)
+    noinline = opt_prop_def(UnitAttr)
 
     def verify_(self) -> None:
         if any(lanes(arg.type) != lanes(self.res.type) for arg in self.args):

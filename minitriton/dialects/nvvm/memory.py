@@ -35,6 +35,13 @@ def _check_vectors(op: Operation, registers: int, width: int, pointers: int, mas
         raise VerifyException(f"{op.name}: needs no mask or one for each pointer, got {masks}")
 
 
+class OrderedAccess(Protocol):
+    """An access that may be an atomic one."""
+
+    @property
+    def order(self) -> StringAttr | None: ...
+
+
 class CachedAccess(Protocol):
     """An access that says how it treats the caches."""
 
@@ -57,12 +64,18 @@ def cache_modifiers(op: CachedAccess, prefetch_bytes: IntegerAttr | None = None)
     return (text + prefetch, "") if op.policy is None else (f"{text}.L2::cache_hint{prefetch}", ", $policy")
 
 
+def _ordered(op: OrderedAccess) -> str:
+    """The words of the opcode that make an access an atomic one."""
+    return "" if op.order is None else f".{op.order.data}"
+
+
 @op_definition
 class LoadGlobalOp(PtxOp):
     """Loads `vector_width` consecutive elements from each pointer; where a mask is false the registers hold `other`.
 
     `other` is a vector, or a scalar for all. Without it a masked-off element is 0. `cache` is `ca`, `cg`, `cs`, `cv` or empty, `evict` is `evict_first`,
     `evict_last`, `no_allocate` or empty, `prefetch` how many bytes L2 fetches at once: 64, 128, 256 or none (PTX `ld.global`).
+    `order` makes each load an atomic one: semantics and scope, as in `acquire.gpu`.
     """
 
     name = "nvvm.ld.global"
@@ -76,6 +89,7 @@ class LoadGlobalOp(PtxOp):
     evict = opt_prop_def(StringAttr)
     prefetch = opt_prop_def(IntegerAttr)
     is_volatile = opt_prop_def(UnitAttr)
+    order = opt_prop_def(StringAttr)
     policy = opt_operand_def(IntegerType(64))
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -93,9 +107,11 @@ class LoadGlobalOp(PtxOp):
     def ptx(self) -> str:
         """Of one access: its pointer, its mask, and what its registers hold where that is false."""
         words = words_of(self.res.type, self.vector_width.value.data)
-        volatile = ".volatile" if self.is_volatile else ""
+        order = ".volatile" if self.is_volatile else _ordered(self)
         modifiers, hint = cache_modifiers(self, self.prefetch)
-        load = f"ld{volatile}.global{modifiers}{words.vector}.b{words.bits} {words.listed('res')}, [ $pointers + 0 ]{hint};"
+        load = (
+            f"ld{order}.global{modifiers}{words.vector}.b{words.bits} {words.listed('res')}, [ $pointers + 0 ]{hint};"
+        )
         if not self.masks:
             return load
         move = f"mov.b{max(16, words.bits)}"
@@ -105,7 +121,7 @@ class LoadGlobalOp(PtxOp):
 
 @op_definition
 class StoreGlobalOp(PtxOp):
-    """Stores `vector_width` consecutive elements of `value` to each pointer whose mask is true (PTX `st.global`)."""
+    """Stores `vector_width` consecutive elements of `value` to each pointer whose mask is true (PTX `st.global`). `order`: as of a load."""
 
     name = "nvvm.st.global"
 
@@ -115,6 +131,7 @@ class StoreGlobalOp(PtxOp):
     vector_width = prop_def(IntegerAttr)
     cache = opt_prop_def(StringAttr)
     evict = opt_prop_def(StringAttr)
+    order = opt_prop_def(StringAttr)
     policy = opt_operand_def(IntegerType(64))
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -128,9 +145,7 @@ class StoreGlobalOp(PtxOp):
         words = words_of(self.value.type, self.vector_width.value.data)
         modifiers, hint = cache_modifiers(self)
         when = "@$masks " if self.masks else ""
-        return (
-            f"{when}st.global{modifiers}{words.vector}.b{words.bits} [ $pointers + 0 ], {words.listed('value')}{hint};"
-        )
+        return f"{when}st{_ordered(self)}.global{modifiers}{words.vector}.b{words.bits} [ $pointers + 0 ], {words.listed('value')}{hint};"
 
 
 @op_definition

@@ -60,8 +60,18 @@ from minitriton.dialects.tt.enums import (
     ScaleDotElemTypeAttr,
 )
 from minitriton.dialects.tt.func import CallOp, FuncOp, ReturnOp
-from minitriton.dialects.tt.memory import AdvanceOp, AtomicCASOp, AtomicRMWOp, LoadOp, MakeTensorPtrOp, StoreOp
-from minitriton.dialects.tt.program import AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
+from minitriton.dialects.tt.memory import (
+    AdvanceOp,
+    AtomicCASOp,
+    AtomicLoadOp,
+    AtomicPollOp,
+    AtomicRMWOp,
+    AtomicStoreOp,
+    LoadOp,
+    MakeTensorPtrOp,
+    StoreOp,
+)
+from minitriton.dialects.tt.program import AssertOp, BreakpointOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
 from minitriton.dialects.tt.reduce import GatherOp, HistogramOp, ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from minitriton.dialects.tt.shape import (
     BroadcastOp,
@@ -89,8 +99,12 @@ __all__ = [
     "AdvanceOp",
     "AssertOp",
     "AtomicCASOp",
+    "AtomicLoadOp",
+    "AtomicPollOp",
     "AtomicRMWOp",
+    "AtomicStoreOp",
     "BitcastOp",
+    "BreakpointOp",
     "BroadcastOp",
     "CacheModifier",
     "CacheModifierAttr",

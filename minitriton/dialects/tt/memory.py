@@ -212,6 +212,111 @@ class AtomicCASOp(IRDLOperation):
 
 
 @op_definition
+class AtomicLoadOp(IRDLOperation):
+    """Loads atomically where `mask` is true, with acquire semantics or none; 0 elsewhere."""
+
+    name = "tt.atomic_load"
+    sem = prop_def(MemSemanticAttr)
+    scope = prop_def(MemSyncScopeAttr)
+    ptr = operand_def(PTR_LIKE)
+    mask = opt_operand_def(BOOL_LIKE)
+    result = result_def(ANY_TT)
+
+    assembly_format = "$sem `,` $scope `,` $ptr (`,` $mask^)? attr-dict `:` functional-type(operands, $result)"
+    traits = traits_def(
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
+        TensorLayouts(),
+        SameLayout(),
+        LayoutAnchor(),
+        OnlyOnce(),
+        MemoryAccess(mask="mask", atomic=True),
+    )
+
+    @from_fields
+    def __init__(
+        self,
+        ptr: SSAValue,
+        mask: SSAValue | None,
+        result_type: Attribute,
+        *,
+        sem: MemSemantic | str,
+        scope: MemSyncScope | str,
+    ) -> None: ...
+
+
+@op_definition
+class AtomicStoreOp(IRDLOperation):
+    """Stores atomically where `mask` is true, with release semantics or none."""
+
+    P: ClassVar = var("P", PTR_LIKE)
+    name = "tt.atomic_store"
+    sem = prop_def(MemSemanticAttr)
+    scope = prop_def(MemSyncScopeAttr)
+    ptr = operand_def(P)
+    value = operand_def(follows("P", pointee_type, "value type matches ptr type"))
+    mask = opt_operand_def(MASK)
+
+    assembly_format = "$sem `,` $scope `,` $ptr `,` $value (`,` $mask^)? attr-dict `:` type($ptr)"
+    traits = traits_def(
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
+        TensorLayouts(),
+        SameLayout(),
+        LayoutAnchor(),
+        OnlyOnce(),
+        MemoryAccess(value="value", mask="mask", atomic=True),
+    )
+
+    @from_fields
+    def __init__(
+        self,
+        ptr: SSAValue,
+        value: SSAValue,
+        mask: SSAValue | None,
+        *,
+        sem: MemSemantic | str,
+        scope: MemSyncScope | str,
+    ) -> None: ...
+
+
+@op_definition
+class AtomicPollOp(IRDLOperation):
+    """Waits until `*ptr` is `expected`, or until `timeout` nanoseconds are over; gives whether it was."""
+
+    name = "tt.atomic_poll"
+    sem = prop_def(MemSemanticAttr)
+    scope = prop_def(MemSyncScopeAttr)
+    ptr = operand_def(PTR_LIKE)
+    expected = operand_def(ANY_TT)
+    timeout = opt_operand_def(i64)
+    result = result_def(BOOL_LIKE)
+
+    assembly_format = (
+        "$sem `,` $scope `,` $ptr `,` $expected (`timeout` $timeout^)? attr-dict `:` "
+        "type($ptr) `,` type($expected) `->` type($result)"
+    )
+    traits = traits_def(
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
+        TensorLayouts(),
+        SameLayout(),
+        LayoutAnchor(),
+        OnlyOnce(),
+        MemoryAccess(value="expected", atomic=True),
+    )
+
+    @from_fields
+    def __init__(
+        self,
+        ptr: SSAValue,
+        expected: SSAValue,
+        timeout: SSAValue | None,
+        result_type: Attribute,
+        *,
+        sem: MemSemantic | str,
+        scope: MemSyncScope | str,
+    ) -> None: ...
+
+
+@op_definition
 class AdvanceOp(IRDLOperation):
     """A block pointer moved on by `offsets` elements in each dimension."""
 

@@ -74,6 +74,27 @@ class PrintOp(IRDLOperation):
 
 
 @op_definition
+class BreakpointOp(IRDLOperation):
+    """minitriton's own: stops the interpreter in the debugger `hook`, in a frame of `function` of `module`.
+
+    `variables` says, as JSON, how its variables are made of the operands.
+    """
+
+    name = "tt.breakpoint"
+    args = var_operand_def(ANY_TT)
+    hook = prop_def(StringAttr)
+    variables = prop_def(StringAttr)
+    module = prop_def(StringAttr)
+    function = prop_def(StringAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict (`:` $args^ `:` type($args))?"
+    traits = traits_def(WritesGlobal(), TensorLayouts())
+
+    @from_fields
+    def __init__(self, args: Sequence[SSAValue], *, hook: str, variables: str, module: str, function: str) -> None: ...
+
+
+@op_definition
 class AssertOp(IRDLOperation):
     """Stops the kernel with `message` unless `condition` holds everywhere."""
 

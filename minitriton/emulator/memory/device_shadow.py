@@ -130,6 +130,8 @@ class GlobalShadow:
         """By place: what a release there has published."""
         self.fenced: set[int] = set()
         """Clusters that have executed a fence: their relaxed atomics release and acquire."""
+        self.observed: dict[int, dict[int, int]] = {}
+        """By cluster: what its relaxed reads saw published, which its next fence acquires."""
 
     def begin(self, clocks: Clocks, first: int) -> None:
         """A batch whose first thread has the number `first` in the launch."""
@@ -356,9 +358,16 @@ class GlobalShadow:
             found[i, k] = other >= 0 and other not in self.seen.get(int(me[i, 0]) // self.group_lanes, {})
         return found
 
+    def fence(self, lanes: np.ndarray) -> None:
+        """Threads execute a fence: what relaxed reads of their clusters have seen before it is acquired."""
+        for group in np.unique((lanes + self.first) // self.group_lanes).tolist():
+            _merge(self.seen.setdefault(group, {}), self.observed.pop(group, {}))
+
     def synchronize(self, lane: int, place: int, acquire: bool, release: bool) -> None:
         """An atomic of a thread at a place, with acquire or release semantics. What one thread acquires its whole cluster knows."""
         group = (lane + self.first) // self.group_lanes
+        if place in self.released:
+            _merge(self.observed.setdefault(group, {}), self.released[place])
         if acquire and place in self.released:
             _merge(self.seen.setdefault(group, {}), self.released[place])
         if release:

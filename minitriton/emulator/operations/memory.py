@@ -180,23 +180,28 @@ def store(x: Machine, site: int, space: str, address: Lanes, mask: Mask, values:
 
 
 MOST_LOCKS = 64
-"""Threads of one instruction that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
+"""Threads of one atomic instruction that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
 
 
 def pass_order(x: Machine, site: int, offset: np.ndarray, who: np.ndarray, *, acquire: bool, release: bool) -> None:
     """What an atomic, volatile or ordered access of threads to global memory may acquire or release, it does.
 
-    A relaxed one does so once its CTA has executed a fence.
+    A relaxed one releases once its CTA has executed a fence, and acquires once it has or executes the next one.
     """
     shadow = x.memory.shadow
-    if shadow is None or not x.is_strong(site) or len(who) > MOST_LOCKS:
+    if shadow is None or not x.is_strong(site):
         return
     parts = x.instruction(site).parts
+    if len(who) > MOST_LOCKS:
+        if parts[0] in ("atom", "red") or "volatile" in parts or not (release or shadow.released):
+            return
+        _, first = np.unique(offset[who].astype(np.int64) * len(x.warp) + x.warp[who], return_index=True)
+        who = who[first]
     acquires = acquire and ("acquire" in parts or "acq_rel" in parts)
     releases = release and ("release" in parts or "acq_rel" in parts)
     for thread in who.tolist():
         fenced = x.cta_number[thread] in shadow.fenced if shadow.fenced else False
-        if acquires or releases or fenced:
+        if acquire or releases or fenced:
             shadow.synchronize(
                 thread, int(offset[thread]), acquires or (acquire and fenced), releases or (release and fenced)
             )
@@ -208,6 +213,7 @@ def fence(x: Machine, mask: Mask) -> None:
     if shadow is not None:
         mask = x.mask(mask)
         shadow.fenced.update(np.unique(x.cta_number if mask is None else x.cta_number[mask]).tolist())
+        shadow.fence(x.index if mask is None else np.nonzero(mask)[0])
 
 
 def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:

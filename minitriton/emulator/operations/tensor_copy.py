@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from minitriton.emulator.arithmetic.small_floats import tf32_from
 from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
@@ -20,8 +21,6 @@ from minitriton.target import tensor_map
 from minitriton.target.tensor_map import TensorMap
 
 _SWIZZLE_MASK = (0, 0x10, 0x30, 0x70)
-ALIGNMENT = 128
-"""Of a box in shared memory (PTX ISA, "Tensor Copy")."""
 MAP_ALIGNMENT = 64
 _SUBNORMAL = {"f32.ftz": 0x7F800000, "tf32.ftz": 0x7F800000}
 """Exponent bits of the element types whose subnormals are flushed."""
@@ -130,27 +129,47 @@ def _relative(map: TensorMap, unit: int) -> np.ndarray:
     return offset
 
 
-def _inside(map: TensorMap, corner: list[int]) -> np.ndarray | None:
-    """Which elements of the box lie in the tensor; None if all do."""
+def _inside(map: TensorMap, corner: list[int], dims: tuple[int, ...]) -> np.ndarray | None:
+    """Which elements of the box lie in a tensor of `dims`; None if all do."""
     last = [c + (t - 1) * s for c, t, s in zip(corner, map.taken, map.steps, strict=True)]
-    if all(c >= 0 and e < n for c, e, n in zip(corner, last, map.dims, strict=True)):
+    if all(c >= 0 and e < n for c, e, n in zip(corner, last, dims, strict=True)):
         return None
     inside = np.array([True])
     for d in range(map.rank):
         index = corner[d] + np.arange(map.taken[d]) * (map.steps[d] if d else 1)
-        inside = (((index >= 0) & (index < map.dims[d]))[:, None] & inside[None, :]).ravel()
+        inside = (((index >= 0) & (index < dims[d]))[:, None] & inside[None, :]).ravel()
     return inside
 
 
-def _pieces(map: TensorMap, corner: list[int]) -> tuple[int, np.ndarray, np.ndarray | None]:
-    """How a box is copied: bytes of a piece, global byte offsets, which pieces to copy (None: all)."""
-    inside = _inside(map, corner)
+def _may_begin(x: Machine, site: int, thread: int, map: TensorMap, corner: list[int], *, stores: bool) -> bool:
+    """Whether the copy unit copies a box from `corner` on; a finding if not."""
+    why = tensor_map.illegal_corner(corner, map.item, stores=stores)
+    if why is not None:
+        kind = "out-of-bounds" if corner[0] * map.item % tensor_map.GRAIN == 0 else "misaligned"
+        x.find(kind, site, np.array([thread]), f"a tensor copy {why} (on a GPU an illegal instruction)")
+    return why is None
+
+
+def _pieces(map: TensorMap, corner: list[int], dims: tuple[int, ...]) -> tuple[int, np.ndarray, np.ndarray | None]:
+    """How a box is copied: bytes of a piece, global byte offsets, which pieces to copy (None: all), those in a tensor of `dims`."""
+    inside = _inside(map, corner, dims)
     first = map.address - global_memory.BASE + sum(c * s for c, s in zip(corner, (map.item, *map.strides), strict=True))
     # Addresses wrap around: a large stride may step back.
     first = (first + (1 << 63)) % (1 << 64) - (1 << 63)
-    whole = inside is None and first % 8 == 0
+    whole = first % 8 == 0 and _inside(map, corner, map.dims) is None
     unit = 8 if whole else map.item
     return unit, first + _relative(map, unit), inside
+
+
+def _without_padding(
+    x: Machine, map: TensorMap, corner: list[int], offset: np.ndarray, inside: np.ndarray | None, unit: int
+) -> np.ndarray | None:
+    """Leaves out what a store writes past its rows and past an allocation's last byte: every allocation ends with a whole chunk."""
+    of_tensor = _inside(map, corner, map.dims)
+    if of_tensor is None or (good := x.memory.inside(offset, unit)) is None:
+        return inside
+    kept = good | of_tensor
+    return kept if inside is None else kept & inside
 
 
 def _corners(x: Machine, corner: list[Lanes]) -> list[np.ndarray]:
@@ -158,10 +177,13 @@ def _corners(x: Machine, corner: list[Lanes]) -> list[np.ndarray]:
 
 
 def _filled(map: TensorMap, values: np.ndarray, inside: np.ndarray | None) -> np.ndarray:
-    """Loaded elements with what lies outside set, subnormals of flushing types cleared."""
+    """Loaded elements with what lies outside set, tf32 rounded to nearest even, subnormals of flushing types cleared."""
     if inside is not None:
         nan = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}.get(map.item, 0) if map.nan_fill else 0
         values = np.where(inside, values, values.dtype.type(nan))
+    if map.element.startswith("tf32"):
+        numbers = values.view(np.float32)
+        values = np.where(np.isfinite(numbers), tf32_from(numbers, "rn"), numbers.view(np.uint32)).view(values.dtype)
     if (exponent := _SUBNORMAL.get(map.element)) is not None:
         words = values.view(np.uint32)
         values = np.where(words & np.uint32(exponent), words, words & np.uint32(0x80000000)).view(values.dtype)
@@ -185,7 +207,10 @@ def load_tensor(
         decoded = read_map(x, site, thread, int(maps[thread]))
         if decoded is None:
             continue
-        unit, offset, inside = _pieces(decoded, [int(c[thread]) for c in corners])
+        first = [int(c[thread]) for c in corners]
+        if not _may_begin(x, site, thread, decoded, first, stores=False):
+            continue
+        unit, offset, inside = _pieces(decoded, first, decoded.dims)
         inside = bulk_copies.global_inside(x, site, thread, offset, inside, unit)
         if x.check:
             read = offset if inside is None else offset[inside]
@@ -195,7 +220,7 @@ def load_tensor(
         values = _filled(decoded, x.memory.views[unit].take(index), inside)
         size = math.prod(decoded.taken) * decoded.item
         for to, bar in bulk_copies.destinations(x, thread, int(targets[thread]), int(barriers[thread]), chosen):
-            start = bulk_copies.shared_range(x, site, thread, to, size, ALIGNMENT)
+            start = bulk_copies.shared_range(x, site, thread, to, size, tensor_map.SHARED_ALIGNMENT)
             place = bulk_copies.shared_range(x, site, thread, bar, 8, 8)
             if start is not None and place is not None:
                 where = start + _shared_places(to & 0xFFFF, len(values), unit, decoded.swizzle)
@@ -213,13 +238,18 @@ def store_tensor(
         decoded = read_map(x, site, thread, int(maps[thread]))
         if decoded is None:
             continue
-        unit, offset, inside = _pieces(decoded, [int(c[thread]) for c in corners])
+        first = [int(c[thread]) for c in corners]
+        if not _may_begin(x, site, thread, decoded, first, stores=True):
+            continue
+        end = tensor_map.end_of_row(decoded.dims[0], decoded.item)
+        unit, offset, inside = _pieces(decoded, first, (end, *decoded.dims[1:]))
         if operation and unit != decoded.item:
             unit, offset = decoded.item, offset[0] + _relative(decoded, decoded.item)
         size, address = math.prod(decoded.taken) * decoded.item, int(sources[thread])
-        start = bulk_copies.shared_range(x, site, thread, address, size, ALIGNMENT)
+        start = bulk_copies.shared_range(x, site, thread, address, size, tensor_map.SHARED_ALIGNMENT)
         if start is None:
             continue
+        inside = _without_padding(x, decoded, first, offset, inside, unit)
         inside = bulk_copies.global_inside(x, site, thread, offset, inside, unit)
         place = start + _shared_places(address & 0xFFFF, len(offset), unit, decoded.swizzle)
         if inside is not None:

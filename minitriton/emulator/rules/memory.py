@@ -64,6 +64,8 @@ def _load(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         text = address_text(w, address, space)
         call = f"load(x, {w.site()}, {space!r}, {text}, {w.active()}, D_{kind}, {len(elements)})"
     loaded = w.temporary(call)
+    if "relaxed" in parts or "acquire" in parts:
+        w.emit("x.waits += 1")
     for position, element in enumerate(elements):
         w.write(element, kind, f"{loaded}[{position}]")
 

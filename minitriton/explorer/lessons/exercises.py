@@ -27,7 +27,7 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         "wide-mask", "A mask in the way", 1,
-        "The pointers are aligned, and still each load moves 4 bytes at a time. The length is always a multiple of 16.",
+        "The pointers are aligned, and still each load moves 4 bytes at a time. The sum begins at a multiple of 16 always.",
         "The mask may change after any element, as far as the compiler knows: see what limits its constancy.",
         kernel("add_masked", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=512", grid="2", numbers=("n=800",)), "kernel",
         (checks.same_numbers(), checks.wide()),

@@ -19,7 +19,13 @@ from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.error_help import INSTEAD, help_for
-from minitriton.frontend.errors import CompilationError, GlobalVariableError, UnsupportedLanguageConstruct, location_of
+from minitriton.frontend.errors import (
+    CompilationError,
+    GlobalVariableError,
+    LanguageValueError,
+    UnsupportedLanguageConstruct,
+    location_of,
+)
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.semantic.values import to_tensor
 from minitriton.language import core
@@ -32,13 +38,22 @@ from minitriton.language.values import tuple as language_tuple
 
 _ABSENT = object()
 
+
+class _UnassignedConstant:
+    def __repr__(self) -> str:
+        return "a constant without a value"
+
+
+UNASSIGNED_CONSTANT = _UnassignedConstant()
+"""What a name means after `name: tl.constexpr`: the first value that it is given is one of compile time."""
+
 Scope = dict[str, object]
 """What each local variable holds: a value of the IR, or anything that is known while compiling."""
 
 BUILTIN_NAMES: dict[str, object] = {
     f.__name__: f for f in (len, list, range, float, int, bool, str, isinstance, getattr, hasattr, tuple)
 }
-BUILTIN_NAMES.update(print=core.device_print, min=core.builtin_min, max=core.builtin_max)
+BUILTIN_NAMES.update(breakpoint=breakpoint, print=core.device_print, min=core.builtin_min, max=core.builtin_max)
 
 
 def is_static(value: object) -> bool:
@@ -226,9 +241,21 @@ class Generator:
     def unsupported(self, node: ast.AST, message: str, help: str | None = None) -> UnsupportedLanguageConstruct:
         return UnsupportedLanguageConstruct(self.fn.src, node, message, location=self.location_of(node), help=help)
 
+    def why_constant(self, name: str) -> str:
+        """Why variable `name` is a compile-time constant, to end a message with: empty unless it is a parameter that was given one."""
+        value = self.lscope.get(name)
+        param = next((p for p in self.fn.params if p.name == name), None)
+        if param is None or param.is_constexpr or type(value) is not constexpr:
+            return ""
+        return f": parameter {name} was given {value.value!r}, and arguments equal to 1 are compile-time constants"
+
     def lookup(self, name: str) -> object:
         """What `name` means here."""
         value = self.lscope.get(name, _ABSENT)
+        if value is UNASSIGNED_CONSTANT:
+            raise LanguageValueError(
+                f"{name} has no value yet", "give it one first, and not under a condition that only the run knows"
+            )
         if value is not _ABSENT:
             return value
         value = self._known_globals.get(name, _ABSENT)
@@ -255,22 +282,25 @@ class Generator:
             )
         return value
 
+    def know(self, name: str, value: object) -> None:
+        """Makes `name` mean `value` in the rest of the function, as a global does."""
+        self._known_globals[name] = value
+
     def bind(self, name: str, value: object) -> None:
         """Assigns a local variable."""
         self.lscope[name] = value
         self.local_defs[name] = value
 
     @contextlib.contextmanager
-    def name_of_its_own(self, name: str) -> abc.Generator[None]:
-        """Within it `name` may be bound; behind it the name is what it was before."""
+    def names_of_its_own(self, names: abc.Set[str]) -> abc.Generator[None]:
+        """Within it `names` may be bound; after it they mean what they did before."""
         scopes = (self.lscope, self.local_defs)
-        before = [scope.get(name, _ABSENT) for scope in scopes]
+        before = [{name: scope[name] for name in names & scope.keys()} for scope in scopes]
         yield
-        for scope, value in zip(scopes, before, strict=True):
-            if value is _ABSENT:
+        for scope, values in zip(scopes, before, strict=True):
+            for name in names:
                 scope.pop(name, None)
-            else:
-                scope[name] = value
+            scope.update(values)
 
     def bind_results(self, names: Iterable[str], values: Iterable[object], op: Operation) -> None:
         """Assigns local variables what `op` gives for `values`, which it has instead of them."""

@@ -22,6 +22,8 @@ from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
 from minitriton.frontend.generator.base import Generator, flatten_all, is_static, rebuild, wrapped
 from minitriton.frontend.generator.expressions import BoundMethod, unpacked
 from minitriton.frontend.prepared_tree import place_of
+from minitriton.frontend.semantic import breakpoints
+from minitriton.host import debuggers
 from minitriton.language import core
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import BoundConstexprFunction, Builtin, ConstexprFunction, LibraryFunction
@@ -108,6 +110,8 @@ class Calls:
             return self._emit(node, function, args, kwargs)
         if isinstance(function, (JITCallable, LibraryFunction)):
             return self.call_function(function, args, kwargs)
+        if debuggers.stops(function):
+            return breakpoints.stop(self.b, function, self.generator.fn.fn, self.generator.lscope)
         callee: Function = function
         if isinstance(function, type) and issubclass(function, aggregate_value):
             return function.constructed(args, kwargs, Semantic(self, node))
@@ -163,11 +167,11 @@ class Calls:
         if not isinstance(passed, bool):
             raise NotImplementedError(
                 "Assertion condition could not be determined at compile-time. Make sure that it depends only on "
-                "`constexpr` values"
+                "`constexpr` values, or write tl.device_assert"
             )
         if passed:
             return
-        message = ""
+        message = f"static_assert: `{ast.unparse(given[0])}` does not hold"
         if len(given) == 2:
             try:
                 message = str(unwrap(self.visit(given[1])))
@@ -223,25 +227,29 @@ def _argument(value: object) -> object:
     if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor, aggregate_value)) or value is None:
         return value
     if instance_of(value, (TUPLE, LIST)):
-        return wrapped(tuple(value))
+        return wrapped(value if isinstance(value, tuple) else tuple(value))
     if is_static(value) or callable(value):
         return constexpr(value)
     return value
 
 
 def _bind(fn: JITCallable, args: Sequence[object], kwargs: dict[str, object]) -> list[object]:
-    """The arguments in the order of the parameters, defaults filled in. Raises as Python would."""
+    """The arguments in the order of the parameters, defaults filled in; those of `*rest` as one tuple. Raises as Python would."""
     params = fn.params
     help = f"{fn.__name__}({', '.join(fn.arg_names)})"
-    if len(args) > len(params):
-        message = f"{fn.__name__}() takes {len(params)} positional arguments but {len(args)} were given"
+    positional = [p for p in params if p.kind is p.kind.POSITIONAL_ONLY or p.kind is p.kind.POSITIONAL_OR_KEYWORD]
+    rest = next((p for p in params if p.kind is p.kind.VAR_POSITIONAL), None)
+    if len(args) > len(positional) and rest is None:
+        message = f"{fn.__name__}() takes {len(positional)} positional arguments but {len(args)} were given"
         raise LanguageTypeError(message, help)
     for name in kwargs:
-        if name not in fn.arg_names:
+        if name not in fn.arg_names or (rest is not None and name == rest.name):
             raise LanguageTypeError(f"{fn.__name__}() got an unexpected keyword argument '{name}'", help)
-    bound = list(args)
-    for param in params[len(args) :]:
-        if param.name in kwargs:
+    bound = list(args[: len(positional)])
+    for param in params[len(bound) :]:
+        if param is rest:
+            bound.append(language_tuple([_argument(each) for each in args[len(positional) :]]))
+        elif param.name in kwargs:
             bound.append(kwargs.pop(param.name))
         elif param.has_default:
             bound.append(param.default)

@@ -3,6 +3,8 @@
 pid * BLOCK     a tensor and a compile-time value: arith.muli
 BLOCK * 2       compile-time values only: computed by Python
 x[:, None]      tt.expand_dims
+a < b < c       both comparisons, and `and`
+pair + 1        a method of the aggregate `pair`, compiled and called
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import ast
 import builtins
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TypeGuard
 
@@ -22,7 +24,7 @@ from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import Generator, is_function, wrapped
+from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, is_function, wrapped
 from minitriton.frontend.semantic import arithmetic
 from minitriton.frontend.semantic.casts import cast
 from minitriton.frontend.semantic.shapes import index, permute, unsplat
@@ -59,6 +61,26 @@ _BINARY: dict[type[ast.operator], tuple[Callable[[IRBuilder, Operand, Operand], 
     ast.Pow: (None, _python("pow")),
 }
 """Emitter for tensors and Python's own operator for compile-time values."""
+
+_METHODS: dict[type[ast.operator | ast.cmpop | ast.unaryop], tuple[str, str]] = {
+    **{
+        kind: (f"__{name}__", f"__r{name}__")
+        for kind, name in (
+            (ast.Add, "add"), (ast.Sub, "sub"), (ast.Mult, "mul"), (ast.Div, "truediv"), (ast.FloorDiv, "floordiv"),
+            (ast.Mod, "mod"), (ast.Pow, "pow"), (ast.LShift, "lshift"), (ast.RShift, "rshift"), (ast.BitAnd, "and"),
+            (ast.BitOr, "or"), (ast.BitXor, "xor"),
+        )
+    },
+    **{
+        kind: (f"__{name}__", f"__{reflected}__")
+        for kind, name, reflected in (
+            (ast.Eq, "eq", "eq"), (ast.NotEq, "ne", "ne"), (ast.Lt, "lt", "gt"), (ast.LtE, "le", "ge"),
+            (ast.Gt, "gt", "lt"), (ast.GtE, "ge", "le"),
+        )
+    },
+    ast.USub: ("__neg__", ""), ast.UAdd: ("__pos__", ""), ast.Invert: ("__invert__", ""), ast.Not: ("__not__", ""),
+}  # fmt: skip
+"""The method of an aggregate that is an operator, of the left operand and of the right one."""
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, PythonOperator]] = {
     ast.Eq: ("==", _python("eq")),
@@ -124,19 +146,59 @@ class Expressions:
         return language_tuple(values)
 
     def visit_ListComp(self, node: ast.ListComp) -> language_tuple:
-        if len(node.generators) != 1 or node.generators[0].ifs:
+        if len(node.generators) != 1:
             raise self.unsupported(node, "nested comprehensions are not supported")
         generator = node.generators[0]
         items = self.visit(generator.iter)
-        if not isinstance(items, language_tuple) or not isinstance(generator.target, ast.Name):
+        if not isinstance(items, language_tuple):
             raise self.unsupported(node, "only tuple comprehensions are supported")
         results: list[object] = []
-        # Its variable is its own, as in Python: one of that name outside keeps its value.
-        with self.generator.name_of_its_own(generator.target.id):
+        # Its variables are its own, as in Python: those of the same names outside keep their values.
+        with self.generator.names_of_its_own({n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}):
             for item in items.values:
-                self.generator.bind(generator.target.id, item)
-                results.append(self.visit(node.elt))
+                self.assign(generator.target, item)
+                if all(self.static_condition(test, self.visit(test)) for test in generator.ifs):
+                    results.append(self.visit(node.elt))
         return language_tuple(results)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> object:
+        value = self.named_value(node.target, node.value)
+        self.assign(node.target, value)
+        return value
+
+    def named_value(self, target: ast.expr, value: ast.expr) -> object:
+        """The value of an assignment; the ops it takes are named after the variable."""
+        if not isinstance(target, ast.Name):
+            return self.generator.as_variable(self.visit(value))
+        self.b.name = target.id
+        found = self.visit(value)
+        if self.generator.lscope.get(target.id) is not UNASSIGNED_CONSTANT:
+            found = self.generator.as_variable(found)
+        elif type(found) is not tensor:
+            found = constexpr(found)
+        self.b.name = None
+        return found
+
+    def assign(self, target: ast.expr, value: object) -> None:
+        """Binds `target`, a name or a tuple of targets."""
+        if isinstance(target, ast.Name):
+            self.generator.bind(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            elements = value.values if isinstance(value, language_tuple) else None
+            if elements is None or len(elements) != len(target.elts):
+                raise LanguageTypeError(
+                    f"cannot unpack {value!r} into {len(target.elts)} variables", "the numbers must agree"
+                )
+            for one, element in zip(target.elts, elements, strict=True):
+                self.assign(one, element)
+        elif isinstance(target, ast.Subscript):
+            raise self.unsupported(
+                target, "__setitem__ is not supported in triton", "blocks are values: build a new one with tl.where"
+            )
+        elif isinstance(target, ast.Attribute):
+            raise self.unsupported(target, "Attribute assignment is not supported in triton")
+        else:
+            raise self.unsupported(target, f"cannot assign to {type(target).__name__}")
 
     def visit_Slice(self, node: ast.Slice) -> language_slice:
         return language_slice(*(unwrap(self.visit(part)) for part in (node.lower, node.upper, node.step)))
@@ -167,6 +229,8 @@ class Expressions:
 
     def binary(self, node: ast.BinOp | ast.AugAssign, lhs: object, rhs: object) -> object:
         """`lhs op rhs` for the operator of `node`."""
+        if isinstance(lhs, aggregate_value) or isinstance(rhs, aggregate_value):
+            return self._by_method(node, type(node.op), lhs, rhs)
         found = _BINARY.get(type(node.op))
         emit, static = found or (None, None)
         dynamic = type(lhs) is tensor or type(rhs) is tensor
@@ -182,25 +246,51 @@ class Expressions:
             return static(*(language_tuple(x.value) if _is_static_tuple(x) else x for x in (lhs, rhs)))
         return wrapped(static(unwrap(lhs), unwrap(rhs)))
 
-    def visit_Compare(self, node: ast.Compare) -> base_value:
-        if len(node.ops) != 1:
-            raise self.unsupported(
-                node, "simultaneous multiple comparison is not supported", "write `(a < b) & (b < c)`"
-            )
-        lhs, rhs = self.visit(node.left), self.visit(node.comparators[0])
-        kind = type(node.ops[0])
+    def _by_method(
+        self, node: ast.AST, kind: type[ast.operator | ast.cmpop | ast.unaryop], *operands: object
+    ) -> object:
+        """An operator that an aggregate among `operands` defines: the left one's method, else the right one's."""
+        for owner, other, name in zip(operands, reversed(operands), _METHODS.get(kind, ()), strict=False):
+            if isinstance(owner, aggregate_value) and hasattr(owner, name):
+                result = self.call(node, self.attribute(owner, name), [other] if len(operands) == 2 else [], {})
+                if unwrap(result) is not NotImplemented:
+                    return result
+        kinds = " and ".join(type(unwrap(operand)).__name__ for operand in operands)
+        raise self.unsupported(
+            node,
+            f"operator '{kind.__name__}' is not defined for {kinds}",
+            f"give the aggregate a method {_METHODS[kind][0]}",
+        )
+
+    def visit_Compare(self, node: ast.Compare) -> object:
+        values = self._comparisons(node)
+        return self._combined(values, conjunction=True) if len(node.ops) > 1 else next(iter(values))
+
+    def _comparisons(self, node: ast.Compare) -> Iterable[object]:
+        """Each comparison of a chain, made when it is asked for; what stands between two of them is evaluated once."""
+        lhs = self.visit(node.left)
+        for op, comparator in zip(node.ops, node.comparators, strict=True):
+            rhs = self.visit(comparator)
+            yield self._compared(node, type(op), lhs, rhs)
+            lhs = rhs
+
+    def _compared(self, node: ast.Compare, kind: type[ast.cmpop], lhs: object, rhs: object) -> object:
         if kind is ast.Is or kind is ast.IsNot:
             return constexpr((unwrap(lhs) is unwrap(rhs)) is (kind is ast.Is))
         found = _COMPARISONS.get(kind)
         if found is None:
             raise self.unsupported(node, f"AST comparison operator '{kind.__name__}' is not (currently) implemented.")
+        if isinstance(lhs, aggregate_value) or isinstance(rhs, aggregate_value):
+            return self._by_method(node, kind, lhs, rhs)
         symbol, static = found
         if type(lhs) is tensor or type(rhs) is tensor:
             return arithmetic.compare(self.b, symbol, unwrap(lhs), unwrap(rhs))
         return constexpr(static(unwrap(lhs), unwrap(rhs)))
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> base_value:
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> object:
         operand = self.visit(node.operand)
+        if isinstance(operand, aggregate_value):
+            return self._by_method(node, type(node.op), operand)
         emit, static = _UNARY[type(node.op)]
         if type(operand) is tensor:
             return emit(self.b, operand)
@@ -212,20 +302,25 @@ class Expressions:
         return constexpr(static(unwrap(operand)))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> object:
-        conjunction = isinstance(node.op, ast.And)
+        return self._combined(self._operands(node), conjunction=isinstance(node.op, ast.And))
+
+    def _operands(self, node: ast.BoolOp) -> Iterable[object]:
+        for operand in node.values:
+            value = self.visit(operand)
+            if type(value) is tensor and value.type.is_block():
+                self._warn_block_condition(node)
+            yield value
+
+    def _combined(self, values: Iterable[object], *, conjunction: bool) -> object:
+        """All of `values` by `and` or `or`: those after a compile-time one that decides are not asked for."""
         emit = arithmetic.logical_and if conjunction else arithmetic.logical_or
         dynamic: list[tensor] = []
         value: object = None
-        for operand in node.values:
-            value = self.visit(operand)
-            if type(value) is not tensor:
-                # A compile-time operand decides the result, or has no part in it.
-                if bool(unwrap(value)) is not conjunction:
-                    return value
-                continue
-            if value.type.is_block():
-                self._warn_block_condition(node)
-            dynamic.append(value)
+        for value in values:
+            if type(value) is tensor:
+                dynamic.append(value)
+            elif bool(unwrap(value)) is not conjunction:
+                return value
         if not dynamic:
             return value
         while len(dynamic) > 1:
@@ -257,6 +352,8 @@ class Expressions:
         condition = self.visit(node.test)
         if type(condition) is not tensor:
             return self.visit(node.body if self.static_condition(node, condition) else node.orelse)
+        for branch in (node.body, node.orelse):
+            self.refuse_assignment(branch, "in a branch that depends on a run-time condition")
         condition = self.scalar_condition(node, condition)
         location = self.b.location
         regions: list[Region] = []
@@ -288,6 +385,12 @@ class Expressions:
         op = scf.IfOp.create(operands=(condition.handle,), result_types=(values[0].handle.type,), regions=regions)
         return tensor(self.b.value(op), values[0].type)
 
+    def refuse_assignment(self, node: ast.expr, where: str) -> None:
+        """Raises if `node` assigns a variable by `:=`."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.NamedExpr):
+                raise self.unsupported(inner, f"`:=` is not supported {where}", "assign in a statement of its own")
+
     def scalar_condition(self, node: ast.If | ast.IfExp | ast.While, condition: tensor) -> tensor:
         """A run-time condition as one i1. Raises for a block of several elements."""
         if condition.type.is_block():
@@ -306,7 +409,20 @@ class Expressions:
         return cast(self.b, condition, dt.int1)
 
     def visit_Attribute(self, node: ast.Attribute) -> object:
-        return self.attribute(self.visit(node.value), node.attr)
+        owner = self.visit(node.value)
+        if type(owner) is constexpr and isinstance(owner.value, (int, float)) and not hasattr(owner, node.attr):
+            self._refuse_attribute(node, owner.value)
+        return self.attribute(owner, node.attr)
+
+    def _refuse_attribute(self, node: ast.Attribute, number: int | float) -> None:
+        """Raises `LanguageTypeError` for a method or property of tensors that is asked of a number."""
+        if hasattr(number, node.attr):
+            return
+        why = self.generator.why_constant(node.value.id) if isinstance(node.value, ast.Name) else ""
+        raise LanguageTypeError(
+            f"{ast.unparse(node.value)} is the compile-time constant {number!r}, which has no attribute {node.attr!r}{why}",
+            f"convert it by tl.cast({ast.unparse(node.value)}, dtype)" if node.attr == "to" else "tl.full makes a tensor of it",
+        )
 
     def attribute(self, owner: object, name: str) -> object:
         """`owner.name`."""

@@ -16,17 +16,16 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from minitriton.frontend.builder import UNKNOWN, ir_type, named_location
+from minitriton.frontend.builder import UNKNOWN, named_location
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator.branches import type_text
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.generator.statements import Statements
+from minitriton.frontend.loop_counters import counter_of
 from minitriton.frontend.loop_variables import value_before
 from minitriton.frontend.prepared_tree import PreparedFor, PreparedWhile
-from minitriton.frontend.semantic.arithmetic import add, sub
-from minitriton.frontend.semantic.casts import resize_integer
-from minitriton.frontend.semantic.values import integer_promotion, scalar_constant, to_tensor
+from minitriton.frontend.semantic.values import scalar_constant, to_tensor
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.iterators import condition as language_condition
 from minitriton.language.iterators import range as language_range
@@ -105,26 +104,6 @@ class Loops:
                 last = scalar_constant(self.b, unwrap(last), before.dtype)
             self.generator.bind(name, last)
 
-    def _bounds(self, loop: language_range) -> tuple[tensor, tensor, tensor, bool]:
-        """Lower bound, upper bound and step in the induction variable's dtype; whether the loop counts down."""
-        low, high, step = (unwrap(x) for x in (loop.start, loop.end, loop.step))
-        down = isinstance(step, int) and step < 0
-        if down:
-            low, high, step = high, low, -step
-        bounds = [to_tensor(self.b, x) for x in (low, high, step)]
-        for x, what in zip(bounds, ("lower bound", "upper bound", "step"), strict=True):
-            if x.type.is_block():
-                raise LanguageTypeError(f"For {what} must be a scalar, got {x.type}")
-        if not all(x.dtype.is_int() for x in bounds):
-            kinds = ", ".join(str(x.dtype) for x in bounds)
-            raise LanguageTypeError(
-                f"For loop bounds and step must all be ints, are ({kinds})", "cast them: range(n.to(tl.int32))"
-            )
-        type = integer_promotion(integer_promotion(bounds[0].dtype, bounds[1].dtype), bounds[2].dtype)
-        signed = type.is_int_signed()
-        low, high, step = (tensor(resize_integer(self.b, x.handle, ir_type(type), signed), type) for x in bounds)
-        return low, high, step, down
-
     def _carried(self, node: PreparedFor | PreparedWhile, ignored: str | None) -> list[str]:
         return [
             name
@@ -141,9 +120,14 @@ class Loops:
             old, new = before[name], self.generator.lscope.get(name)
             if not is_ir_value(old):
                 if old is None or new is None or unwrap(old) is not unwrap(new):
+                    self.generator.lscope = before
+                    why = self.generator.why_constant(name)
                     raise LanguageTypeError(
-                        f"Loop carried variable {name} is not a triton value: cannot reassign {type_text(old)} in the loop",
-                        f"give {name} its run-time type before the loop, for example with tl.zeros or tl.full",
+                        f"Loop carried variable {name} is not a triton value: cannot reassign {type_text(old)} in the loop{why}",
+                        f"change a copy, made before the loop (`copy = {name}`), or write "
+                        f"@triton.jit(do_not_specialize=[{name!r}])"
+                        if why
+                        else f"give {name} its run-time type before the loop, for example with tl.zeros or tl.full",
                     )
             elif not is_ir_value(new) or type_of(new) != type_of(old):
                 raise LanguageTypeError(
@@ -154,33 +138,31 @@ class Loops:
 
     def _loop(self, node: PreparedFor, target: str, loop: language_range) -> None:
         b = self.b
-        low, high, step, down = self._bounds(loop)
+        counted = counter_of(b, loop)
         location, outer = b.location, b.block
         before, defs = self.generator.lscope, self.generator.local_defs
         names = self._carried(node, target)
         initial = [before[n] for n in names]
         why = _UNREAD
         if node.read_elsewhere:
-            start = value_before(b, loop, before.get(target), high if down else low)
+            start = value_before(b, loop, before.get(target), counted.first(b))
             if isinstance(start, str):
                 why = start
             else:
                 names, initial, why = [*names, target], [*initial, start], None
-        region, block = b.region([low.handle.type, *(h.type for h in flatten_all(initial))])
+        region, block = b.region([counted.low.handle.type, *(h.type for h in flatten_all(initial))])
         block.args[0].location = named_location(target, location)
         b.block = block
         self.generator.lscope, self.generator.local_defs = copied_scope(before), {}
         self._enter_with(names, initial, list(block.args[1:]))
-        counter = tensor(block.args[0], low.type)
-        if down:
-            counter = add(b, sub(b, high, counter, False), low, False)
+        counter = counted.variable(b, block.args[0])
         self.generator.bind(target, counter)
         self.generator.region_depth += 1
         self.statements.run(node.body)
         self.generator.region_depth -= 1
         self._check_carried(before, target)
         after = self.generator.lscope
-        if why is None and type_of(after.get(target, counter)) != low.type:
+        if why is None and type_of(after.get(target, counter)) != counted.dtype:
             why = f"it is the variable of a loop, whose body makes it {type_text(after.pop(target))}"
         lost = self._forget_loop_variables(names, initial, [block.args[1:]])
         hints = self._argument_hints(flatten_all(initial), [block.args[1:]])
@@ -191,7 +173,7 @@ class Loops:
         entered = dict(zip(names, initial, strict=True))
         inits = flatten_all(entered[n] for n in kept)
         op = scf.ForOp.create(
-            operands=(low.handle, high.handle, step.handle, *inits),
+            operands=(counted.low.handle, counted.high.handle, counted.step.handle, *inits),
             result_types=[h.type for h in inits],
             regions=(region,),
             attributes=self._loop_hints(loop) | _placed(hints),
@@ -304,6 +286,7 @@ class Loops:
     def visit_While(self, node: PreparedWhile) -> None:
         if node.orelse:
             raise self.unsupported(node, "`else` after `while` is not supported")
+        self.expressions.refuse_assignment(node.test, "in the condition of a loop")
         b = self.b
         location, outer = b.location, b.block
         before, defs = self.generator.lscope, self.generator.local_defs

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
+from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import Generator, flatten, is_static
+from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, flatten, is_static, wrapped
 from minitriton.frontend.generator.calls import Calls
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.semantic.program import device_assert
@@ -49,57 +51,29 @@ class Statements:
     def visit_Assign(self, node: ast.Assign) -> None:
         if len(node.targets) != 1:
             raise self.unsupported(node, "simultaneous multiple assignment is not supported", "use two statements")
-        self.assign(node.targets[0], self._named_value(node.targets[0], node.value))
-
-    def _named_value(self, target: ast.expr, value: ast.expr) -> object:
-        """The value of an assignment; the ops it takes are named after the variable."""
-        if not isinstance(target, ast.Name):
-            return self.generator.as_variable(self.visit(value))
-        self.b.name = target.id
-        result = self.generator.as_variable(self.visit(value))
-        self.b.name = None
-        return result
-
-    def assign(self, target: ast.expr, value: object) -> None:
-        """Binds `target`, a name or a tuple of targets."""
-        if isinstance(target, ast.Name):
-            self.generator.bind(target.id, value)
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            elements = value.values if isinstance(value, language_tuple) else None
-            if elements is None or len(elements) != len(target.elts):
-                raise LanguageTypeError(
-                    f"cannot unpack {value!r} into {len(target.elts)} variables", "the numbers must agree"
-                )
-            for one, element in zip(target.elts, elements, strict=True):
-                self.assign(one, element)
-        elif isinstance(target, ast.Subscript):
-            raise self.unsupported(
-                target, "__setitem__ is not supported in triton", "blocks are values: build a new one with tl.where"
-            )
-        elif isinstance(target, ast.Attribute):
-            raise self.unsupported(target, "Attribute assignment is not supported in triton")
-        else:
-            raise self.unsupported(target, f"cannot assign to {type(target).__name__}")
+        self.expressions.assign(node.targets[0], self.expressions.named_value(node.targets[0], node.value))
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         annotation = self.visit(node.annotation)
         if annotation is not constexpr:
             if node.value is not None:
-                self.assign(node.target, self._named_value(node.target, node.value))
+                self.expressions.assign(node.target, self.expressions.named_value(node.target, node.value))
             return
         name = self.visit(node.target)
-        value = None if node.value is None else self.visit(node.value)
         if not isinstance(name, str):
-            self.assign(node.target, value)
-        elif name in self.generator.lscope:
+            self.expressions.assign(node.target, None)
+        elif self.generator.lscope.get(name, UNASSIGNED_CONSTANT) is not UNASSIGNED_CONSTANT:
             raise ValueError(f"{name} is already defined. constexpr cannot be reassigned. Take another name.")
+        elif node.value is None:
+            self.generator.lscope[name] = UNASSIGNED_CONSTANT
         else:
             # Published kernels annotate what `tl.cdiv` gives of constants, a tensor: Triton takes it for what it is.
+            value = self.visit(node.value)
             self.generator.lscope[name] = value if isinstance(value, tensor) else constexpr(value)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if not isinstance(node.target, ast.Name):
-            self.assign(node.target, None)
+            self.expressions.assign(node.target, None)
             return
         name = node.target.id
         self.b.name = name
@@ -115,7 +89,8 @@ class Statements:
                 "Cannot have `return` statements inside `while` or `for` statements in triton.",
                 "set a variable in the loop and return after it",
             )
-        value = self._returnable(None if node.value is None else self.visit(node.value))
+        keeps = self.b.version >= (3, 7) and self._is_only_return()
+        value = self._returnable(None if node.value is None else self.visit(node.value), keeps)
         type = void if value is None else value.type
         if self.generator.return_type is None:
             self.generator.return_type = type
@@ -127,21 +102,33 @@ class Statements:
         self.b.insert(tt.ReturnOp(flatten(value, [])))
         self.generator.terminated = True
 
-    def _returnable(self, value: object) -> base_value | None:
-        """What a caller gets: numbers as tensors, since the call is an op."""
+    def _is_only_return(self) -> bool:
+        """Whether the function has no other `return`."""
+        return sum(isinstance(node, ast.Return) for node in ast.walk(self.generator.fn.parse())) == 1
+
+    def _returnable(self, value: object, keeps: bool) -> base_value | None:
+        """What a caller gets: numbers as tensors, since the call is an op, or with `keeps` as compile-time values."""
         if isinstance(value, language_tuple):
-            elements = [self._returnable(v) if unwrap(v) is not None else constexpr(None) for v in value.values]
+            elements = [self._returnable(v, keeps) if unwrap(v) is not None else constexpr(None) for v in value.values]
             return language_tuple(elements, tuple_type([type_of(e) for e in elements], value.type.fields))
         value = unwrap(value)
         if value is None or isinstance(value, (tensor, tensor_descriptor, aggregate_value)):
             return value
         if isinstance(value, (bool, int, float)):
-            return to_tensor(self.b, value)
+            return constexpr(value) if keeps else to_tensor(self.b, value)
         if instance_of(value, TUPLE):
-            return self._returnable(language_tuple(value))
+            return self._returnable(wrapped(value), keeps)
         if is_static(value):
             return constexpr(value)
         raise LanguageTypeError(f"cannot return {value!r} from a function")
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """An import of a debugger, as is written before `pdb.set_trace()`: allowed where breakpoints stop the kernel."""
+        if not self.b.is_debugged:
+            raise self.unsupported(node, "unsupported AST node type: Import", INSTEAD[ast.Import])
+        for alias in node.names:
+            module = importlib.import_module(alias.name)
+            self.generator.know(alias.asname or alias.name, module)
 
     def visit_Assert(self, node: ast.Assert) -> None:
         message = "" if node.msg is None else unwrap(self.visit(node.msg))

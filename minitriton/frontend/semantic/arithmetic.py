@@ -21,6 +21,7 @@ from minitriton.frontend.semantic.values import (
     binary_operands,
     broadcast_pair,
     integer_promotion,
+    operand_of,
     to_tensor,
 )
 from minitriton.language import dtypes as dt
@@ -122,15 +123,6 @@ def mod(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     return _emit(b, arith.RemSIOp if x.dtype.is_int_signed() else arith.RemUIOp, x, y)
 
 
-def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False) -> tensor:
-    """Quotient of floats, without widening."""
-    x, y = to_tensor(b, x), to_tensor(b, y)
-    if not (x.dtype.is_floating() and y.dtype.is_floating()):
-        raise LanguageTypeError("both operands of fdiv must have floating scalar type")
-    x, y = binary_operands(b, x, y, arithmetic=False)
-    return _emit(b, arith.DivfOp, x, y)
-
-
 def bitwise_operands(b: IRBuilder, x: Operand, y: Operand) -> tuple[tensor, tensor]:
     """Both operands as integers of one dtype and shape."""
     x, y = binary_operands(b, x, y)
@@ -209,9 +201,11 @@ def plus(b: IRBuilder, x: tensor) -> tensor:
 
 
 def minus(b: IRBuilder, x: tensor) -> tensor:
-    """`-x`, as `0 - x`."""
+    """`-x`, as `0 - x`: 0 for 0.0, and -0.0 from Triton 3.8 on."""
     if x.dtype.is_ptr():
         raise LanguageValueError(f"wrong type argument to unary minus ({x.dtype!r})")
+    if x.dtype.is_floating() and b.version >= (3, 8):
+        return tensor(b.value(arith.NegfOp(x.handle)), x.type)
     return sub(b, tensor(b.constant(x.type, 0), x.type), x)
 
 
@@ -228,8 +222,8 @@ _UNSIGNED_PREDICATES = {"==": "eq", "!=": "ne", "<": "ult", "<=": "ule", ">": "u
 
 
 def compare(b: IRBuilder, operator: str, x: Operand, y: Operand) -> tensor:
-    """`x operator y`. Unlike in arithmetic, a Python number counts as a tensor of its own dtype."""
-    x, y = binary_operands(b, to_tensor(b, x), to_tensor(b, y))
+    """`x operator y`. Unlike in arithmetic, a Python number counts as a tensor of its own dtype (until Triton 3.9)."""
+    x, y = binary_operands(b, operand_of(b, x), operand_of(b, y))
     result = with_scalar(x.type, dt.int1)
     if x.dtype.is_floating():
         op = arith.CmpfOp(x.handle, y.handle, predicate=_FLOAT_PREDICATES[operator])
@@ -251,7 +245,7 @@ def where(b: IRBuilder, condition: Operand, x: Operand, y: Operand) -> tensor:
             stacklevel=2,
         )
         condition = cast(b, condition, dt.int1)
-    x, y = binary_operands(b, x, y, pointer_lhs=True, pointer_rhs=True)
+    x, y = binary_operands(b, x, y, pointer_lhs=True, pointer_rhs=True, fp8=True)
     if condition.type.is_block():
         condition, x = broadcast_pair(b, condition, x)
         x, y = broadcast_pair(b, x, y)

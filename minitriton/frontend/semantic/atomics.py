@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minitriton.dialects import tt
-from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.arithmetic import and_, logical_not, lshr, where
 from minitriton.frontend.semantic.casts import bitcast, cast, with_scalar
@@ -55,6 +55,113 @@ def atomic_cas(
         scope=choice(_SCOPES, scope, "Memory semantic"),
     )
     return tensor(b.value(op), new.type)
+
+
+_LOAD_ORDERS = {"": "acquire", "acquire": "acquire", "relaxed": "relaxed"}
+_STORE_ORDERS = {"": "release", "release": "release", "relaxed": "relaxed"}
+
+
+def _mask(b: IRBuilder, ptr: tensor, mask: Operand | None) -> tensor:
+    """A mask in the shape of the pointer, all true by default."""
+    if mask is None:
+        type = with_scalar(ptr.type, dt.int1)
+        return tensor(b.constant(type, True), type)
+    given = to_tensor(b, mask)
+    if not given.dtype.is_bool():
+        raise LanguageValueError(
+            "Mask must have boolean scalar type", f"got {given.dtype}; compare first, as in `i < n`"
+        )
+    return broadcast_to_shape(b, given, ptr.type.shape) if ptr.type.is_block() else given
+
+
+def _read_pointer(b: IRBuilder, pointer: object, what: str) -> tuple[tensor, dtype]:
+    """A pointer that an operation reads through, to bytes in place of booleans, and the dtype it was given with."""
+    if not isinstance(pointer, tensor) or not isinstance(pointer.dtype, pointer_type):
+        got = pointer.type if isinstance(pointer, tensor) else pointer
+        raise LanguageValueError(
+            f"Unsupported ptr type {got} in `tl.{what}`", "pass a pointer, such as `base + offsets`"
+        )
+    element = pointer.dtype.element_ty
+    if not element.is_int() and not element.is_floating():
+        raise LanguageValueError(f"{what} only supports integer and floating-point elements", f"got {element}")
+    return bitcast(b, pointer, pointer_type(dt.int8)) if element.is_int1() else pointer, element
+
+
+def atomic_load(
+    b: IRBuilder, pointer: tensor, mask: Operand | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """A load that is ordered with other threads'."""
+    ptr, element = _read_pointer(b, pointer, "atomic_load")
+    type = with_scalar(ptr.type, dt.int8 if element.is_int1() else element)
+    op = tt.AtomicLoadOp(
+        ptr.handle,
+        _mask(b, ptr, mask).handle,
+        ir_type(type),
+        sem=choice(_LOAD_ORDERS, sem, "Memory semantic"),
+        scope=choice(_SCOPES, scope, "Memory semantic"),
+    )
+    return cast(b, tensor(b.value(op), type), element)
+
+
+def atomic_store(
+    b: IRBuilder,
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+) -> None:
+    """A store that is ordered with other threads'."""
+    _pointed_at(pointer)
+    ptr, element = _read_pointer(b, pointer, "atomic_store")
+    value = cast(b, to_tensor(b, val), element)
+    if value.type.is_block() and not ptr.type.is_block():
+        raise LanguageValueError("Value argument cannot be block type if pointer argument is not a block")
+    if ptr.type.is_block():
+        value = broadcast_to_shape(b, value, ptr.type.shape)
+    op = tt.AtomicStoreOp(
+        ptr.handle,
+        (cast(b, value, dt.int8) if element.is_int1() else value).handle,
+        _mask(b, ptr, mask).handle,
+        sem=choice(_STORE_ORDERS, sem, "Memory semantic"),
+        scope=choice(_SCOPES, scope, "Memory semantic"),
+    )
+    b.insert(op)
+
+
+def atomic_poll(
+    b: IRBuilder,
+    pointer: tensor,
+    expected_value: Operand,
+    sem: str | None = None,
+    scope: str | None = None,
+    timeout_ns: Operand | None = None,
+) -> tensor:
+    """Waiting for memory to hold a value."""
+    ptr, element = _read_pointer(b, pointer, "atomic_poll")
+    if not element.is_int() or element.primitive_bitwidth not in (16, 32, 64):
+        raise LanguageValueError("atomic_poll only supports integer elements with width {16, 32, 64}", f"got {element}")
+    if isinstance(timeout_ns, int) and timeout_ns < 0:
+        raise LanguageValueError("atomic_poll timeout_ns must be non-negative", "leave it out to wait for ever")
+    timeout = None
+    if timeout_ns is not None:
+        limit = to_tensor(b, timeout_ns)
+        if limit.type.is_block() or not limit.dtype.is_int():
+            raise LanguageValueError("atomic_poll timeout_ns must be a scalar integer", f"got {limit.type}")
+        timeout = cast(b, limit, dt.uint64).handle
+    expected = cast(b, to_tensor(b, expected_value), element)
+    if ptr.type.is_block():
+        expected = broadcast_to_shape(b, expected, ptr.type.shape)
+    type = with_scalar(ptr.type, dt.int1)
+    op = tt.AtomicPollOp(
+        ptr.handle,
+        expected.handle,
+        timeout,
+        ir_type(type),
+        sem=choice(_LOAD_ORDERS, sem, "Memory semantic"),
+        scope=choice(_SCOPES, scope, "Memory semantic"),
+    )
+    return tensor(b.value(op), type)
 
 
 def _operands(b: IRBuilder, ptr: tensor, val: Operand, mask: Operand | None, name: str) -> tuple[tensor, tensor]:

@@ -18,6 +18,9 @@ from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of, dtype
 from minitriton.language.values import tensor
 
+_LEAST_K = {8: 32, 16: 16, 32: 8, 64: 4}
+"""By bits of an element: as many as one instruction of tensor cores takes."""
+
 _OPERANDS = ("int8", "uint8", "fp16", "bf16", "fp32", "fp64")
 
 
@@ -29,7 +32,7 @@ def dot(
     input_precision: str | None = None,
     allow_tf32: bool | None = None,
     max_num_imprecise_acc: int | None = None,
-    out_dtype: dtype = dt.float32,
+    out_dtype: dtype | None = None,
 ) -> tensor:
     """`input @ other + acc`, for blocks of rank 2 or more."""
     if input_precision is not None and allow_tf32 is not None:
@@ -54,6 +57,9 @@ def dot(
             "transpose one of them with tl.trans, or load another block",
         )
     shape = (*left[:-1], right[-1])
+    if out_dtype is None:
+        half = isinstance(acc, tensor) and acc.dtype.is_fp16() and (input.dtype.is_fp16() or input.dtype.is_fp8())
+        out_dtype = dt.float16 if half else dt.float32
     if acc is not None and (not isinstance(acc, tensor) or not acc.type.is_block() or acc.type.shape != shape):
         got = list(acc.type.shape) if isinstance(acc, tensor) else acc
         raise LanguageValueError(
@@ -82,6 +88,14 @@ def _precision(b: IRBuilder, given: str | None, allow_tf32: bool | None) -> str:
     return str(given).lower()
 
 
+def min_dot_shape(lhs: dtype, rhs: dtype) -> tuple[int, int, int]:
+    """The least (m, n, k) of a dot of operands of these types, blocks or scalars, which have as many bits each."""
+    bits = {lhs.scalar.primitive_bitwidth, rhs.scalar.primitive_bitwidth}
+    if len(bits) != 1:
+        raise LanguageTypeError(f"lhs and rhs bitwidth must be the same: got {lhs} and {rhs}")
+    return (1, 1, 32 if bits == {8} else 16)
+
+
 def _check_operands(x: tensor, y: tensor) -> None:
     if not (x.dtype.is_fp8() and y.dtype.is_fp8()):
         for side, operand in (("lhs", x), ("rhs", y)):
@@ -93,7 +107,7 @@ def _check_operands(x: tensor, y: tensor) -> None:
             raise LanguageTypeError(
                 f"Both operands must be same dtype. Got {x.dtype} and {y.dtype}", "cast one of them with .to(...)"
             )
-    least = (1, 1, 32 if x.dtype.primitive_bitwidth == 8 else 16)
+    least = (1, 1, _LEAST_K[x.dtype.primitive_bitwidth])
     m, k, n = *x.type.shape[-2:], y.type.shape[-1]
     if m < least[0] or n < least[1] or k < least[2]:
         raise LanguageValueError(

@@ -17,7 +17,8 @@ from minitriton.dialects import arith, math, tt
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast, with_scalar
-from minitriton.frontend.semantic.values import binary_operands, to_tensor
+from minitriton.frontend.semantic.program import inline_asm_elementwise
+from minitriton.frontend.semantic.values import binary_operands, operand_of, refuse_fp8, ternary_operands, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.core import PropagateNan
 from minitriton.language.declare import ElementwiseBuiltin
@@ -62,7 +63,7 @@ def elementwise(declaration: ElementwiseBuiltin[..., object]) -> Callable[..., t
         for value in (x, y):
             if isinstance(value, tensor):
                 _require(value, names)
-        x, y = binary_operands(b, to_tensor(b, x), to_tensor(b, y))
+        x, y = binary_operands(b, operand_of(b, x), operand_of(b, y))
         return tensor(b.value(op(x.handle, y.handle)), x.type)
 
     return emit_unary if len(declaration.__signature__.parameters) == 1 else emit_binary
@@ -81,23 +82,41 @@ def abs(b: IRBuilder, x: Operand) -> tensor:
     return x
 
 
+def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False, approx: bool = False) -> tensor:
+    """Quotient of floats; operands of one type are not widened."""
+    if ieee_rounding and approx:
+        raise LanguageValueError("approx and ieee_rounding cannot both be True")
+    x, y = to_tensor(b, x), to_tensor(b, y)
+    if not (x.dtype.is_floating() or y.dtype.is_floating()):
+        raise LanguageTypeError("an operand of fdiv must have floating scalar type", "integers are divided by `/`")
+    x, y = binary_operands(b, x, y, arithmetic=x.dtype != y.dtype, div_or_mod=True)
+    refuse_fp8(x.dtype)
+    if approx and not x.dtype.is_fp32():
+        raise LanguageValueError("approx division requires float32 operands", "cast them: .to(tl.float32)")
+    if approx:
+        return inline_asm_elementwise(b, "div.approx.f32 $0, $1, $2;", "=f,f,f", (x, y), x.dtype, True, 1)
+    op = tt.PreciseDivFOp if ieee_rounding and x.dtype.is_fp32() else arith.DivfOp
+    return tensor(b.value(op(x.handle, y.handle)), x.type)
+
+
 def fma(b: IRBuilder, x: Operand, y: Operand, z: Operand) -> tensor:
     """`x * y + z`, rounded once."""
-    x, y = binary_operands(b, to_tensor(b, x), to_tensor(b, y))
-    z, x = binary_operands(b, to_tensor(b, z), x)
-    z, y = binary_operands(b, z, y)
+    z, x, y = ternary_operands(b, (z, x, y))
     return tensor(b.value(math.FmaOp(x.handle, y.handle, z.handle)), x.type)
 
 
-def widen_bf16(b: IRBuilder, x: tensor) -> tensor:
-    """`x`, as fp32 if it is bf16: the hardware compares no bf16."""
+def widened(b: IRBuilder, x: Operand) -> Operand:
+    """`x` as a tensor, as fp32 if it is bf16; from Triton 3.9 on `x` as it is."""
+    if b.version >= (3, 9):
+        return x
+    x = to_tensor(b, x)
     return cast(b, x, dt.float32) if x.dtype.is_bf16() else x
 
 
 def _extreme(b: IRBuilder, x: Operand, y: Operand, propagate_nan: object, ops: dict[str, BinaryOp]) -> tensor:
     if not isinstance(propagate_nan, PropagateNan):
         raise LanguageValueError(f"Unexpected propagate_nan {propagate_nan}", "use tl.PropagateNan.NONE or .ALL")
-    x, y = binary_operands(b, widen_bf16(b, to_tensor(b, x)), widen_bf16(b, to_tensor(b, y)))
+    x, y = binary_operands(b, widened(b, x), widened(b, y))
     if x.dtype.is_floating():
         op = ops[propagate_nan.value]
     elif x.dtype.is_int():
@@ -135,12 +154,11 @@ def clamp(
     b: IRBuilder, x: Operand, min: Operand, max: Operand, propagate_nan: PropagateNan = PropagateNan.NONE
 ) -> tensor:
     """`x` limited to `[min, max]`."""
-    values = [widen_bf16(b, to_tensor(b, value)) for value in (x, min, max)]
-    low, high = binary_operands(b, values[1], values[2])
-    x, low = binary_operands(b, values[0], low)
-    x, high = binary_operands(b, x, high)
+    x, low, high = ternary_operands(b, [widened(b, value) for value in (x, min, max)])
+    if x.dtype.is_int():
+        return minimum(b, maximum(b, x, low), high)
     if not x.dtype.is_floating():
-        raise LanguageTypeError(f"Unexpected dtype {x.dtype}. Only floating point clamp is supported")
+        raise LanguageTypeError(f"Unexpected dtype {x.dtype}", "clamp takes numbers")
     op = tt.ClampFOp(x.handle, low.handle, high.handle, propagate_nan=propagate_nan.value)
     return tensor(b.value(op), x.type)
 

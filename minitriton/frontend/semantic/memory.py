@@ -27,7 +27,7 @@ from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of, block_type, dtype, pointer_type
 from minitriton.language.values import Operand, tensor
 
-_LOAD_CACHES = {"": "none", ".ca": "ca", ".cg": "cg", ".cv": "cv"}
+_LOAD_CACHES = {"": "none", ".ca": "ca", ".cg": "cg", ".cs": "cs", ".cv": "cv"}
 _STORE_CACHES = {"": "none", ".wb": "wb", ".cg": "cg", ".cs": "cs", ".wt": "wt"}
 _EVICTIONS = {"": "evict_normal", "evict_last": "evict_last", "evict_first": "evict_first"}
 PADDINGS: dict[str, str | None] = {"": None, "zero": "zero", "nan": "nan"}

@@ -12,14 +12,14 @@ from xdsl.ir import BlockArgument, Operation
 from minitriton.dialects import gpu, tt
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.tt.types import tensor_type
-from minitriton.frontend.builder import IRBuilder, ir_type
+from minitriton.frontend.builder import IRBuilder, constant_of, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
-from minitriton.frontend.semantic.arithmetic import logical_not, or_
+from minitriton.frontend.semantic.arithmetic import compare, logical_not, or_
 from minitriton.frontend.semantic.values import binary_operands, is_integer, several, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.values import Operand, Overloads, tensor
 from minitriton.language.values import tuple as language_tuple
-from minitriton.target import GPUTarget
+from minitriton.rewriting.constants import number_of
 
 
 def _axis(axis: int, what: str) -> int:
@@ -36,26 +36,6 @@ def program_id(b: IRBuilder, axis: int) -> tensor:
 def num_programs(b: IRBuilder, axis: int) -> tensor:
     """Number of programs."""
     return tensor(b.value(tt.GetNumProgramsOp(_axis(axis, "num_programs"))), dt.int32)
-
-
-def current_target(b: IRBuilder) -> GPUTarget:
-    """The target compiled for."""
-    return b.target
-
-
-def is_cuda(b: IRBuilder) -> bool:
-    """NVIDIA?"""
-    return b.target.backend == "cuda"
-
-
-def cuda_capability_geq(b: IRBuilder, major: int, minor: int = 0) -> bool:
-    """At least this compute capability?"""
-    return is_cuda(b) and b.target.arch >= major * 10 + minor
-
-
-def is_hip(b: IRBuilder) -> bool:
-    """AMD? Never: there is no such target."""
-    return False
 
 
 _REPEATABLE = frozenset(
@@ -101,8 +81,14 @@ max_constancy = _hint("max_constancy", "tt.constancy", False)
 
 
 def assume(b: IRBuilder, cond: Operand) -> None:
-    """A promise to the optimiser."""
-    b.insert(AssumeOp(to_tensor(b, cond).handle))
+    """A promise to the optimiser. Raises for one that is known to be broken, of which LLVM would make a kernel without instructions."""
+    condition = to_tensor(b, cond)
+    if number_of(constant_of(condition)) == 0:
+        raise LanguageValueError(
+            "this assumption does not hold for the compile-time values of this kernel: it is always false",
+            "launch the kernel with values that fit it; tl.static_assert(condition, message) says what they must fulfil",
+        )
+    b.insert(AssumeOp(condition.handle))
 
 
 def debug_barrier(b: IRBuilder) -> None:
@@ -134,6 +120,13 @@ def device_assert(b: IRBuilder, cond: Operand, msg: object = "", mask: Operand |
     if mask is not None:
         condition = or_(b, condition, logical_not(b, to_tensor(b, mask)))
     b.insert(tt.AssertOp(condition.handle, message=str(msg)))
+
+
+def expect_zero(b: IRBuilder, x: Operand, mask: Operand) -> Operand:
+    """`x`; with `debug` it is asserted to be 0 where `mask` holds."""
+    if b.options.debug:
+        device_assert(b, compare(b, "==", x, 0), "expect_zero expected x == 0 where mask is true", mask)
+    return x
 
 
 def _broadcast_operands(b: IRBuilder, args: list[tensor]) -> list[tensor]:

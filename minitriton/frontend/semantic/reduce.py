@@ -13,7 +13,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
-from minitriton.frontend.semantic.math import widen_bf16
+from minitriton.frontend.semantic.math import widened
 from minitriton.frontend.semantic.shapes import arange, expand_dims, reshape, wrap_axis
 from minitriton.frontend.semantic.values import broadcast_all, broadcast_to_shape, several, to_tensor
 from minitriton.language import dtypes as dt
@@ -89,7 +89,7 @@ def _reduce(b: IRBuilder, inputs: list[tensor], axis: int, combine_fn: Function)
 
 def promote_bfloat16_to_float32(b: IRBuilder, t: Operand) -> tensor:
     """bf16 as fp32."""
-    return widen_bf16(b, to_tensor(b, t))
+    return to_tensor(b, widened(b, t))
 
 
 def reduce_with_indices(

@@ -199,14 +199,20 @@ def trans(b: IRBuilder, x: tensor, *dims: int | Sequence[int]) -> tensor:
     return permute(b, x, *order)
 
 
-def cat(b: IRBuilder, input: tensor, other: tensor, can_reorder: bool = False) -> tensor:
-    """Two 1-D blocks in one, in any order."""
-    if not can_reorder:
-        raise LanguageValueError("current implementation of `cat` always may reorder elements", "pass can_reorder=True")
-    if not input.type.is_block() or len(input.type.shape) != 1 or input.type != other.type:
-        raise LanguageValueError(f"cat takes two 1-dimensional blocks of one type, got {input} and {other}")
-    result = block_of(input.dtype, (2 * input.type.shape[0],))
-    return tensor(b.op(tt.CatOp, (input.handle, other.handle), ir_type(result)), result)
+def cat(b: IRBuilder, input: tensor, other: tensor, can_reorder: bool = False, dim: int = 0) -> tensor:
+    """Two blocks in one, along a dimension or in any order."""
+    if not input.type.is_block() or input.type != other.type or (can_reorder and len(input.type.shape) != 1):
+        kinds = "two 1-dimensional blocks" if can_reorder else "two blocks"
+        raise LanguageValueError(f"cat takes {kinds} of one type, got {input} and {other}")
+    if can_reorder:
+        result = block_of(input.dtype, (2 * input.type.shape[0],))
+        return tensor(b.op(tt.CatOp, (input.handle, other.handle), ir_type(result)), result)
+    shape = list(input.type.shape)
+    axis = wrap_axis(dim, len(shape))
+    order = list(range(len(shape)))
+    order.insert(axis, len(shape))
+    shape[axis] *= 2
+    return reshape(b, permute(b, join(b, input, other), order), shape)
 
 
 def join(builder: IRBuilder, a: Operand, b: Operand) -> tensor:

@@ -145,8 +145,9 @@ def binary_operands(
     pointer_rhs: bool = False,
     arithmetic: bool = True,
     div_or_mod: bool = False,
+    fp8: bool = False,
 ) -> tuple[tensor, tensor]:
-    """Both operands with the dtype and shape in which a binary operation computes. `pointer_...`: may be a pointer."""
+    """Both operands with the dtype and shape in which a binary operation computes. `pointer_...`, `fp8`: may be one."""
     lhs_number = rhs_number = None
     if isinstance(lhs, tensor):
         lhs_type = lhs.dtype
@@ -162,6 +163,8 @@ def binary_operands(
     _check_pointer(rhs_type, lhs_type, pointer_rhs)
     if arithmetic and not lhs_type.is_ptr() and not rhs_type.is_ptr():
         found = computation_type(lhs_type, lhs_number is not None, rhs_type, rhs_number is not None, div_or_mod)
+        if not fp8:
+            refuse_fp8(found)
         if lhs_number is not None:
             lhs = _fitting_constant(b, lhs_number, found, rhs)
         elif lhs_type is not found and isinstance(lhs, tensor):
@@ -171,6 +174,38 @@ def binary_operands(
         elif rhs_type is not found and isinstance(rhs, tensor):
             rhs = cast(b, rhs, found)
     return broadcast_pair(b, to_tensor(b, lhs), to_tensor(b, rhs))
+
+
+def operand_of(b: IRBuilder, x: Operand) -> Operand:
+    """`x` as a tensor, a number in its own dtype; from Triton 3.9 on a number stays one, and takes the dtype of what it meets."""
+    return x if b.version >= (3, 9) else to_tensor(b, x)
+
+
+def ternary_operands(b: IRBuilder, operands: Sequence[Operand]) -> list[tensor]:
+    """Operands with the dtype and shape in which an operation of three computes; from Triton 3.9 on tensors decide before numbers do."""
+    if b.version < (3, 9):
+        x, y, z = (to_tensor(b, operand) for operand in operands)
+        y, z = binary_operands(b, y, z)
+        x, y = binary_operands(b, x, y)
+        x, z = binary_operands(b, x, z)
+        return [x, y, z]
+    kinds = [(x.dtype, False) if isinstance(x, tensor) else (number_dtype(_number(x)), True) for x in operands]
+    found, of_numbers = sorted(kinds, key=lambda kind: kind[1])[0]
+    for kind, is_number in sorted(kinds, key=lambda kind: kind[1])[1:]:
+        found = computation_type(found, of_numbers, kind, is_number, False)
+    typed = [
+        cast(b, x, found) if isinstance(x, tensor) else _fitting_constant(b, _number(x), found, x) for x in operands
+    ]
+    return broadcast_all(b, typed)
+
+
+def refuse_fp8(type: dtype) -> None:
+    """Raises `LanguageTypeError` for a type that the hardware only converts and multiplies as matrices."""
+    if type.is_fp8():
+        raise LanguageTypeError(
+            f"{type} is not computed with: it is loaded, stored, converted, chosen by tl.where and multiplied by tl.dot",
+            "convert it before, .to(tl.float32), and the result back if it is wanted in 8 bits",
+        )
 
 
 def _number(value: object) -> int | float:

@@ -19,6 +19,7 @@ from minitriton.commands.output import add_json
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
 from minitriton.host.subcommands import Subcommands
+from minitriton.host.whole_file import write_whole
 from minitriton.lab.time_limit import add_time_limit, time_limit
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def run(given: argparse.Namespace, tools: Tools) -> int:
         )
     print(json.dumps(as_json(summary))) if given.json else print(account(summary))
     if given.out is not None:
-        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n", "utf-8")
+        write_whole(given.out / "summary.json", json.dumps(as_json(summary), indent=1) + "\n")
     return 0 if summary.ok else 1
 
 
@@ -130,7 +131,7 @@ def _run_one(given: argparse.Namespace, kinds: list[str], tools: Tools) -> int:
         number: int = given.only
         made = mutant(kinds[number % len(kinds)], given.seed, number, Path(folder))
         if made.path is not None and given.keep is not None:
-            given.keep.write_bytes(made.path.read_bytes())
+            write_whole(given.keep, made.path.read_bytes())
         print(made.tool, *made.arguments)
     report = judge(given.seed, given.only, kinds, tools=tools)
     for finding in report.findings:

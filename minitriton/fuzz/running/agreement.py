@@ -9,14 +9,14 @@ any NaN).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
 from minitriton.fuzz.generation.elements import numbers
-from minitriton.fuzz.judging.analysis import Analysis, Written
+from minitriton.fuzz.judging.access_analysis import Written
 from minitriton.fuzz.running.oracles import OracleOutcome
 from minitriton.fuzz.tree import Array
 
@@ -42,7 +42,7 @@ class KernelVerdict:
     agreeing: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-def judge(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, OracleOutcome]) -> KernelVerdict:
+def judge(arrays: Sequence[Array], written: Mapping[str, Written], outcomes: dict[str, OracleOutcome]) -> KernelVerdict:
     """Compares the outcomes pair by pair, and collects errors and the emulator's findings."""
     verdict = KernelVerdict()
     failed = {name: o for name, o in outcomes.items() if o.error is not None}
@@ -56,10 +56,10 @@ def judge(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Oracl
     ran = [name for name in outcomes if name not in failed]
     for a, b in combinations(ran, 2):
         verdict.compared.append((a, b))
-        if differing_array(arrays, analysis, outcomes[a], outcomes[b]) is None:
+        if differing_array(arrays, written, outcomes[a], outcomes[b]) is None:
             verdict.agreeing.append((a, b))
     if len(verdict.agreeing) < len(verdict.compared):
-        verdict.findings.append(_difference(arrays, analysis, outcomes, ran))
+        verdict.findings.append(_difference(arrays, written, outcomes, ran))
     return verdict
 
 
@@ -85,29 +85,31 @@ def _general(message: str) -> str:
 
 
 def _difference(
-    arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, OracleOutcome], ran: list[str]
+    arrays: Sequence[Array], written: Mapping[str, Written], outcomes: dict[str, OracleOutcome], ran: list[str]
 ) -> FuzzFinding:
     """The oracles in groups that agree."""
     groups: list[list[str]] = []
     for name in ran:
         for group in groups:
-            if differing_array(arrays, analysis, outcomes[group[0]], outcomes[name]) is None:
+            if differing_array(arrays, written, outcomes[group[0]], outcomes[name]) is None:
                 group.append(name)
                 break
         else:
             groups.append([name])
     groups.sort(key=len)
-    texts = [_shown(arrays, analysis, outcomes, one[0], other[0]) for one, other in combinations(groups, 2)]
+    texts = [_shown(arrays, written, outcomes, one[0], other[0]) for one, other in combinations(groups, 2)]
     return FuzzFinding("difference", " | ".join(" ".join(g) for g in groups), "\n".join(texts))
 
 
-def differing_array(arrays: Sequence[Array], analysis: Analysis, a: OracleOutcome, b: OracleOutcome) -> int | None:
+def differing_array(
+    arrays: Sequence[Array], written: Mapping[str, Written], a: OracleOutcome, b: OracleOutcome
+) -> int | None:
     """The first array that differs, by its index."""
     for index, array in enumerate(arrays):
-        written = analysis.written.get(array.name)
+        exactness = written.get(array.name)
         if (
             a.arrays[index].tobytes() != b.arrays[index].tobytes()
-            and differing(a.arrays[index], b.arrays[index], array, written).any()
+            and differing(a.arrays[index], b.arrays[index], array, exactness).any()
         ):
             return index
     return None
@@ -130,18 +132,18 @@ def differing(a: np.ndarray, b: np.ndarray, array: Array, written: Written | Non
 
 
 def _shown(
-    arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, OracleOutcome], one: str, other: str
+    arrays: Sequence[Array], written: Mapping[str, Written], outcomes: dict[str, OracleOutcome], one: str, other: str
 ) -> str:
     """The first elements in which two oracles differ."""
     a, b = outcomes[one], outcomes[other]
-    index = differing_array(arrays, analysis, a, b)
+    index = differing_array(arrays, written, a, b)
     if index is None:
         return f"{one} and {other} agree"
     array = arrays[index]
-    written = analysis.written.get(array.name)
-    where = np.flatnonzero(differing(a.arrays[index], b.arrays[index], array, written))
+    exactness = written.get(array.name)
+    where = np.flatnonzero(differing(a.arrays[index], b.arrays[index], array, exactness))
     x, y = numbers(a.arrays[index], array.element), numbers(b.arrays[index], array.element)
-    bound = f", allowed {TOLERANCE * written.error:.3g}" if written is not None and written.error else ""
+    bound = f", allowed {TOLERANCE * exactness.error:.3g}" if exactness is not None and exactness.error else ""
     lines = [
         f"{array.name} ({array.element}): {len(where)} of {len(x)} elements differ{bound}",
         f"  {'element':>8} {one:>16} {other:>16}",

@@ -115,8 +115,13 @@ def fuzz_one(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
 
 def guarded(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
     """`fuzz_one`; what the fuzzer itself fails at is a finding too."""
+    return guarded_by(fuzz_one, seed, number, oracles)
+
+
+def guarded_by(work: Work, seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
+    """What `work` does; what it fails at is a finding too."""
     try:
-        return fuzz_one(seed, number, oracles)
+        return work(seed, number, oracles)
     except Exception as error:
         import traceback
 

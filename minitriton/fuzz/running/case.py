@@ -28,7 +28,7 @@ def run_case(kernel: Kernel, oracles: Sequence[str], analysis: Analysis | None =
     analysis = analysis or analyse(kernel)
     case = _launch(kernel, analysis)
     outcomes = run_oracles(case, oracles)
-    return CaseResult(case.source, judge(kernel.arrays, analysis, outcomes), outcomes)
+    return CaseResult(case.source, judge(kernel.arrays, analysis.written, outcomes), outcomes)
 
 
 def case_of(kernel: Kernel) -> FuzzedLaunch:

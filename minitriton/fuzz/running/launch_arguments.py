@@ -5,6 +5,7 @@ Array("a0", int8, skew=1), 40 elements   →   40 int8 behind an address that is
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from minitriton.compilation.ast_source import Attributes
 from minitriton.fuzz.generation.fills import contents, scalar_argument
 from minitriton.fuzz.judging.analysis import Analysis
-from minitriton.fuzz.tree import Kernel
+from minitriton.fuzz.tree import Array, Kernel, Scalar
 from minitriton.lab.arguments import Arguments
 
 ALIGNMENT = 128
@@ -33,20 +34,25 @@ class LaunchArguments:
 def make_arguments(kernel: Kernel, analysis: Analysis) -> LaunchArguments:
     """Arguments with their first contents, a function of the kernel's seed."""
     lengths = [analysis.lengths[a.name] for a in kernel.arrays]
-    room = [
-        -(-n * a.element.dtype.itemsize // ALIGNMENT) * ALIGNMENT + 2 * GUARD
-        for a, n in zip(kernel.arrays, lengths, strict=True)
-    ]
+    made = [contents(a, n, kernel.seed, index) for index, (a, n) in enumerate(zip(kernel.arrays, lengths, strict=True))]
+    ones = {s.name for s in kernel.scalars if not s.element.is_float and s.value == 1}
+    return placed_arguments(list(zip(kernel.arrays, made, strict=True)), kernel.scalars, ones)
+
+
+def placed_arguments(
+    arrays: Sequence[tuple[Array, np.ndarray]], scalars: Sequence[Scalar], constants: Container[str]
+) -> LaunchArguments:
+    """Arguments from arrays with their contents and from numbers; those named in `constants` are compile-time constants."""
+    room = [-(-made.nbytes // ALIGNMENT) * ALIGNMENT + 2 * GUARD for _, made in arrays]
     arena = np.zeros(sum(room) + 2 * ALIGNMENT, np.uint8)
     start = -arena.__array_interface__["data"][0] % ALIGNMENT
     values: list[np.ndarray | int | float] = []
     signature: dict[str, str] = {}
-    constants: dict[str, object] = {}
+    known: dict[str, object] = {}
     attrs: Attributes = {}
     divisible: list[list[str | int]] = [["tt.divisibility", 16]]
-    for index, (array, length, space) in enumerate(zip(kernel.arrays, lengths, room, strict=True)):
+    for index, ((array, made), space) in enumerate(zip(arrays, room, strict=True)):
         first = start + array.skew * array.element.dtype.itemsize
-        made = contents(array, length, kernel.seed, index)
         view = arena[first : first + made.nbytes].view(made.dtype)
         view[...] = made
         values.append(view)
@@ -54,14 +60,14 @@ def make_arguments(kernel: Kernel, analysis: Analysis) -> LaunchArguments:
         if array.skew * array.element.dtype.itemsize % 16 == 0:
             attrs[(index,)] = divisible
         start += space
-    for index, scalar in enumerate(kernel.scalars, len(kernel.arrays)):
+    for index, scalar in enumerate(scalars, len(arrays)):
         value = scalar_argument(scalar.element, scalar.value)
-        if value == 1 and not scalar.element.is_float:
-            signature[scalar.name], constants[scalar.name] = "constexpr", 1
+        if scalar.name in constants:
+            signature[scalar.name], known[scalar.name] = "constexpr", value
             continue
         values.append(value)
         signature[scalar.name] = scalar.element.short
         if not scalar.element.is_float and value % 16 == 0:
             attrs[(index,)] = divisible
-    elements = [a.element.short for a in kernel.arrays] + [""] * (len(values) - len(kernel.arrays))
-    return LaunchArguments(Arguments(values, elements), signature, constants, attrs)
+    elements = [a.element.short for a, _ in arrays] + [""] * (len(values) - len(arrays))
+    return LaunchArguments(Arguments(values, elements), signature, known, attrs)

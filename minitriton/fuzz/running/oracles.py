@@ -1,8 +1,10 @@
 """Runs one kernel by every oracle, each on the same arguments.
 
-interpreter     the frontend's TTIR on NumPy
-ttgir           TTGIR after all passes on NumPy
-emulator        minitriton's PTX on the emulator, with its checks
+interpreter     the frontend's TTIR on NumPy, before any pass
+ttir            TTIR after all its passes on NumPy
+ttgir           TTGIR after all its passes on NumPy
+emulator        minitriton's PTX for sm_90 on the emulator, with its checks
+emulator-sm80   minitriton's PTX for sm_80 on the emulator
 triton          Triton's own PTX of the same source on the emulator (needs Triton's wheel, no GPU)
 gpu             minitriton's cubin on the GPU (needs one)
 
@@ -23,6 +25,7 @@ from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
+from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 import minitriton
@@ -42,8 +45,10 @@ from minitriton.pipelines import pipeline_for
 from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
-ORACLES = ("interpreter", "ttgir", "emulator", "triton", "gpu")
+ORACLES = ("interpreter", "ttir", "ttgir", "emulator", "emulator-sm80", "triton", "gpu")
 ARCH = 90
+_ARCHITECTURES = {"emulator-sm80": 80}
+"""Oracles of another architecture than `ARCH`."""
 
 _Made = TypeVar("_Made")
 
@@ -64,8 +69,10 @@ def run_oracles(case: FuzzedLaunch, names: Sequence[str]) -> dict[str, OracleOut
     outcomes: dict[str, OracleOutcome] = {}
     with written(case.source) as path:
         own = [name for name in names if name != "triton"]
-        if own:
-            outcomes.update(_run_own(case, path, own))
+        for arch in (ARCH, 80):
+            of_arch = [name for name in own if _ARCHITECTURES.get(name, ARCH) == arch]
+            if of_arch:
+                outcomes.update(_run_own(case, path, of_arch, arch))
         if "triton" in names:
             outcomes["triton"] = _run_triton(case, path)
     return {name: outcomes[name] for name in names}
@@ -112,61 +119,83 @@ def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{place}"
 
 
-def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, OracleOutcome]:
-    launch, arguments = case.launch, case.launch.arguments
-    target = GPUTarget("cuda", ARCH, 32)
-    options = CUDAOptions.for_target(target, **case.options)
-    context = make_context()
-    outcomes: dict[str, OracleOutcome] = {}
+@dataclass
+class Compilation:
+    """A kernel on its way through minitriton's passes, and the launch that runs it at any level."""
 
-    def frontend() -> tuple[ASTSource, ModuleOp]:
+    case: FuzzedLaunch
+    source: ASTSource
+    module: ModuleOp
+    target: GPUTarget
+    options: CUDAOptions
+    context: Context
+
+    @staticmethod
+    def of(case: FuzzedLaunch, path: Path, arch: int) -> Compilation:
+        """The TTIR that the frontend makes of the kernel in `path`."""
+        target = GPUTarget("cuda", arch, 32)
+        options, context = CUDAOptions.for_target(target, **case.options), make_context()
         kernel = load(path, minitriton, minitriton.language)
-        source = ASTSource(kernel, launch.signature, launch.constants, launch.attrs)
-        return source, source.make_ir(target, options, context)
+        source = ASTSource(kernel, case.launch.signature, case.launch.constants, case.launch.attrs)
+        return Compilation(case, source, source.make_ir(target, options, context), target, options, context)
 
-    made = _attempt("frontend", frontend)
-    if isinstance(made, OracleOutcome):
-        return dict.fromkeys(names, made)
-    source, module = made
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The passes from the frontend's TTIR to PTX."""
+        return pipeline_for(self.target, self.options).steps
 
-    def interpreted(stage: str) -> OracleOutcome:
+    def interpreted(self, stage: str) -> OracleOutcome:
+        """The arrays that the interpreter gives for the module as it is now."""
+        arguments = self.case.launch.arguments
         ran = _attempt(
             stage,
             lambda: interpret(
-                module,
-                source.name,
+                self.module,
+                self.source.name,
                 arguments.fresh(),
-                case.grid,
+                self.case.grid,
                 inline_assembly=evaluate,
-                capability=target.arch,
+                capability=self.target.arch,
                 seconds=knobs.emulator.seconds,
             ),
         )
         return ran if isinstance(ran, OracleOutcome) else OracleOutcome(arguments.contents())
 
-    if "interpreter" in names:
-        outcomes["interpreter"] = interpreted("interpreter on TTIR")
-    value: object = module
-    for step in pipeline_for(target, options).steps:
-        if "ttgir" in names and Property.LLVM_DIALECT in step.establishes:
-            outcomes["ttgir"] = interpreted("interpreter on TTGIR")
+    def applied(self, step: Step, value: object) -> object:
+        """`value` after a step; an outcome that says why, where that fails."""
 
-        def apply(step: Step = step, value: object = value) -> object:
+        def apply() -> object:
             if not isinstance(step, Pass):
                 return step.translate(value)
-            assert isinstance(value, ModuleOp)
-            step.apply(context, value)
-            return value
+            step.apply(self.context, self.module)
+            return self.module
 
-        value = _attempt(f"pass {step.name}", apply)
+        return _attempt(f"pass {step.name}", apply)
+
+
+def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str], arch: int) -> dict[str, OracleOutcome]:
+    outcomes: dict[str, OracleOutcome] = {}
+    made = _attempt("frontend", lambda: Compilation.of(case, path, arch))
+    if isinstance(made, OracleOutcome):
+        return dict.fromkeys(names, made)
+    if "interpreter" in names:
+        outcomes["interpreter"] = made.interpreted("interpreter on the frontend's TTIR")
+    value: object = made.module
+    for step in made.steps:
+        if "ttir" in names and Property.ENCODINGS in step.establishes:
+            outcomes["ttir"] = made.interpreted("interpreter on TTIR")
+        if "ttgir" in names and Property.LLVM_DIALECT in step.establishes:
+            outcomes["ttgir"] = made.interpreted("interpreter on TTGIR")
+        value = made.applied(step, value)
         if isinstance(value, OracleOutcome):
             return {name: outcomes.get(name, value) for name in names}
-    shared = module.attributes.get("ttg.shared")
+    shared = made.module.attributes.get("ttg.shared")
     shared_bytes = shared.value.data if isinstance(shared, IntegerAttr) else 0
-    if "emulator" in names:
-        outcomes["emulator"] = _emulated(str(value), case, shared_bytes)
+    for name in ("emulator", "emulator-sm80"):
+        if name in names:
+            outcomes[name] = _emulated(str(value), case, shared_bytes)
     if "gpu" in names:
-        outcomes["gpu"] = _run_on_gpu(case, source)
+        outcomes["gpu"] = _run_on_gpu(case, made.source)
     return outcomes
 
 

@@ -1,4 +1,4 @@
-"""Atomic read-modify-write and compare-and-swap: element by element, in the order of the tile, programs one after another.
+"""Atomic read-modify-write, compare-and-swap, loads, stores and waiting: element by element, in the order of the tile, programs one after another.
 
 tt.atomic_rmw add, %p, %v, %mask      gives what was there before; lanes that the mask turns off give 0 and do nothing
 """
@@ -13,6 +13,7 @@ from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import RMWOp
+from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import WITH_MACHINE
@@ -98,5 +99,48 @@ def _compare_and_swap(op: tt.AtomicCASOp, machine: TileMachine) -> Callable[[Arr
             if elements[position].tobytes() == expected[index].tobytes():
                 elements[position] = values[index]
         return flat.reshape(addresses.shape)[()]
+
+    return run
+
+
+@WITH_MACHINE.add(tt.AtomicLoadOp)
+def _atomic_load(op: tt.AtomicLoadOp, machine: TileMachine) -> Callable[..., Array]:
+    memory, dtype = machine.memory, dtype_of(op.result.type)
+
+    def run(pointer: Array, mask: Array | None = None) -> Array:
+        addresses = np.asarray(pointer)
+        active = np.ones(addresses.shape, np.bool_) if mask is None else np.broadcast_to(mask, addresses.shape)
+        result = np.zeros(addresses.shape, dtype)
+        result[active] = memory.load(addresses[active], dtype)
+        return result[()]
+
+    return run
+
+
+@WITH_MACHINE.add(tt.AtomicStoreOp)
+def _atomic_store(op: tt.AtomicStoreOp, machine: TileMachine) -> Callable[..., None]:
+    memory, dtype = machine.memory, dtype_of(op.value.type)
+
+    def run(pointer: Array, values: Array, mask: Array | None = None) -> None:
+        addresses = np.asarray(pointer)
+        active = np.ones(addresses.shape, np.bool_) if mask is None else np.broadcast_to(mask, addresses.shape)
+        memory.store(addresses[active], np.broadcast_to(values, addresses.shape)[active], dtype)
+
+    return run
+
+
+@WITH_MACHINE.add(tt.AtomicPollOp)
+def _atomic_poll(op: tt.AtomicPollOp, machine: TileMachine) -> Callable[..., Array]:
+    """What is not there now never comes: no other program runs meanwhile."""
+    memory, dtype, waits_for_ever = machine.memory, dtype_of(op.expected.type), op.timeout is None
+
+    def run(pointer: Array, expected: Array, timeout: Array | None = None) -> Array:
+        found = memory.load(np.asarray(pointer), dtype) == expected
+        if waits_for_ever and not np.all(found):
+            raise InterpreterError(
+                "a poll that never ends: memory does not hold what is expected, and programs run one after another here",
+                help="launch the program that writes it first, or run the kernel on the emulator, where programs run together",
+            )
+        return np.asarray(found)[()]
 
     return run

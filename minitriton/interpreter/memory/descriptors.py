@@ -3,6 +3,8 @@
 tt.descriptor_load %desc[%i, %j]      elements outside the tensor are 0 (or NaN, if the descriptor says so)
 tt.descriptor_store                   stores nothing outside; `reduce` combines instead of storing
 tt.descriptor_gather %desc[%rows, %j] one row of the block for each number in %rows
+
+Where the GPU has tensor copies, blocks begin where these can begin, and stores write chunks of 16 bytes whole: past a row's end (`target/tensor_map.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +24,12 @@ from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.atomics import combination, update
-from minitriton.interpreter.memory.ops import load_where, padding_value, store_where
+from minitriton.interpreter.memory.device import Memory
+from minitriton.interpreter.memory.ops import load_where, not_a_number, padding_value, store_where
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
+from minitriton.target.architectures import architecture_of
+from minitriton.target.tensor_map import end_of_row, illegal_corner
 
 
 @dataclass(frozen=True)
@@ -37,19 +42,32 @@ class DescriptorValue:
     block: tuple[int, ...]
     element: Attribute
     padding: Array | None = None
+    rounds_to_tf32: bool = False
 
     @property
     def dtype(self) -> np.dtype:
         """How its elements are held."""
         return dtype_of(self.element)
 
-    def locate(self, positions: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """The addresses of the elements at `positions` (one broadcastable array per dimension), and which lie inside."""
+    def locate(self, positions: list[np.ndarray], columns: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The addresses of the elements at `positions` (one broadcastable array per dimension), and which lie inside; rows have `columns` if not
+        as many as the tensor's."""
+        shape = self.shape if columns is None else (*self.shape[:-1], columns)
         addresses, inside = scalar(np.int64(self.base)), scalar(np.bool_(True))
-        for position, size, stride in zip(positions, self.shape, self.strides, strict=True):
+        for position, size, stride in zip(positions, shape, self.strides, strict=True):
             addresses = addresses + position * (stride * self.dtype.itemsize)
             inside = inside & (position >= 0) & (position < size)
         return np.asarray(addresses), np.asarray(inside)
+
+    def loaded(self, memory: Memory, positions: list[np.ndarray]) -> np.ndarray:
+        """The elements at `positions`; as the copies of sm_90 do, float32 is rounded to the nearest (even) tf32, if at all."""
+        addresses, inside = self.locate(positions)
+        values = load_where(memory, addresses, inside, self.padding, self.dtype)
+        if not self.rounds_to_tf32:
+            return values
+        bits = values.view(np.uint32)
+        rounded = (bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFFE000)
+        return np.where(np.isfinite(values), rounded, bits).view(np.float32)
 
     def block_at(self, indices: tuple[Array, ...]) -> list[np.ndarray]:
         """The positions of the block that begins at `indices`."""
@@ -63,6 +81,41 @@ class DescriptorValue:
         """The positions of the given rows of a 2-d tensor, from `column` on."""
         columns = np.arange(self.block[-1], dtype=np.int64) + int(column)
         return [rows.astype(np.int64)[:, None], columns[None, :]]
+
+
+def loaded(machine: TileMachine, descriptor: DescriptorValue, corner: tuple[Array, ...]) -> np.ndarray:
+    """The elements of the block at `corner`. Raises `InterpreterError` where no copy begins."""
+    _check_corner(machine, descriptor, corner, stores=False)
+    return descriptor.loaded(machine.memory, descriptor.block_at(corner))
+
+
+def written(
+    machine: TileMachine, descriptor: DescriptorValue, corner: tuple[Array, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses of the block at `corner`, and which of them are written. Raises `InterpreterError` where no copy begins."""
+    positions, item = descriptor.block_at(corner), descriptor.dtype.itemsize
+    addresses, inside = descriptor.locate(positions)
+    if not architecture_of(machine.capability).has_tma:
+        return addresses, inside
+    _check_corner(machine, descriptor, corner, stores=True)
+    end = end_of_row(descriptor.shape[-1], item)
+    if end == descriptor.shape[-1]:
+        return addresses, inside
+    _, padded = descriptor.locate(positions, end)
+    return addresses, inside | padded & machine.memory.holds(addresses, descriptor.dtype)
+
+
+def _check_corner(
+    machine: TileMachine, descriptor: DescriptorValue, corner: tuple[Array, ...], *, stores: bool
+) -> None:
+    if not architecture_of(machine.capability).has_tma:
+        return
+    why = illegal_corner([int(each) for each in reversed(corner)], descriptor.dtype.itemsize, stores=stores)
+    if why is not None:
+        raise InterpreterError(
+            f"a tensor copy {why} (on a GPU an illegal instruction)",
+            help="access such blocks through pointers and masks, or begin them elsewhere",
+        )
 
 
 @WITH_MACHINE.add(tt.MakeTensorDescOp)
@@ -81,7 +134,7 @@ def _make(op: tt.MakeTensorDescOp, machine: TileMachine) -> Callable[..., Descri
 
 
 def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> DescriptorValue:
-    """The descriptor that a launch was given: an object with `base` (an array), `shape` and `strides`."""
+    """The descriptor that a launch was given: an object with `base` (an array), `shape`, `strides` and perhaps `padding`."""
     base = getattr(arg, "base", None)
     if not instance_of(base, np.ndarray):
         raise InterpreterError(
@@ -90,7 +143,10 @@ def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> Descript
         )
     address = machine.memory.add(base, "the array of a tensor descriptor")
     element = type_.signless_block_type.element_type
-    return DescriptorValue(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element)
+    padding = not_a_number(element) if getattr(arg, "padding", None) == "nan" else None
+    rounds = bool(getattr(arg, "round_f32_to_tf32", False))
+    sizes = (tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type))
+    return DescriptorValue(address, *sizes, element, padding, rounds)
 
 
 def flattened(arg: Any) -> tuple[object, ...]:
@@ -102,11 +158,10 @@ def flattened(arg: Any) -> tuple[object, ...]:
 
 @WITH_MACHINE.add(tt.DescriptorLoadOp)
 def _load(op: tt.DescriptorLoadOp, machine: TileMachine) -> Callable[..., Array]:
-    memory, shape = machine.memory, shape_of(op.results[0].type)
+    shape = shape_of(op.results[0].type)
 
     def run(descriptor: DescriptorValue, *indices: Array) -> Array:
-        addresses, inside = descriptor.locate(descriptor.block_at(indices))
-        return load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype).reshape(shape)
+        return loaded(machine, descriptor, indices).reshape(shape)
 
     return run
 
@@ -116,7 +171,7 @@ def _store(op: tt.DescriptorStoreOp, machine: TileMachine) -> Callable[..., None
     memory = machine.memory
 
     def run(descriptor: DescriptorValue, values: Array, *indices: Array) -> None:
-        addresses, inside = descriptor.locate(descriptor.block_at(indices))
+        addresses, inside = written(machine, descriptor, indices)
         store_where(memory, addresses, values.reshape(addresses.shape), inside, descriptor.dtype)
 
     return run
@@ -127,7 +182,7 @@ def _reduce(op: tt.DescriptorReduceOp, machine: TileMachine) -> Callable[..., No
     memory, kind = machine.memory, getattr(op.kind, "data")  # noqa: B009
 
     def run(descriptor: DescriptorValue, values: Array, *indices: Array) -> None:
-        addresses, inside = descriptor.locate(descriptor.block_at(indices))
+        addresses, inside = written(machine, descriptor, indices)
         inside = np.broadcast_to(inside, addresses.shape)
         combine = combination(_atomic_kind(kind, descriptor.element), descriptor.element)
         update(memory, addresses[inside], values.reshape(addresses.shape)[inside], descriptor.dtype, combine)
@@ -148,8 +203,7 @@ def _gather(op: tt.DescriptorGatherOp, machine: TileMachine) -> Callable[[Descri
     memory = machine.memory
 
     def run(descriptor: DescriptorValue, rows: Array, column: Array) -> Array:
-        addresses, inside = descriptor.locate(descriptor.rows_at(rows, column))
-        return load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
+        return descriptor.loaded(memory, descriptor.rows_at(rows, column))
 
     return run
 

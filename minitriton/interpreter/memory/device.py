@@ -102,6 +102,13 @@ class Memory:
             result[chosen] = elements[self._indices(addresses[chosen], first, dtype)]
         return result
 
+    def holds(self, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """Which of the elements at `addresses` lie in some array."""
+        found = np.zeros(addresses.shape, np.bool_)
+        for region in self._regions:
+            found |= (addresses >= region.low) & (addresses + dtype.itemsize <= region.high)
+        return found
+
     def store(self, addresses: np.ndarray, values: Array, dtype: np.dtype) -> None:
         """Write `values` (broadcast to the shape of `addresses`)."""
         if not addresses.size:

@@ -93,8 +93,13 @@ def _checked_dims(op: Operation) -> tuple[int, ...]:
 def padding_value(option: Attribute | None, element: Attribute) -> Array | None:
     """What a padded access gives outside: None for 0."""
     if getattr(option, "data", None) == PaddingOption.PAD_NAN:
-        return encoder(element)(scalar(np.float64(np.nan)))
+        return not_a_number(element)
     return None
+
+
+def not_a_number(element: Attribute) -> Array:
+    """NaN as an element of the type is held."""
+    return encoder(element)(scalar(np.float64(np.nan)))
 
 
 @WITH_MACHINE.add(tt.LoadOp)

@@ -27,6 +27,7 @@ from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.values import dtype_of
 from minitriton.layouts.encodings import Encoding, PaddedShared, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.properties import slot_bytes
 from minitriton.layouts.to_linear import to_linear_layout
 
 
@@ -75,8 +76,9 @@ def element_offsets(type_: Attribute) -> np.ndarray:
     if not isinstance(layout, SharedEncoding):
         raise NoMeaning(f"the interpreter knows no shared memory of type {type_}")
     shape = type_.get_shape()
-    whole = _element_offsets(layout, type_.get_alloc_shape()[-len(shape) :])
-    return whole[tuple(map(slice, shape))] * element_dtype(type_).itemsize
+    item = element_dtype(type_).itemsize
+    whole = _element_offsets(layout, type_.get_alloc_shape()[-len(shape) :], item)
+    return whole[tuple(map(slice, shape))] * item
 
 
 def holders(type_: Attribute) -> np.ndarray:
@@ -87,8 +89,8 @@ def holders(type_: Attribute) -> np.ndarray:
 
 
 @lru_cache(maxsize=1024)
-def _element_offsets(encoding: SharedEncoding, shape: tuple[int, ...]) -> np.ndarray:
-    """In elements. Dimensions that the encoding does not know number whole buffers, one behind the other."""
+def _element_offsets(encoding: SharedEncoding, shape: tuple[int, ...], item: int) -> np.ndarray:
+    """In elements of `item` bytes. Dimensions that the encoding does not have number slots."""
     copies, inner = shape[: len(shape) - encoding.rank], shape[len(shape) - encoding.rank :]
     layout = _row_major(to_linear_layout(encoding, inner))
     if layout.has_in_dim("block") and layout.get_in_dim_size("block") > 1:
@@ -98,6 +100,8 @@ def _element_offsets(encoding: SharedEncoding, shape: tuple[int, ...]) -> np.nda
     # Where several places stand for one element the first one counts, hence the last assignment.
     offsets[places[::-1]] = np.arange(len(places) - 1, -1, -1)
     count, span = prod(copies), len(places)
+    if not isinstance(encoding, PaddedShared):
+        span = slot_bytes(encoding, inner, 8 * item) // item
     offsets = (offsets + np.arange(count).reshape(-1, 1) * span).reshape(shape)
     if isinstance(encoding, PaddedShared):
         padded = offsets.copy()

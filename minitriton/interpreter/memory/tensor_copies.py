@@ -22,9 +22,8 @@ from minitriton.dialects.ttng.tma import TensormapCreateOp
 from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.memory.descriptors import DescriptorValue
+from minitriton.interpreter.memory.descriptors import DescriptorValue, loaded
 from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
-from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.tensor_maps import DescribedTensor
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, encoder, shape_of
@@ -72,9 +71,10 @@ def _load(op: ttng.AsyncTMACopyGlobalToLocalOp | ttng.AsyncTMAGatherOp, machine:
         if not predicate:
             return
         barrier = barrier_at(op, machine, barrier_view)
-        positions = descriptor.rows_at(*indices) if gathers else descriptor.block_at(tuple(indices))
-        addresses, inside = descriptor.locate(positions)
-        values = load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
+        if gathers:
+            values = descriptor.loaded(memory, descriptor.rows_at(*indices))
+        else:
+            values = loaded(machine, descriptor, tuple(indices))
         copy = shared.start_copy(op, view, values.reshape(view.addresses.shape), ONE_WARP, whose_result=0)
         publish_copy(machine, barrier, copy, view)
         barrier.receive(copy, values.nbytes)

@@ -3,24 +3,35 @@
     recorded/003-softmax/
         launch.json     the kernel and its file, types, constants, options, grid, numbers, where each array lies
         arrays.npz      the memory of the arrays before the launch, by the name of the parameter that reaches it
-        kernel.ttir     the kernel as the frontend read it, for kernels that no file gives by a name
+        kernel.ttir     the kernel as the frontend read it, for kernels that no file gives by a name, or whose file is not run
+
+The description has digests of the other files and of itself, and the user's seal: Python is run because a recording names it only where
+this user recorded it (`host.seals`).
 
 read_launch("recorded/003-softmax").grid      (16, 1, 1)
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import warnings
 from argparse import ArgumentParser
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.host.json_values import Json, frozen
+from minitriton.host.damaged_files import DamagedFile, damage_of, parse_json, read_regular
+from minitriton.host.json_values import Json, of_json
+from minitriton.host.seals import is_own, is_trusted, seal
+from minitriton.target import OPTIONS_THAT_NAME_FILES
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTION, ARRAYS, IR = "launch.json", "arrays.npz", "kernel.ttir"
+_MOST_BYTES = 64 << 20
+"""Of a description, or of a kernel's IR."""
 
 Kind = str | list["Kind"] | dict[str, "Kind"]
 """A parameter's type name, or of a tuple those of its items, of a named tuple by their names."""
@@ -53,6 +64,7 @@ class DescriptorBlock:
     strides: tuple[int, ...]
     block_shape: tuple[int, ...]
     padding: str
+    round_f32_to_tf32: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,17 +101,39 @@ class RecordedLaunch:
     arguments: list[Passed] = field(default_factory=list[Passed])
     spans: dict[str, Span] = field(default_factory=dict[str, Span])
     folder: Path = Path()
+    digests: dict[str, str] = field(default_factory=dict[str, str])
+    """SHA-256 of the other files of the folder, by name."""
+    is_own: bool = False
+    """Whether this user recorded it, or trusts the folder that it is in."""
 
     @property
     def reference(self) -> str:
-        """What commands open of it: `FILE.py:kernel`, or the IR that was kept."""
-        if self.is_named and Path(self.file).exists():
+        """What commands open of it: `FILE.py:kernel`, or the IR that was kept, where there is no such file or it is not to be run."""
+        if self.is_named and os.path.isfile(self.file) and (self.is_own or is_trusted(self.file)):
             return f"{self.file}:{self.kernel}"
         return str(self.folder / IR)
 
     def text(self) -> str:
         """As JSON."""
-        return json.dumps({"format": FORMAT, **asdict(self), "folder": None}, indent=1)
+        plain = {"format": FORMAT, **asdict(self)}
+        del plain["folder"], plain["is_own"]
+        digest = _digest(plain)
+        return json.dumps({**plain, "checksum": digest, "seal": seal("launch", digest)}, indent=1)
+
+    def content(self, name: str, most_bytes: int = _MOST_BYTES) -> bytes:
+        """The file `name` of the folder. Raises `DamagedFile` where it is missing, or not what was recorded."""
+        with damage_of(self.folder / name, _AGAIN):
+            found = read_regular(self.folder / name, most_bytes)
+        if hashlib.sha256(found).hexdigest() != self.digests.get(name):
+            raise DamagedFile(self.folder / name, "it is not what was recorded", _AGAIN)
+        return found
+
+
+_AGAIN = "record the launch again"
+
+
+def _digest(plain: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def add_launch_option(parser: ArgumentParser) -> None:
@@ -123,13 +157,47 @@ def read_launch(folder: str | Path) -> RecordedLaunch:
                 else "`minitriton record SCRIPT.py` writes them",
             )
         folder = found[0]
-    try:
-        given = json.loads((folder / DESCRIPTION).read_text("utf-8"))
-        if given.pop("format") != FORMAT:
+    with damage_of(folder / DESCRIPTION, _AGAIN):
+        given = parse_json(read_regular(folder / DESCRIPTION, _MOST_BYTES))
+        if given["format"] != FORMAT:
             raise ValueError("it was written by another version")
-        return _launch_of(given, folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MinitritonError(f"cannot read {folder / DESCRIPTION}: {error}", help="record it again") from None
+        checksum, sealed = given.pop("checksum"), given.pop("seal")
+        if _digest(given) != checksum:
+            raise ValueError("it is not what was recorded")
+        del given["format"]
+        whose = is_own("launch", checksum, sealed) or is_trusted(folder / DESCRIPTION)
+        launch = replace(of_json(RecordedLaunch, given), folder=folder, is_own=whose)
+    if launch.reference == str(folder / IR):
+        launch.content(IR)
+    _say_whose(launch)
+    return launch
+
+
+def _say_whose(launch: RecordedLaunch) -> None:
+    """Warns where the kernel's file is not run, or is not as it was. Raises `MinitritonError` where options of a foreign launch name files."""
+    file = launch.file
+    if not launch.is_own and (named := [name for name in OPTIONS_THAT_NAME_FILES if launch.options.get(name)]):
+        raise MinitritonError(
+            f"{launch.folder} was recorded elsewhere, and its option {named[0]} has files read or written",
+            help=f"if you trust it, set MINITRITON_TRUSTED={launch.folder.resolve()}",
+        )
+    if not (launch.is_named and os.path.isfile(file)):
+        return
+    if not launch.reference.startswith(file):
+        warnings.warn(
+            f"{launch.folder} was recorded elsewhere: {file} is not run, its recorded IR is taken. Name {file}:{launch.kernel}, or set "
+            f"MINITRITON_TRUSTED={os.path.dirname(file)}, if you trust that file",
+            RuntimeWarning, stacklevel=3,
+        )  # fmt: skip
+        return
+    with damage_of(file):
+        found = hashlib.sha256(read_regular(Path(file))).hexdigest()
+    if found != launch.digest:
+        warnings.warn(
+            f"{file} has changed since {launch.folder} was recorded: the kernel is that of now",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def is_launch(name: str) -> bool:
@@ -139,19 +207,4 @@ def is_launch(name: str) -> bool:
 
 def launches_in(folder: Path) -> list[Path]:
     """The folders of recorded launches right below `folder`, in the order of the launches."""
-    return sorted(path.parent for path in folder.glob(f"*/{DESCRIPTION}"))
-
-
-def _launch_of(given: dict[str, Any], folder: Path) -> RecordedLaunch:
-    x, y, z = map(int, given["grid"])
-    given["arguments"] = list(map(_passed, given["arguments"]))
-    given["spans"] = {name: Span(**one) for name, one in given["spans"].items()}
-    given["grid"], given["folder"] = (x, y, z), folder
-    return RecordedLaunch(**given)
-
-
-def _passed(given: dict[str, Any]) -> Passed:
-    for name, kind in (("view", View), ("block", DescriptorBlock)):
-        parts: dict[str, Json] | None = given[name]
-        given[name] = parts and kind(**{part: frozen(value) for part, value in parts.items()})
-    return Passed(**given)
+    return sorted(path.parent for path in folder.glob(f"[!.]*/{DESCRIPTION}"))

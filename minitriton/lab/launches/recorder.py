@@ -11,7 +11,7 @@ import hashlib
 import re
 import zipfile
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
+from minitriton.host.whole_file import remove_left_behind, whole_folder
 from minitriton.lab.arguments import element_dtype
 from minitriton.lab.launches.constants import field_names, written
 from minitriton.lab.launches.recorded import (
@@ -37,7 +38,7 @@ from minitriton.lab.launches.recorded import (
 from minitriton.lab.launches.spans import SpannedMemory
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
-from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
+from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type, rounds_to_tf32
 from minitriton.runtime.on_cpu.pointed_at import possible_addresses
 from minitriton.target import CUDAOptions
 
@@ -78,6 +79,7 @@ class Recorder:
     _alike: Counter[str] = field(default_factory=Counter[str])
 
     def __enter__(self) -> Recorder:
+        remove_left_behind(self.folder)
         knobs.runtime.launch_arguments_hook.add(self.see)
         return self
 
@@ -130,10 +132,12 @@ class Recorder:
         )  # fmt: skip
         text = _ttir(source, options)
         _refuse_addresses(text, launch, memory)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / DESCRIPTION).write_text(launch.text(), "utf-8")
-        (folder / IR).write_text(text, "utf-8")
-        save(folder / ARRAYS, {name: _typed(a, name, launch, memory) for name, a in memory.contents.items()})
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with whole_folder(folder, replaces=True) as written_to:
+            (written_to / IR).write_text(text, "utf-8")
+            save(written_to / ARRAYS, {name: _typed(a, name, launch, memory) for name, a in memory.contents.items()})
+            digests = {name: hashlib.sha256((written_to / name).read_bytes()).hexdigest() for name in (ARRAYS, IR)}
+            (written_to / DESCRIPTION).write_text(replace(launch, digests=digests).text(), "utf-8")
         left_out = tuple(name for name, span in memory.spans.items() if not span.kept)
         return Noted(launch.kernel, grid, folder, sum(a.size for a in memory.contents.values()), "", left_out)
 
@@ -183,7 +187,7 @@ def _passed(argument: Argument, memory: SpannedMemory) -> Passed:
     shape, strides, block = (tuple(map(int, one)) for one in (value.shape, value.strides, value.block_shape))
     return Passed(
         argument.name, argument.type_name, dtype_name(value.base.dtype), view=view,
-        block=DescriptorBlock(shape, strides, block, value.padding),
+        block=DescriptorBlock(shape, strides, block, value.padding, rounds_to_tf32(value)),
     )  # fmt: skip
 
 

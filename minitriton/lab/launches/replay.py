@@ -7,7 +7,6 @@ arguments_of(launch, parameters_of(source)).values       arrays at the places th
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,19 @@ import numpy as np
 from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.compilation.ir_source import IRSource
 from minitriton.errors import MinitritonError
-from minitriton.lab.arguments import Arguments, array_of, arrays_in, element_dtype, random_elements, random_numbers
+from minitriton.host.damaged_files import damage_of
+from minitriton.lab.arguments import (
+    Arguments,
+    array_of,
+    arrays_in,
+    element_dtype,
+    random_elements,
+    random_numbers,
+    read_arrays,
+)
 from minitriton.lab.execution import Launch
 from minitriton.lab.launches.constants import named, read
-from minitriton.lab.launches.recorded import ARRAYS, Kind, Passed, RecordedLaunch
+from minitriton.lab.launches.recorded import ARRAYS, DESCRIPTION, Kind, Passed, RecordedLaunch
 from minitriton.lab.launches.spans import array_in, laid_out
 from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.runtime.launching.arguments import Argument
@@ -30,6 +38,8 @@ if TYPE_CHECKING:
     from minitriton.runtime.jit import JITFunction
 
 DIVISIBILITY = 16
+_HEADERS = 1 << 20
+"""Bytes of a file of arrays that are not theirs."""
 
 
 def source_of(launch: RecordedLaunch, kernel: JITFunction, numbers: Mapping[str, object] | None = None) -> ASTSource:
@@ -41,9 +51,16 @@ def source_of(launch: RecordedLaunch, kernel: JITFunction, numbers: Mapping[str,
             help=f"it had {', '.join(launch.signature)}; give the types of the new ones by --signature",
         )
     names = kernel.__globals__
+    with damage_of(launch.folder / DESCRIPTION):
+        return _source(launch, kernel, names, numbers or {})
+
+
+def _source(
+    launch: RecordedLaunch, kernel: JITFunction, names: Mapping[str, object], numbers: Mapping[str, object]
+) -> ASTSource:
     signature = {name: _kind(kind) for name, kind in launch.signature.items()}
     constants = {tuple(path): read(value, names) for path, value in launch.constants}
-    for name in numbers or {}:
+    for name in numbers:
         if signature.get(name) == "constexpr":
             raise MinitritonError(
                 f"argument {name!r} was compiled in: it was {constants.get((list(signature).index(name),))}",
@@ -52,7 +69,7 @@ def source_of(launch: RecordedLaunch, kernel: JITFunction, numbers: Mapping[str,
     attrs = {
         tuple(path): [["tt.divisibility", DIVISIBILITY]]
         for path in launch.divisible
-        if _keeps(list(signature)[path[0]], numbers or {})
+        if _keeps(list(signature)[path[0]], numbers)
     }
     return ASTSource(kernel, signature, constants, attrs)
 
@@ -85,6 +102,13 @@ def arguments_of(
             raise MinitritonError(
                 f"the launch has no argument {name!r}", help="its arguments: " + ", ".join(parameters.kinds)
             )
+    with damage_of(launch.folder / DESCRIPTION):
+        return _arguments(launch, parameters, numbers, contents, seed)
+
+
+def _arguments(
+    launch: RecordedLaunch, parameters: Parameters, numbers: Mapping[str, object], contents: Mapping[str, np.ndarray], seed: int
+) -> Arguments:
     by_name = _by_name(launch, parameters)
     memory = _memory(launch, seed)
     passed: list[Argument] = []
@@ -117,11 +141,12 @@ def _by_name(launch: RecordedLaunch, parameters: Parameters) -> dict[str, Passed
 
 def _memory(launch: RecordedLaunch, seed: int) -> dict[str, np.ndarray]:
     """Each span with what it held; what was too large to be kept is made up."""
-    memory = laid_out(launch.spans)
+    with damage_of(launch.folder / DESCRIPTION):
+        memory = laid_out(launch.spans)
     kept = _kept(launch)
     random = random_numbers(seed)
     for name, bytes_ in memory.items():
-        if name in kept and kept[name].size == bytes_.size:
+        if launch.spans[name].kept:
             bytes_[...] = kept[name]
             continue
         element = next(
@@ -134,14 +159,15 @@ def _memory(launch: RecordedLaunch, seed: int) -> dict[str, np.ndarray]:
 
 def _kept(launch: RecordedLaunch) -> dict[str, np.ndarray]:
     """The bytes of the spans that were kept, by name."""
-    path = launch.folder / ARRAYS
-    if not path.exists():
+    kept = {name: span.bytes for name, span in launch.spans.items() if span.kept}
+    if not kept:
         return {}
-    try:
-        with np.load(path) as found:
-            return {name: np.ascontiguousarray(found[name]).reshape(-1).view(np.uint8) for name in found}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise MinitritonError(f"cannot read {path}: {error}", help="record the launch again") from None
+    with damage_of(launch.folder / ARRAYS, "record the launch again"):
+        found = read_arrays(launch.content(ARRAYS, sum(kept.values()) * 2 + _HEADERS), sum(kept.values()))
+        flat = {name: np.ascontiguousarray(found[name]).reshape(-1).view(np.uint8) for name in kept}
+        if any(flat[name].size != size for name, size in kept.items()):
+            raise ValueError("an array has another size than when it was recorded")
+    return flat
 
 
 def _value(
@@ -154,7 +180,8 @@ def _value(
     block = recorded.block
     if block is None:
         return array
-    return TensorDescriptor(array, list(block.shape), list(block.strides), list(block.block_shape), block.padding)
+    sizes = (list(block.shape), list(block.strides), list(block.block_shape))
+    return TensorDescriptor(array, *sizes, block.padding, block.round_f32_to_tf32)
 
 
 def _fill(value: object, contents: np.ndarray, recorded: Passed) -> None:

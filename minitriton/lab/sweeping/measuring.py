@@ -17,7 +17,7 @@ from minitriton.lab.sweeping.batches import PointBatch, Work
 from minitriton.lab.sweeping.cluster import ClusterWorkers
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.machine import check_assembler
-from minitriton.lab.sweeping.references import Reference
+from minitriton.lab.sweeping.references import Reference, of_store
 from minitriton.lab.sweeping.store import Store
 from minitriton.lab.sweeping.table import Table
 from minitriton.lab.sweeping.workers import WorkerProcesses, progress_text
@@ -60,11 +60,11 @@ def measure(
     groups = [g for g in metrics.groups_of(names) if g in metrics.LATER]
     check_possible(groups)
     first = Store.of_file(Path(store), compiler)
-    known = first.kernels()
+    known = of_store(first)
     for kernel in kernels or ():
         if kernel not in known:
             raise MinitritonError(f"{store} has no kernel {kernel!r}", help="it has: " + ", ".join(known))
-    wanted = {k: Reference.of_text(ref) for k, (ref, _) in known.items() if kernels is None or k in kernels}
+    wanted = {k: reference for k, reference in known.items() if kernels is None or k in kernels}
     start = time.monotonic()
     workers = WorkerProcesses(Work(Path(store), first.compiler), jobs, limit)
     add_groups(first, workers, wanted, groups, None, progress, again=again)

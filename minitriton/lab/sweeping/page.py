@@ -21,7 +21,7 @@ from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import METRICS, groups_of
 from minitriton.lab.sweeping.ranking import ranking
-from minitriton.lab.sweeping.references import Reference
+from minitriton.lab.sweeping.references import Reference, of_store
 from minitriton.lab.sweeping.search import difference
 from minitriton.lab.sweeping.store import Store
 from minitriton.lab.sweeping.table import Table
@@ -59,7 +59,7 @@ def write_page(
     """Writes the page about `store`. `metric`: what points are best by; `passes`: whether kernels are compiled anew to see what each pass
     is worth and which commute. Raises `MinitritonError` for a store without records, and for a place that cannot be written."""
     check_place(Path(path))
-    table, kernels, name = _read(Path(store), compiler)
+    table, kernels, name = _read(Path(store), compiler, compiled=passes)
     chosen = metric or next((m for m in PREFERRED if any(m in r.all_metrics for r in table.records)), PREFERRED[-1])
     say = progress or _say_nothing
     parts = [
@@ -70,7 +70,7 @@ def write_page(
     ]
     if metric or any(record.result in (Class.RIGHT, Class.COMPILED) for record in table.records):
         parts += [
-            _section(f"Best by {chosen}", _best(table, chosen, kernels)),
+            _section(f"Best by {chosen}", _best(table, chosen)),
             _section("Fronts", _fronts(table, chosen)),
             _section("What the best orders agree on", f"<pre>{html.escape(agreed_order(table, chosen).text())}</pre>"),
             _section("Estimate and time", _estimates(table)),
@@ -88,10 +88,10 @@ def write_page(
     return Path(path)
 
 
-def _read(path: Path, compiler: str | None) -> tuple[Table, dict[str, Reference], str]:
+def _read(path: Path, compiler: str | None, *, compiled: bool) -> tuple[Table, dict[str, Reference], str]:
     store = Store.of_file(path, compiler)
     records = list(store.records())
-    kernels = {name: Reference.of_text(text) for name, (text, _) in store.kernels().items()}
+    kernels = of_store(store) if compiled else {}
     own = {name: point for name, (_, point) in store.kernels().items()}
     store.close()
     table = Table(sorted(records, key=lambda r: (r.kernel, r.pipeline)))
@@ -154,7 +154,7 @@ def _faults(table: Table) -> str:
     return _rows(("class", "pass", "points", "reason", "first"), rows) if rows else ""
 
 
-def _best(table: Table, metric: str, kernels: dict[str, Reference]) -> str:
+def _best(table: Table, metric: str) -> str:
     own = {r.kernel: r for r in table.records if r.pipeline == table.own.get(r.kernel)}
     rows: list[Row] = []
     for kernel, record in table.best(metric).items():

@@ -12,9 +12,10 @@ import io
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import BinaryIO, Protocol, TextIO
 
 from minitriton.errors import MinitritonError
+from minitriton.host.whole_file import write_whole
 from minitriton.lab.sweeping.commuting import DESTROYED, DIFFER, ENABLED, FAILS, SAME, Commutation
 from minitriton.lab.sweeping.judging import Class
 from minitriton.lab.sweeping.metrics import METRICS
@@ -28,7 +29,7 @@ _RELATIONS = (SAME, ENABLED, DESTROYED, DIFFER, FAILS)
 class Figure(Protocol):
     """What a plot is: a figure of matplotlib's."""
 
-    def savefig(self, where: str | Path | TextIO, **given: object) -> None: ...
+    def savefig(self, where: BinaryIO | TextIO, **given: object) -> None: ...
 
 
 class Axes(Protocol):
@@ -75,12 +76,14 @@ def save(figure: Figure, path: str | Path) -> None:
     suffix that says no format."""
     if Path(path).suffix == ".html":
         title = html.escape(Path(path).stem)
-        Path(path).write_text(f'<!doctype html><meta charset="utf-8"><title>{title}</title>\n{svg(figure)}', "utf-8")
+        write_whole(Path(path), f'<!doctype html><meta charset="utf-8"><title>{title}</title>\n{svg(figure)}')
         return
+    drawn = io.BytesIO()
     try:
-        figure.savefig(path)
+        figure.savefig(drawn, format=Path(path).suffix[1:] or None)
     except ValueError as error:
         raise MinitritonError(f"cannot draw {path}: {error}", help="name the file .png, .svg, .pdf or .html") from error
+    write_whole(Path(path), drawn.getvalue())
 
 
 def svg(figure: Figure) -> str:

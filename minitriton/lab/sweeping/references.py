@@ -10,14 +10,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import MinitritonError
-from minitriton.host.json_values import frozen
+from minitriton.host.damaged_files import damage_of, parse_json, read_regular
+from minitriton.host.json_values import of_json
 from minitriton.lab import corpus
 from minitriton.lab.arguments import Arguments, generate_arguments
 from minitriton.lab.launches.recorded import is_launch, read_launch
@@ -25,6 +28,9 @@ from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_registry import load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
+
+if TYPE_CHECKING:
+    from minitriton.lab.sweeping.store import Store
 
 
 @dataclass(frozen=True)
@@ -74,11 +80,16 @@ class Reference:
     @classmethod
     def of_text(cls, text: str) -> Reference:
         """What `text` was made of."""
-        return cls(**{name: frozen(value) for name, value in json.loads(text).items()})
+        return of_json(cls, parse_json(text))
 
     def with_ir(self, text: str) -> Reference:
         """This reference with the digest of the first IR, `text`."""
         return replace(self, made=hashlib.blake2b(text.encode(), digest_size=8).hexdigest())
+
+    @property
+    def names_code(self) -> bool:
+        """Whether finding the kernel runs Python that is not of the package."""
+        return bool(self.files or self.loads or ".py" in self.kernel)
 
     def source_length(self) -> int:
         """Characters of the kernel of the corpus, 0 of any other: a guess at what its points cost beside those of other kernels."""
@@ -188,7 +199,7 @@ def _content_of(name: str, loaded: list[Path]) -> str:
     digest, is_any = hashlib.blake2b(digest_size=8), False
     for file in [*_files_of(name), *loaded]:
         if file.is_file():
-            digest.update(hashlib.blake2b(file.read_bytes()).digest())
+            digest.update(hashlib.blake2b(read_regular(file)).digest())
             is_any = True
     return digest.hexdigest() if is_any else ""
 
@@ -203,6 +214,23 @@ def _files_of(name: str) -> list[Path]:
         return [Path(name.partition(".py:")[0] + ".py")]
     own_file = corpus.own_file_of(name)
     return [own_file] if own_file is not None else []
+
+
+def of_store(store: Store) -> dict[str, Reference]:
+    """The kernels of a store, by name. Raises `MinitritonError` where finding one would run Python that another user named, and warns where its
+    files have changed since."""
+    mine = store.own_kernels()
+    found: dict[str, Reference] = {}
+    for name, (text, _) in store.kernels().items():
+        with damage_of(store.path):
+            found[name] = reference = Reference.of_text(text)
+        if reference.names_code and name not in mine:
+            raise store.of_another_user(name)
+        if reference.content and reference.content != _content_of(
+            reference.kernel, [Path(one) for one in reference.loads]
+        ):
+            warnings.warn(f"files of {name} have changed since {store.path} was written", RuntimeWarning, stacklevel=2)
+    return found
 
 
 def _of_group(name: str) -> list[str]:

@@ -27,7 +27,7 @@ class SearchStore:
 
     def __init__(self, path: str | Path, reference: Reference, evaluate: Evaluator) -> None:
         self._evaluate, self._name = evaluate, reference.name
-        self._store = Store(path, compiler_name())
+        self._store = Store(path, compiler_name(), whole=True)
         try:
             made = reference.with_ir(str(evaluate.subject.make_ir()))
             own = str(Point(evaluate.subject.pipeline()))

@@ -154,7 +154,7 @@ def _judged(
     workers: WorkerProcesses | ClusterWorkers,
     progress: Callable[[str], None] | None,
 ) -> Table:
-    store = Store(work.store, work.compiler)
+    store = Store(work.store, work.compiler, whole=True)
     _check_launches(store, plan.kernels)
     wanted = _Wanted(store, plan.kernels)
     drawing, given = plan.drawing(), plan.given()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.host.whole_file import write_whole
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.metrics import METRICS
 
@@ -105,7 +106,7 @@ class Table:
         """Writes the data frame as a Parquet file. Raises `MinitritonError` where pandas or pyarrow is not installed."""
         frame = self.frame()
         try:
-            frame.to_parquet(path)
+            write_whole(Path(path), frame.to_parquet())
         except ImportError:
             raise MinitritonError("Parquet needs pyarrow", help="pip install 'minitriton[lab]'") from None
 

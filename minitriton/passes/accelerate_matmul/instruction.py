@@ -35,7 +35,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
-from minitriton.target.architectures import architecture_of
+from minitriton.target.architectures import architecture_of, least_mma_depth
 
 FP8 = (Float8E4M3FNType, Float8E5M2Type)
 _ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)
@@ -74,7 +74,7 @@ def mma_layout(dot: tt.DotOp | tt.DotScaledOp, arch: int, wide_integers: bool = 
 def _version(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> int:
     """The newest tensor cores that can do `dot`; 0 for none."""
     target = architecture_of(arch)
-    if not target.mma_version:
+    if not target.mma_version or (isinstance(dot, tt.DotOp) and not _is_deep_enough(dot)):
         return 0
     a, b = (cast(TensorType, operand.type).element_type for operand in (dot.a, dot.b))
     result = cast(TensorType, dot.result.type).element_type
@@ -87,6 +87,11 @@ def _version(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> int:
     elif not (_has_mma(a) and _has_mma(b)):
         return 0
     return 3 if target.has_wgmma and _fits_wgmma(dot) else 2
+
+
+def _is_deep_enough(dot: tt.DotOp) -> bool:
+    a, b = (cast(TensorType, operand.type) for operand in (dot.a, dot.b))
+    return a.get_shape()[-1] >= least_mma_depth(min(element_bits(a), element_bits(b)))
 
 
 def _has_mma(element: Attribute) -> bool:

@@ -28,10 +28,14 @@ from minitriton.layouts.properties import order_for_memory
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
 from minitriton.rewriting.rewriter import Rewriter
 
+_LANES_ALONG_K = 4
+
 
 def in_registers(value: SSAValue, op_idx: int, bits: int, mma: NvidiaMma, rewriter: Rewriter) -> SSAValue:
-    """`value` converted to the registers of the instruction; a thread holds 32 bits along K of elements of `bits` bits."""
-    layout = DotOperand(op_idx, mma, max(32 // bits, 1))
+    """`value` converted to the registers of the instruction; a thread holds 32 bits along K of elements of `bits` bits, or less
+    where K is too short for four such threads."""
+    length = cast(TensorType, value.type).get_shape()[-1 - op_idx]
+    layout = DotOperand(op_idx, mma, max(min(32 // bits, length // _LANES_ALONG_K), 1))
     return rewriter.insert(ttg.ConvertLayoutOp(value, with_layout(value.type, layout))).results[0]
 
 

@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterable
 from xdsl.dialects import scf, ub
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
+from minitriton.passes.loop_guard import put_under_condition
+from minitriton.passes.pipelining.stored_arrays import writes_what_is_read
 from minitriton.rewriting.constants import float_attr, int_attr
-from minitriton.rewriting.effects import is_memory_effect_free, recursive_effects
+from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.insertion import Inserter
-from minitriton.rewriting.regions import clone_op
+from minitriton.rewriting.regions import clone_op, is_defined_outside
 
 
 def bounds_of(loop: scf.ForOp) -> tuple[SSAValue, SSAValue, SSAValue]:
@@ -33,11 +34,12 @@ def bounds_of(loop: scf.ForOp) -> tuple[SSAValue, SSAValue, SSAValue]:
 
 
 def ops_before(
-    values: Iterable[SSAValue], anchor: Operation, may_use: Callable[[BlockArgument], bool], dominance: Dominance
+    values: Iterable[SSAValue], anchor: scf.ForOp, may_use: Callable[[BlockArgument], bool], dominance: Dominance
 ) -> list[Operation] | None:
-    """The ops that must move in front of `anchor` so that `values` are defined there; None if one may not move.
+    """The ops in `anchor` that must be computed in front of it for `values` to be known there; None if one may not be.
 
-    `may_use` says of a block argument that is not defined there whether it may be used nevertheless.
+    `may_use` says of a block argument that is not defined there whether it may be used nevertheless. What is read there must be what
+    the loop would read: nothing in it writes.
     """
     found: dict[Operation, None] = {}
     pending = deque(values)
@@ -53,10 +55,12 @@ def ops_before(
         op = value.op
         if op in found:
             continue
-        if not _is_cheap(op):
+        if not _is_cheap(op) or op.parent is not anchor.body.block:
             return None
         found[op] = None
-        pending.extend(operand_values(op))
+        pending.extend(v for used in ops_in(op) for v in operand_values(used) if is_defined_outside(v, op))
+    if writes_what_is_read(anchor, [used for op in found for used in ops_in(op) if isinstance(used, tt.LoadOp)]):
+        return None
     return list(found)
 
 
@@ -72,13 +76,14 @@ def varying_ops(loop: scf.ForOp, outer: scf.ForOp, dominance: Dominance) -> list
 
 
 def _is_cheap(op: Operation) -> bool:
-    """True for ops on scalars that at most read. Divisions count: they ran before, so they do not trap."""
+    """True for ops on scalars that do no more than read global memory."""
     if not all(_is_scalar(value.type) for value in (*operand_values(op), *op.results)):
         return False
-    if is_memory_effect_free(op):
-        return True
-    effects = recursive_effects(op)
-    return bool(effects) and all(effect.kind is MemoryEffectKind.READ for effect in effects or ())
+    return is_memory_effect_free(op) or (only_reads(op) and all(_is_free_or_loads(inner) for inner in ops_in(op)))
+
+
+def _is_free_or_loads(op: Operation) -> bool:
+    return bool(op.regions) or isinstance(op, tt.LoadOp) or is_memory_effect_free(op)
 
 
 def _is_scalar(type_: Attribute) -> bool:
@@ -91,6 +96,14 @@ def in_program_order(ops: Iterable[Operation], root: Operation) -> list[Operatio
     return [op for op in ops_in(root) if op in wanted] if wanted else []
 
 
+def hoist(ops: Iterable[Operation], loop: scf.ForOp) -> None:
+    """Moves `ops`, all inside `loop`, in front of it: where one of them may fail or reads, only if the loop has an iteration."""
+    ops = in_program_order(ops, loop)
+    if not all(is_memory_effect_free(op) and is_safe_to_speculate(op) for op in ops):
+        put_under_condition(loop)
+    move_to(Inserter.before(loop), ops, loop)
+
+
 def move_to(target: Inserter, ops: Iterable[Operation], root: Operation) -> None:
     """Moves `ops`, all inside `root`, to `target` in the order in which they stand; its anchor must not be one of them."""
     for op in in_program_order(ops, root):
@@ -99,8 +112,9 @@ def move_to(target: Inserter, ops: Iterable[Operation], root: Operation) -> None
         target.place(op)
 
 
-def iterations(at: Inserter, low: SSAValue, high: SSAValue, step: SSAValue) -> SSAValue:
+def iterations(at: Inserter, bounds: Iterable[SSAValue], type_: IntegerType) -> SSAValue:
     """ceil((high - low) / step): how often a loop runs, if that is not negative."""
+    low, high, step = (cast_integer(at, value, type_) for value in bounds)
     return at.value(arith.CeilDivSIOp(at.value(arith.SubiOp(high, low)), step))
 
 

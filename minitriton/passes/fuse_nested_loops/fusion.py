@@ -24,13 +24,14 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.loops import is_unsigned
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import (
     bounds_of,
+    hoist,
     in_program_order,
     invariant_ops,
-    move_to,
     unread,
     varying_ops,
 )
@@ -51,14 +52,18 @@ def fuse(node: LoopNode, dominance: Dominance) -> None:
     inner, hoisted = _fusible(node, dominance)
     node.children = []
     if inner:
-        move_to(Inserter.before(outer), hoisted, outer)
+        hoist(hoisted, outer)
         node.loop = _fuse_loops(outer, inner, dominance)
 
 
 def _fusible(node: LoopNode, dominance: Dominance) -> tuple[list[InnerLoop], set[Operation]]:
     inner: list[InnerLoop] = []
     hoisted: set[Operation] = set()
+    if is_unsigned(node.loop):
+        return [], hoisted
     for child in node.children:
+        if is_unsigned(child.loop) or child.loop.parent is not node.loop.body.block:
+            continue
         ops = invariant_ops(child.loop, node.loop, dominance)
         if ops is not None:
             hoisted.update(ops)
@@ -111,9 +116,9 @@ def _empty_loop(
     types = [value.type for value in initial]
     return at.insert(
         scf.ForOp.create(
-            operands=[at.integer(lengths.type, 0), total, at.integer(lengths.type, 1), *initial],
+            operands=[at.integer(total.type, 0), total, at.integer(total.type, 1), *initial],
             result_types=types,
-            regions=[Region(Block(arg_types=[lengths.type, *types]))],
+            regions=[Region(Block(arg_types=[total.type, *types]))],
         )
     )
 

@@ -1,4 +1,4 @@
-"""How many iterations a fused loop has, and how many of them each inner loop takes.
+"""How many iterations a fused loop has (64 bits, as they are a product), and how many of them each inner loop takes.
 
     inner = max(1, len_j) + max(1, len_k) - 1           one iteration ends a loop and begins the next
     total = len_i * inner
@@ -36,7 +36,11 @@ class Lengths:
     def __init__(self, outer: scf.ForOp, inner: list[InnerLoop]) -> None:
         self.outer = outer
         self.inner = inner
-        self.type = IntegerType(max(width_of(operand_at(loop, 0).type) for loop in (outer, *(i.loop for i in inner))))
+        widths = (width_of(operand_at(loop, 0).type) for loop in (outer, *(i.loop for i in inner)))
+        self.type = IntegerType(max(32, *widths))
+        """Of the length of one loop: narrower bounds may be further apart than they can say."""
+        self.total = IntegerType(64)
+        """Of the length of the fused loop: a product of lengths."""
         self.all_invariant = not any(i.sliced for i in inner)
 
     def clamped(self, at: Inserter, length: SSAValue) -> SSAValue:
@@ -45,19 +49,25 @@ class Lengths:
 
     def in_front(self, at: Inserter) -> tuple[list[SSAValue], SSAValue, SSAValue]:
         """In front of the loop: the length of each inner loop (zero where it varies), of all of them, and of the fused one."""
-        outer_length = iterations(at, *bounds_of(self.outer))
+        outer_length = iterations(at, bounds_of(self.outer), self.type)
+        if (
+            len(self.inner) > 1 and not self.all_invariant
+        ):  # the product below would be positive of two negative numbers
+            outer_length = at.value(arith.MaxSIOp(at.integer(self.type, 0), outer_length))
         lengths: list[SSAValue] = []
         for each in self.inner:
             if each.sliced:
                 lengths.append(unread(at, self.type))
             else:
-                lengths.append(cast_integer(at, iterations(at, *bounds_of(each.loop)), self.type))
+                lengths.append(iterations(at, bounds_of(each.loop), self.type))
         total = at.integer(self.type, 0)
         for each, length in zip(self.inner, lengths, strict=True):
             if not each.sliced:
                 total = at.value(arith.AddiOp(total, self.clamped(at, length)))
         inner_length = at.value(arith.SubiOp(total, at.integer(self.type, len(self.inner) - 1)))
-        total = at.value(arith.MuliOp(cast_integer(at, outer_length, self.type), inner_length))
+        total = at.value(
+            arith.MuliOp(cast_integer(at, outer_length, self.total), cast_integer(at, inner_length, self.total))
+        )
         return lengths, inner_length, self._with_varying_lengths(at, total)
 
     def _with_varying_lengths(self, at: Inserter, total: SSAValue) -> SSAValue:
@@ -73,12 +83,12 @@ class Lengths:
         for each in self.inner:
             if each.sliced:
                 length = self.copied_length(inside, each, values)
-                total = inside.value(arith.AddiOp(total, self.clamped(inside, length)))
+                clamped = cast_integer(inside, self.clamped(inside, length), self.total)
+                total = inside.value(arith.AddiOp(total, clamped))
         inside.insert(scf.YieldOp.create(operands=[total]))
         return loop.results[0]
 
     def copied_length(self, at: Inserter, each: InnerLoop, values: dict[SSAValue, SSAValue]) -> SSAValue:
         """The length of a loop whose bounds vary, from copies of what computes them."""
         copies_of(at, each.sliced, values)
-        low, high, step = (values.get(value, value) for value in bounds_of(each.loop))
-        return cast_integer(at, iterations(at, low, high, step), self.type)
+        return iterations(at, (values.get(value, value) for value in bounds_of(each.loop)), self.type)

@@ -2,10 +2,10 @@
 
     scf.for %i { f(%i); scf.for %j = %l to %u { g(%i, %j) } }
         =>
-    %empty = length of the inner loop == 0
+    %empty = %l >= %u
     scf.if %empty { scf.for %i { f(%i) } } else { scf.for %i { f(%i); scf.for %j = %l to %u { g(%i, %j) } } }
 
-Nothing is done if an assumption (`tl.assume(u > l)`) says so already. What only the ops behind the inner loop use moves
+Nothing is done if an assumption (`tl.assume(u > l)`) that is made before every run of the inner loop says so already. What only the ops behind the inner loop use moves
 behind it, which shortens its life.
 """
 
@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, Region
 
 from minitriton.dialects import arith, llvm, tt
+from minitriton.dialects.loops import is_unsigned
 from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.passes.fuse_nested_loops.bounds import bounds_of, invariant_ops, iterations, move_to
+from minitriton.passes.fuse_nested_loops.bounds import bounds_of, hoist, invariant_ops, move_to
 from minitriton.passes.licm import hoist_out_of
-from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op
@@ -33,7 +33,11 @@ WARP_SPECIALIZE = "tt.warp_specialize"
 
 def prepare(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> bool:
     """Makes `inner` surely run at least once and shortens lives; False if that cannot be done."""
+    if is_unsigned(outer) or is_unsigned(inner):
+        return False
     hoist_out_of(outer)
+    if inner.parent is not outer.body.block:
+        return False
     _sink_behind(outer, inner, dominance)
     return _speculate(outer, inner, dominance)
 
@@ -57,14 +61,15 @@ def _is_movable(op: Operation) -> bool:
     return is_memory_effect_free(op) and is_safe_to_speculate(op) and not isinstance(op, tt.DotOp)
 
 
-def _is_assumed_to_run(loop: scf.ForOp) -> bool:
-    """True if a comparison of the bounds that says so is assumed."""
+def _is_assumed_to_run(loop: scf.ForOp, dominance: Dominance) -> bool:
+    """True if a comparison of the bounds that says so is assumed before each run of the loop."""
     low, high, _ = bounds_of(loop)
     for use in high.uses:
         compare = use.operation
         if not isinstance(compare, arith.CmpiOp):
             continue
-        if not any(isinstance(user.operation, llvm.AssumeOp) for user in compare.results[0].uses):
+        users = [user.operation for user in compare.results[0].uses]
+        if not any(isinstance(op, llvm.AssumeOp) and dominance.op_properly_dominates(op, loop) for op in users):
             continue
         sides, predicate = tuple(operand_values(compare)), compare.predicate_name
         if (predicate == "sgt" and sides == (high, low)) or (predicate == "slt" and sides == (low, high)):
@@ -73,18 +78,18 @@ def _is_assumed_to_run(loop: scf.ForOp) -> bool:
 
 
 def _speculate(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> bool:
-    if _is_assumed_to_run(inner):
+    if _is_assumed_to_run(inner, dominance):
         inner.attributes[MUST_EXECUTE] = UnitAttr()
         return True
     ops = invariant_ops(inner, outer, dominance)
     if ops is None:
         return False
+    hoist(ops, outer)
     at = Inserter.before(outer)
     at.location = inner.location
-    move_to(at, ops, outer)
     inner.attributes[MUST_EXECUTE] = UnitAttr()
-    length = iterations(at, *bounds_of(inner))
-    is_empty = at.value(arith.CmpiOp(length, at.constant(int_attr(length.type, 0)), "eq"))
+    low, high, _ = bounds_of(inner)
+    is_empty = at.value(arith.CmpiOp(low, high, "sge"))
     branch = at.insert(
         scf.IfOp.create(
             operands=[is_empty],

@@ -38,10 +38,8 @@ def reduce_behind_loops(module: ModuleOp) -> bool:
 
 
 def _combine(reduce: Operation) -> Operation | None:
-    """The one op of the reduction's body."""
-    body = reduce.regions[0].block
-    first = body.first_op
-    return first if first is not None and first.next_op is body.last_op else None
+    """The one op of the reduction's body, if it combines the two elements."""
+    return cast(tt.ReduceOp, reduce).single_combiner()
 
 
 def _first_total(combine: Operation) -> float | None:

@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects.builtin import FixedBitwidthType, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.access_width import neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.tensor_descriptors import buffer_encoding
 from minitriton.dialects import tt, ttg
@@ -166,8 +168,7 @@ def copied_bytes(load: Operation, buffer: SharedEncoding) -> int:
 
 def contiguity(load: tt.LoadOp, facts: AxisInfoAnalysis) -> int:
     """How many neighbouring elements can be copied at once."""
-    count = facts.pointer_contiguity(load.ptr)
-    return count if load.mask is None else min(count, facts.mask_alignment(load.mask))
+    return neighbours(facts, load.ptr, load.mask, most=prod(shape_of(load.results[0]))).width
 
 
 def is_wide_enough(load: tt.LoadOp, facts: AxisInfoAnalysis) -> bool:

@@ -25,6 +25,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, ttg
 from minitriton.dialects.op_access import operand_values
+from minitriton.passes.loop_guard import put_under_condition
 from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
 from minitriton.rewriting.constants import int_attr, int_constant
@@ -111,7 +112,7 @@ class _Expansion:
             self._set_version(self.arguments[0], counter, part)
             conditions.append(self._is_below(at, counter))
             if self.ends_behind and part == self.last - 1:
-                _put_under_condition(self.loop)
+                put_under_condition(self.loop)
                 at = Inserter.before(self.loop)
                 conditions[0] = at.constant(int_attr(i1, 1))
             for op in self.order:
@@ -300,22 +301,3 @@ class _Expansion:
                 at.place(copy)
                 values.update(zip(op.results, copy.results, strict=True))
         return [values.get(value, result) for value, result in zip(self.yielded, kernel.results, strict=False)]
-
-
-def _put_under_condition(loop: scf.ForOp) -> None:
-    """`loop` becomes all of a conditional that asks whether it has an iteration, if that is not known."""
-    low, high = int_constant(loop.lb), int_constant(loop.ub)
-    if low is not None and high is not None and low < high:
-        return
-    at = Inserter.before(loop)
-    has_iteration = at.value(arith.CmpiOp(loop.lb, loop.ub, "slt"))
-    used = [result for result in loop.results if result.first_use is not None]
-    then, otherwise = Block(), Block()
-    choice = at.insert(scf.IfOp(has_iteration, [result.type for result in used], Region(then), Region(otherwise)))
-    for result, new in zip(used, choice.results, strict=True):
-        new.name_hint = result.name_hint
-        result.replace_all_uses_with(new)
-    loop.detach()
-    then.add_op(loop)
-    at.at_end(then).insert(scf.YieldOp(*used))
-    at.at_end(otherwise).insert(scf.YieldOp(*(operand_values(loop)[3 + result.index] for result in used)))

@@ -1,4 +1,5 @@
 """An op that runs only where a condition holds, by what the op itself offers: a mask, a condition, or nothing to hold back.
+What is assumed is assumed only there.
 
 tt.store %p, %x          =>      %m = tt.splat %pred : i1 -> tensor<128xi1>
                                  tt.store %p, %x, %m
@@ -15,11 +16,11 @@ from minitriton.dialects.attribute_values import integers
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.errors import PassError
+from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.insertion import Inserter
 
 _HARMLESS = (
-    llvm.AssumeOp,
     ttng.FenceAsyncSharedOp,
     ttg.AsyncCommitGroupOp,
     ttg.AsyncWaitOp,
@@ -38,6 +39,8 @@ _MASKS: dict[type[Operation], tuple[int, int]] = {
     tt.LoadOp: (0, 1),
     tt.StoreOp: (0, 2),
     tt.AtomicRMWOp: (0, 2),
+    tt.AtomicLoadOp: (0, 1),
+    tt.AtomicStoreOp: (0, 2),
 }
 """For ops with a mask: the operand that has its shape, and where among the groups of operands the mask is."""
 
@@ -53,7 +56,7 @@ _CONDITIONS: dict[type[Operation], int] = {
 
 def can_be_held_back(op: Operation) -> bool:
     """Whether `predicate` works for `op`."""
-    return is_memory_effect_free(op) or isinstance(op, (*_HARMLESS, scf.IfOp, *_MASKS, *_CONDITIONS))
+    return is_memory_effect_free(op) or isinstance(op, (*_HARMLESS, llvm.AssumeOp, scf.IfOp, *_MASKS, *_CONDITIONS))
 
 
 def predicate(op: Operation, condition: SSAValue) -> None:
@@ -63,6 +66,10 @@ def predicate(op: Operation, condition: SSAValue) -> None:
     at = Inserter.before(op)
     if isinstance(op, scf.IfOp):
         op.operands[0] = _both(at, operand_at(op, 0), condition)
+        return
+    if isinstance(op, llvm.AssumeOp):
+        is_absent = at.value(arith.XOrIOp(condition, at.constant(int_attr(i1, 1))))
+        op.operands[0] = at.value(arith.OrIOp(is_absent, op.cond))
         return
     group = _CONDITIONS.get(op.__class__)
     if group is not None:

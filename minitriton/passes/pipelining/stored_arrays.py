@@ -11,6 +11,8 @@ the emulator find a kernel that is given one array twice. Triton moves such load
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
@@ -18,8 +20,9 @@ from xdsl.traits import MemoryEffectKind, get_effects
 from minitriton.analysis.moving_addresses import meets_later
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots, points
-from minitriton.dialects import tt
+from minitriton.dialects import llvm, tt
 from minitriton.remarks import remark
+from minitriton.rewriting.effects import may_write
 
 
 def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Operation]:
@@ -27,10 +30,7 @@ def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Opera
     stores = [(op, pointer) for op in ops_in(loop) if op is not loop for pointer in written_pointers(op)]
     if not stores:
         return set()
-    function = loop.parent_op()
-    while function is not None and not isinstance(function, tt.FuncOp):
-        function = function.parent_op()
-    roots = PointerRoots(function if function is not None else loop)
+    roots = _roots_around(loop)
     stored: dict[SSAValue, list[Operation]] = {}
     for op, pointer in stores:
         for root in roots.of(pointer):
@@ -45,6 +45,40 @@ def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Opera
             through = f"argument {root.index}" if isinstance(root, BlockArgument) else "its pointer"
             remark(load, f"not started ahead of its iteration: the loop stores through {through} too", store)
     return found
+
+
+def writes_what_is_read(loop: scf.ForOp, loads: Iterable[Operation]) -> bool:
+    """Whether some iteration of `loop` may write what one of `loads` reads: the answer for loads that run once, before the loop."""
+    reads = list(loads)
+    if not reads:
+        return False
+    roots = _roots_around(loop)
+    read = frozenset[SSAValue]().union(*(roots.of(load.operands[0]) for load in reads))
+    for op in ops_in(loop):
+        if op.regions or not may_write(op) or isinstance(op, _WRITES_NO_ARRAY):
+            continue
+        pointers = written_pointers(op)
+        if any(read & roots.of(pointer) for pointer in pointers) or not (pointers or _writes_only_buffers(op)):
+            return True
+    return False
+
+
+_WRITES_NO_ARRAY = (llvm.AssumeOp, tt.PrintOp, tt.AssertOp)
+
+
+def _writes_only_buffers(op: Operation) -> bool:
+    """Whether an op names what it writes, and that is in shared memory."""
+    effects = get_effects(op)
+    return bool(effects) and all(
+        isinstance(e.value, SSAValue) for e in effects or () if e.kind is MemoryEffectKind.WRITE
+    )
+
+
+def _roots_around(loop: scf.ForOp) -> PointerRoots:
+    function = loop.parent_op()
+    while function is not None and not isinstance(function, tt.FuncOp):
+        function = function.parent_op()
+    return PointerRoots(function if function is not None else loop)
 
 
 def _meets(load: Operation, store: Operation, loop: scf.ForOp) -> bool:

@@ -25,7 +25,7 @@ from minitriton.layouts.encodings import DistributedEncoding, Slice
 from minitriton.passes.plan_cta.casts import Cast, CastQueue, before, behind, is_backward
 from minitriton.passes.plan_cta.cta_layouts import with_cga
 from minitriton.passes.tensor_layouts import layout_of_tensor, layout_of_value, retyped_elements, shape_of
-from minitriton.rewriting.effects import is_memory_effect_free
+from minitriton.rewriting.effects import is_memory_effect_free, only_reads
 
 _MOST_STEPS = 10_000
 """Steps after which the casts that are left become conversions where they are."""
@@ -267,7 +267,9 @@ def _convert(source: SSAValue | None, cast: Cast) -> None:
 def _again(value: SSAValue) -> SSAValue | None:
     """`value` computed a second time; None if that would do more than compute it."""
     op = value.owner
-    if not isinstance(op, Operation) or op.regions or not (isinstance(op, tt.LoadOp) or is_memory_effect_free(op)):
+    if not isinstance(op, Operation) or op.regions or not only_reads(op):  # a volatile load counts as a write
+        return None
+    if not isinstance(op, tt.LoadOp) and not is_memory_effect_free(op):
         return None
     copy = op.clone()
     copy.location = op.location

@@ -9,10 +9,12 @@ Questions about single ops that the steps of `tritongpu-remove-layout-conversion
 
 from __future__ import annotations
 
+from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from minitriton.dialects.facts.layout import AnyLayout, LayoutAnchor, OnlyOnce
 from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.rewriting.effects import only_reads
 
 
 def is_anchor(op: Operation) -> bool:
@@ -22,9 +24,11 @@ def is_anchor(op: Operation) -> bool:
 
 
 def can_be_repeated(op: Operation) -> bool:
-    """Whether `op` may run once more in another layout."""
+    """Whether `op` may run once more in another layout: nobody can tell, and it is cheap. Of loops and branches only what they pass on."""
     fact = OnlyOnce.of(op)
-    return fact is None or not fact.holds(op)
+    if fact is not None and fact.holds(op):
+        return False
+    return isinstance(op, scf.ForOp | scf.IfOp) or only_reads(op)
 
 
 def gives_any_layout(op: Operation, layout: DistributedEncoding) -> bool:

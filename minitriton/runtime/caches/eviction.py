@@ -116,15 +116,15 @@ def clear(root: Path) -> int:
 
 def take_away(path: Path) -> None:
     """Removes an entry, or whatever else has its name. It is renamed first: who opens it then finds all of it or nothing."""
+    grave = path
     try:
         if path.is_symlink() or not path.is_dir():
             path.unlink()
             return
         grave = Path(tempfile.mkdtemp(prefix=f".{path.name[:16]}-", dir=path.parent))
         path.rename(grave / path.name)
-    except OSError:
+    except OSError:  # another process was first, or the folder cannot be written
         shutil.rmtree(path, ignore_errors=True)
-        return
     shutil.rmtree(grave, ignore_errors=True)
 
 

@@ -13,8 +13,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from minitriton import knobs
+from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.host.whole_file import write_whole
+from minitriton.runtime.caches.own_folder import writable_folder
 
 
 class CacheManager(ABC):
@@ -41,6 +43,16 @@ class CacheManager(ABC):
         """Says which files belong together."""
 
 
+def names_of_group(path: Path) -> list[str] | None:
+    """The names of the files that belong to a group, by the file that says so; None where it is missing or damaged. Where it says that they are
+    is not asked: it is in the folder of their key."""
+    try:
+        names = list(parse_json(read_regular(path))["child_paths"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return names if all(isinstance(name, str) for name in names) else None
+
+
 def group_name(filename: str) -> str:
     """The name of the file that says what belongs to a group."""
     return f"__grp__{filename}"
@@ -51,12 +63,16 @@ class FileCacheManager(CacheManager):
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         self.key = key
-        root = knobs.cache.dump_dir if dump else knobs.cache.override_dir if override else knobs.cache.dir
+        root = knobs.cache.dump_dir if dump else knobs.cache.override_dir if override else writable_folder(knobs.cache.dir)
         self.cache_dir = os.path.join(root, key)
         if not override:
             os.makedirs(self.cache_dir, exist_ok=True)
 
     def _path(self, filename: str) -> Path:
+        if os.path.basename(filename) != filename or filename in ("", ".", ".."):
+            raise MinitritonError(
+                f"a file of the cache cannot be called {filename!r}", help="give a plain name: it is in the folder of its key"
+            )
         return Path(self.cache_dir) / filename
 
     def has_file(self, filename: str) -> bool:
@@ -73,11 +89,8 @@ class FileCacheManager(CacheManager):
 
     def get_group(self, filename: str) -> dict[str, str] | None:
         """The files put as group `filename`, by name, or None."""
-        path = self._path(group_name(filename))
-        try:
-            return parse_json(read_regular(path))["child_paths"]
-        except (OSError, ValueError, LookupError, TypeError):
-            return None
+        names = names_of_group(self._path(group_name(filename)))
+        return None if names is None else {name: str(self._path(name)) for name in names if self.has_file(name)}
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
         return self.put(json.dumps({"child_paths": group}), group_name(filename), binary=False)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from pathlib import Path
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.runtime.caches.manager import CacheManager, FileCacheManager, group_name
+from minitriton.runtime.caches.manager import CacheManager, FileCacheManager, group_name, names_of_group
 
 
 class RemoteCacheBackend(ABC):
@@ -84,9 +85,8 @@ class RemoteCacheManager(CacheManager):
         path = self.get_file(group_name(filename))
         if path is None:
             return None
-        with open(path, encoding="utf-8") as file:
-            names = json.load(file)["child_paths"]
-        return {name: self._files.put(data, name) for name, data in self._backend.get(list(names)).items()}
+        names = names_of_group(Path(path))
+        return names and {name: self._files.put(data, name) for name, data in self._backend.get(names).items()}
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
         """Says which files belong together."""

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from minitriton.host.whole_file import write_whole
+
 LIBRARIES = ("xdsl", "llvmlite")
 
 
@@ -31,9 +33,7 @@ def sources_digest(root: Path) -> str:
     if not sys.dont_write_bytecode:
         with contextlib.suppress(OSError):
             kept.parent.mkdir(parents=True, exist_ok=True)
-            scratch = kept.with_name(f"{kept.name}.{os.getpid()}")
-            scratch.write_text(f"{seen} {digest}")
-            scratch.replace(kept)
+            write_whole(kept, f"{seen} {digest}")
     return digest
 
 

@@ -85,6 +85,11 @@ def _parts(argument: Argument, metadata: DescriptorCopy | None) -> list[Argument
     element, rank = _element_and_rank(argument.type_name)
     sizes, strides = [int(size) for size in desc.shape], [int(stride) for stride in desc.strides]
     if metadata is None:
+        if rounds_to_tf32(desc):
+            raise MinitritonError(
+                f"parameter {name!r}: round_f32_to_tf32 needs the copies of sm_90",
+                help="leave it out, and round what the kernel loads",
+            )
         first: list[object] = [desc.base, *sizes, *strides, desc.padding == "nan"]
         names = [name, *_numbered(name, "shape", rank), *_numbered(name, "strides", rank), f"{name}.padding"]
     else:
@@ -93,6 +98,11 @@ def _parts(argument: Argument, metadata: DescriptorCopy | None) -> list[Argument
     names += [*_numbered(name, "shape", rank), *_numbered(name, "strides", rank)]
     types = _part_types(element, rank, metadata)
     return [Argument(*part) for part in zip(names, types, [*first, *sizes, *strides], strict=True)]
+
+
+def rounds_to_tf32(descriptor: object) -> bool:
+    """Whether loads through a host descriptor round."""
+    return bool(getattr(descriptor, "round_f32_to_tf32", False))
 
 
 def _numbered(name: str, what: str, rank: int) -> list[str]:
@@ -105,7 +115,7 @@ def _tensor_map(argument: Argument, metadata: DescriptorCopy) -> HostTensorMap:
         raise MinitritonError(f"parameter {argument.name!r}: this target's copies cannot unpack fp4")
     width = metadata["elem_size"]
     map, why = _map_and_refusal(
-        _ELEMENTS[metadata["elem_type"]],
+        "tf32" if rounds_to_tf32(desc) else _ELEMENTS[metadata["elem_type"]],
         tuple(int(size) for size in reversed(desc.shape)),
         tuple(int(stride) * width for stride in reversed(desc.strides[:-1])),
         tuple(reversed(metadata["block_size"])),

@@ -29,7 +29,8 @@ class PassedDescriptor:
         self._known: dict[tuple[object, ...], tuple[object, ...]] = {}
 
     def __call__(self, descriptor: HostDescriptor, address: int) -> tuple[object, ...]:
-        key = (address, *descriptor.shape, *descriptor.strides, descriptor.padding)
+        rounds = 1 if getattr(descriptor, "round_f32_to_tf32", False) else 0
+        key = (address, *descriptor.shape, *descriptor.strides, descriptor.padding, rounds)
         found = self._known.get(key)
         return self._passed(key, descriptor) if found is None else found
 

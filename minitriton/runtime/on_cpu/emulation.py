@@ -9,7 +9,6 @@ In: a `StoredKernel`, a grid and a launch's arguments. Out: the arrays, written 
 from __future__ import annotations
 
 import functools
-import linecache
 import struct
 import warnings
 from typing import TYPE_CHECKING
@@ -19,11 +18,12 @@ import numpy as np
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.fork_gate import finished_before_forks
+from minitriton.host.source_text import line_at
 from minitriton.runtime.launching.arguments import Argument, is_array
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
 from minitriton.runtime.on_cpu.emulation_cost import TIMING
-from minitriton.runtime.on_cpu.host_arrays import host_view
+from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, may_handle_addresses
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ _WARNED_OF = frozenset({"global-race"})
 
 _HELP = {
     "out-of-bounds": "check the mask, the strides and the sizes that the kernel was given",
-    "misaligned": "a pointer was cast to a wider type, or a hint such as tl.multiple_of promises more than holds",
+    "misaligned": "a pointer was cast to a wider type, a hint such as tl.multiple_of promises more than holds, or a block of a descriptor begins elsewhere "
+    "than at a multiple of 16 bytes",
     "read-only": "pass a copy of the array",
     "thread-race": "use an atomic, or tl.debug_barrier() between a store and what other threads load",
     "uninitialised": "store the memory before it is read",
@@ -56,7 +57,7 @@ class KernelFault(MinitritonError, RuntimeError):
         self.finding, self.report = finding, report
         times = f" ({finding.count} times)" if finding.count > 1 else ""
         place = finding.source
-        line = linecache.getline(place.file, place.line) or None if place is not None else None
+        line = line_at(place.file, place.line) if place is not None else None
         help = _HELP.get(finding.kind)
         if place is None:
             help = f"at line {finding.line} of the PTX: {finding.text}" + (f"; {help}" if help else "")
@@ -80,6 +81,9 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     checked = _checks(kernel)
     kernel.last_report = None
     values = [emulator_value(argument) for argument in arguments]
+    reachable = memory_around(argument.value for argument in arguments) or None
+    if may_handle_addresses(kernel.asm):
+        reachable = [*(reachable or ()), *arrays_pointed_at(values)]
     metadata = kernel.metadata
     grid = (grid[0] * metadata.num_ctas, *grid[1:])
     scratch = getattr(metadata, "global_scratch_size", 0)
@@ -97,7 +101,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
             resident=metadata.launch_cooperative_grid,
             seconds=knobs.emulator.seconds,
             programs=TIMING.programs,
-            reachable=arrays_pointed_at(values) if may_handle_addresses(kernel.asm) else None,
+            reachable=reachable,
         )
     except emulator.EmulationError as error:
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER

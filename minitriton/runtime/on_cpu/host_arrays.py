@@ -7,7 +7,7 @@ Elements that NumPy has no type for (bf16, fp8) come as unsigned integers of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,14 +54,34 @@ def host_view(array: Any, runs_on: str) -> np.ndarray:
     return np.asarray(array) if offers(array, "__array_interface__") else np.from_dlpack(array)
 
 
+def memory_around(values: Iterable[Any]) -> list[np.ndarray]:
+    """The storages of the CPU tensors of torch among `values` that are views: as on a GPU, a kernel may reach a padding that a view
+    leaves out. Of a large storage, `_PADDING` bytes on each side of the view.
+    """
+    found: list[np.ndarray] = []
+    for value in values:
+        if not (offers(value, "untyped_storage") and is_host_array(value)):
+            continue
+        storage, width, view = value.untyped_storage(), value.element_size(), _over_tensor(value)
+        low, high = np.lib.array_utils.byte_bounds(view)
+        before = min(low - storage.data_ptr(), _PADDING) // width
+        after = min(storage.data_ptr() + storage.nbytes() - high, _PADDING) // width
+        if view.size and (before or after):
+            shape = (before + (high - low) // width + after,)
+            found.append(_over_memory(value, low - before * width, shape, (width,), width))
+    return found
+
+
+_PADDING = 1 << 20
+
+
 def _over_tensor(tensor: Any) -> np.ndarray:
     """A tensor with torch's methods, without torch: address, shape and strides say all."""
     width = tensor.element_size()
-    interface = {
-        "data": (tensor.data_ptr(), False),
-        "shape": tuple(tensor.shape),
-        "strides": tuple(stride * width for stride in tensor.stride()),
-        "typestr": f"<u{width}",
-        "version": 3,
-    }
-    return np.asarray(type("HostTensor", (), {"__array_interface__": interface, "owner": tensor})())
+    strides = tuple(stride * width for stride in tensor.stride())
+    return _over_memory(tensor, tensor.data_ptr(), tuple(tensor.shape), strides, width)
+
+
+def _over_memory(owner: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...], width: int) -> np.ndarray:
+    interface = {"data": (address, False), "shape": shape, "strides": strides, "typestr": f"<u{width}", "version": 3}
+    return np.asarray(type("HostTensor", (), {"__array_interface__": interface, "owner": owner})())

@@ -1,12 +1,14 @@
-"""Running a kernel's TTIR on the NumPy interpreter, over arrays in host memory: what MINITRITON_INTERPRET=1 asks for.
+"""Running a kernel as written, before any pass, on the NumPy interpreter over arrays in host memory: what MINITRITON_INTERPRET=1 asks for.
 
-In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, numbers). Out: the arrays, written in place.
+In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, descriptors of them, numbers). Out: the arrays, written in place.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
@@ -14,21 +16,16 @@ from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.dialects.context import make_context
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.interpreter import interpret
-from minitriton.pass_manager import PassManager, Pipeline
-from minitriton.pipelines import ttir_passes
 from minitriton.runtime.launching.arguments import is_array
-from minitriton.runtime.on_cpu.host_arrays import host_view
+from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
+from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
 from minitriton.target import CUDAOptions, GPUTarget
 
 
 def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
-    """The kernel's TTIR after the TTIR passes: what the interpreter runs."""
-    context = make_context()
-    module = source.make_ir(target, options, context)
-    # The interpreter reads and writes through descriptors itself, whatever the target can do.
-    passes = [name for name in ttir_passes(target) if name != "triton-rewrite-tensor-descriptor-to-pointer"]
-    return PassManager(Pipeline.parse(",".join(passes))).run(context, module)
+    """The kernel as it is written: the frontend's TTIR before any pass, so that no optimisation takes part in what the interpreter gives."""
+    return source.make_ir(target, options, make_context(), is_debugged=True)
 
 
 def run_on_interpreter(
@@ -39,7 +36,9 @@ def run_on_interpreter(
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
     capability, seconds = target.arch, knobs.emulator.seconds
-    reachable = arrays_pointed_at(values) if handles_addresses(str(module)) else ()
+    reachable = memory_around(args)
+    if handles_addresses(str(module)):
+        reachable += arrays_pointed_at(values)
     interpret(
         module,
         source.name,
@@ -56,5 +55,13 @@ def _collect(kind: TypeName, arg: Any, values: list[object]) -> None:
     if isinstance(kind, tuple):
         for k, a in zip(kind, arg, strict=True):
             _collect(k, a, values)
+    elif is_descriptor(arg):
+        values.append(_with_base(arg, host_view(arg.base, "interpreter")))
     elif kind != "constexpr":
         values.append(host_view(arg, "interpreter") if is_array(arg) else arg)
+
+
+def _with_base(descriptor: HostDescriptor, base: np.ndarray) -> HostDescriptor:
+    viewed: Any = copy.copy(descriptor)
+    viewed.base = base
+    return viewed

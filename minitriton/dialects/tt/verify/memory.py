@@ -15,7 +15,15 @@ from minitriton.dialects.tt.descriptor import (
     DescriptorScatterOp,
     DescriptorStoreOp,
 )
-from minitriton.dialects.tt.memory import AtomicCASOp, AtomicRMWOp, LoadOp, StoreOp
+from minitriton.dialects.tt.memory import (
+    AtomicCASOp,
+    AtomicLoadOp,
+    AtomicPollOp,
+    AtomicRMWOp,
+    AtomicStoreOp,
+    LoadOp,
+    StoreOp,
+)
 from minitriton.dialects.tt.types import TensorDescType, pointer_same_shape
 from minitriton.dialects.tt.verify.base import encoding_complaint, shape_of, tensor, types_of, width_of
 from minitriton.dialects.tt.verify.checks import COMPLAINTS
@@ -43,6 +51,18 @@ def _atomic_cas_complaint(op: Operation) -> str | None:
         if ptr != pointer_same_shape(type_):
             return f"'{op.name}' op failed to verify that ptr type matches {what} type"
     return _access_complaint(op)
+
+
+def _atomic_load_complaint(op: Operation) -> str | None:
+    if op.operands[0].type != pointer_same_shape(op.results[0].type):
+        return f"'{op.name}' op failed to verify that ptr type matches result type"
+    return _access_complaint(op)
+
+
+def _atomic_poll_complaint(op: AtomicPollOp) -> str | None:
+    if op.ptr.type != pointer_same_shape(op.expected.type):
+        return f"'{op.name}' op failed to verify that ptr type matches expected type"
+    return encoding_complaint(op)
 
 
 def _block_complaint(op: Operation, descriptor: Attribute, tensor: Attribute) -> str | None:
@@ -109,7 +129,10 @@ def _descriptor_scatter_complaint(op: DescriptorScatterOp) -> str | None:
 COMPLAINTS.update(
     {
         AtomicCASOp: _atomic_cas_complaint,
+        AtomicLoadOp: _atomic_load_complaint,
+        AtomicPollOp: _atomic_poll_complaint,
         AtomicRMWOp: _atomic_rmw_complaint,
+        AtomicStoreOp: _access_complaint,
         DescriptorGatherOp: _descriptor_gather_complaint,
         DescriptorLoadOp: _descriptor_load_complaint,
         DescriptorScatterOp: _descriptor_scatter_complaint,

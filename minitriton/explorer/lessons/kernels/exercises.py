@@ -18,7 +18,7 @@ def scale_rows(x_ptr, out_ptr, stride, factor, BLOCK: tl.constexpr):
 @triton.jit
 def add_masked(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = offsets < n
+    mask = offsets >= n
     x = tl.load(x_ptr + offsets, mask=mask)
     y = tl.load(y_ptr + offsets, mask=mask)
     tl.store(out_ptr + offsets, x + y, mask=mask)

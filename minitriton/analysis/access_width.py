@@ -1,0 +1,138 @@
+"""How many neighbouring elements one instruction of a thread moves, and what limits it.
+
+In: the facts of a module and a load, store, atomic or asynchronous copy of it. Out: an `AccessWidth`. Passes, lowering, remarks and the explorer ask here.
+
+    tt.load %p, %m : tensor<1024x!tt.ptr<f32>, #blocked>        sizePerThread = [4], p begins at a multiple of 16 bytes
+        %m = offsets < n, n divisible by 16                      4 of at most 4
+        %m = offsets < n                                         1, limited by the mask; marked `split_mask`: 4, and single elements where %m cuts a vector
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.atomic_width import most_at_once
+from minitriton.analysis.axis_info.access import access_shape
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.fact import AxisInfo
+from minitriton.analysis.axis_info.types import pointee_bits, pointee_bytes
+from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.attribute_values import is_true
+from minitriton.dialects.facts.launch import target_arch
+from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.tt.types import element_type
+from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
+from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.memory import registers_to_offsets
+from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.target.architectures import WIDEST_ACCESS_BITS, architecture_of
+
+Limit = Literal["", "instruction", "pointers", "alignment", "mask", "layout", "buffer"]
+
+
+class AccessWidth(NamedTuple):
+    """`width` elements at a time, of the `most` that an instruction of this kind moves; "" where nothing else limits them."""
+
+    width: int
+    most: int
+    limit: Limit = ""
+    is_split: bool = False
+    """Whether the mask cuts some of these vectors, whose elements a branch moves one by one."""
+
+
+def access_width(facts: AxisInfoAnalysis, op: Operation) -> AccessWidth:
+    """The width of an access through pointers, as its layout and its mask are now."""
+    access = MemoryAccess.of(op)
+    assert access is not None
+    pointer, mask = access.pointer_of(op), access.mask_of(op)
+    if isinstance(op, ttg.AsyncCopyGlobalToLocalOp):
+        return _copy_width(facts, op)
+    if access.atomic:
+        return neighbours(facts, pointer, mask, most=_most_of_atomic(op))
+    found = neighbours(facts, pointer, mask)
+    if found.limit != "mask" or SPLIT_MASK not in op.attributes or is_true(op.properties.get("isVolatile")):
+        return found
+    assert mask is not None
+    whole = neighbours(facts, pointer, None)
+    if whole.width == found.width or not is_prefix(
+        facts, mask, access_shape(_tensor(pointer)).fastest_dim, whole.width
+    ):
+        return found
+    return whole._replace(is_split=True)
+
+
+def neighbours(
+    facts: AxisInfoAnalysis, pointer: SSAValue, mask: SSAValue | None, *, most: int = 0, held: int = 0
+) -> AccessWidth:
+    """What pointers and mask allow along the layout's fastest axis: at most `most` elements (0: of 16 bytes), of the `held` by a thread (0: as the
+    layout says)."""
+    type_ = pointer.type
+    most = most or max(1, WIDEST_ACCESS_BITS // max(8, pointee_bits(type_)))
+    if not instance_of(type_, TensorType):
+        return AccessWidth(1, most, "layout" if most > 1 else "")
+    fact, shape = facts.get(pointer), access_shape(type_)
+    limits: dict[Limit, int] = {
+        "pointers": fact.contiguity[shape.fastest_dim],
+        "alignment": _aligned(fact, shape.fastest_dim, pointee_bytes(type_)),
+        "mask": most if mask is None else facts.mask_alignment(mask),
+        "layout": held or shape.contiguous_per_thread,
+    }
+    width = min(most, *limits.values())
+    limit = "" if width >= most else next(name for name, value in limits.items() if value == width)
+    return AccessWidth(width, most, limit)
+
+
+def aligned_run(pointers: AxisInfo, dim: int, size: int) -> int:
+    """How many elements of `size` bytes along `dim` lie together, at a multiple of what they take together."""
+    return min(pointers.contiguity[dim], _aligned(pointers, dim, size))
+
+
+def _aligned(pointers: AxisInfo, dim: int, size: int) -> int:
+    return max(1, pointers.divisibility[dim] // max(1, size))
+
+
+def _tensor(value: SSAValue) -> TensorType:
+    assert instance_of(value.type, TensorType)
+    return value.type
+
+
+def _most_of_atomic(op: Operation) -> int:
+    kind = str(op.atomic_rmw_op.data) if isinstance(op, tt.AtomicRMWOp) else "cas"
+    return most_at_once(kind, element_type(op.results[0].type), architecture_of(target_arch(op)))
+
+
+def _copy_width(facts: AxisInfoAnalysis, op: ttg.AsyncCopyGlobalToLocalOp) -> AccessWidth:
+    """Neighbours in memory that are neighbours in the buffer too; what an earlier pass knew of the addresses (`contiguity`) counts."""
+    found, source = neighbours(facts, op.src, op.mask), _tensor(op.src)
+    hint = op.properties.get("contiguity")
+    if instance_of(hint, IntegerAttr) and hint.value.data > found.width:
+        width = min(hint.value.data, found.most)
+        found = found._replace(width=width, limit=found.limit if width < found.most else "")
+    run = _run_in_buffer(source, op.destination.type)
+    return found if found.width <= run else found._replace(width=run, limit="buffer")
+
+
+def _run_in_buffer(source: TensorType, buffer: object) -> int:
+    """How many of a thread's neighbours along the fastest axis follow each other in the buffer."""
+    assert isinstance(buffer, ttg.MemDescType)
+    encoding, shared = ttg.layout_of(source), ttg.layout_of(buffer)
+    assert isinstance(encoding, DistributedEncoding) and isinstance(shared, SharedEncoding)
+    registers_of = to_linear_layout(encoding, source.get_shape())
+    whole = buffer.get_alloc_shape()[-buffer.get_num_dims() :]
+    offsets = registers_to_offsets(registers_of, to_linear_layout(shared, whole))
+    return run_along(registers_of, access_shape(source).fastest_dim, offsets)
+
+
+def run_along(registers_of: LinearLayout, dim: int, offsets: LinearLayout) -> int:
+    """How many of a thread's neighbours along `dim`, along which its addresses follow each other, follow each other in the buffer too."""
+    steps = zip(registers_of.bases["register"], offsets.flat_bases("register"), strict=True)
+    shared = {offset for coordinates, offset in steps if offset == coordinates[dim] == sum(coordinates)}
+    run = 1
+    while run in shared:
+        run *= 2
+    return run

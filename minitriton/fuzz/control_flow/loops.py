@@ -1,0 +1,234 @@
+"""Loops, branches and assumptions around statements.
+
+for i7 in tl.range(n3, tl.load(bounds_uint8 + 1), flatten=True):        bounds: numbers, parameters, memory, outer variables
+    tl.assume(n3 > 4)                                                   true where it runs; where nothing runs it may be false
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minitriton.fuzz.control_flow.builder import BOUNDS, ProgramBuilder, Variable
+from minitriton.fuzz.control_flow.program import Block, Buffer, Line
+from minitriton.fuzz.generation.elements import INT32, Element, promoted
+
+Write = Callable[[], object]
+"""Adds the statements of a body."""
+
+LENGTHS = [(0, 3.0), (-1, 1.0), (-2, 1.0), (-5, 0.5), (1, 3.0), (2, 4.0), (3, 3.0), (4, 2.0), (5, 1.0), (7, 0.5)]
+MOST_DEPTH = 3
+
+
+def emit_loop(b: ProgramBuilder, write: Write) -> None:
+    """A loop of any kind around what `write` adds."""
+    kind = b.weighted([("for", 8.0), ("while", 1.2), ("static", 0.8)])
+    if kind == "while":
+        _emit_while(b, write)
+    elif kind == "static":
+        _emit_static(b, write)
+    else:
+        _emit_for(b, write)
+
+
+def _emit_for(b: ProgramBuilder, write: Write) -> None:
+    outer = [v for v in b.of_type(INT32) if v.name.startswith("i")]
+    if outer and b.chance(0.35):
+        start, stop, element, dead = *_ragged(b, outer[-1]), INT32, False
+        step = b.weighted([("1", 6.0), ("2", 1.0), ("-1", 0.5)])
+    else:
+        start, stop, step, element, dead = _bounds(b)
+    name = b.fresh("i")
+    read_after = element == INT32 and b.chance(0.12)
+    if read_after:
+        b.line(f"{name} = {_typed(b, INT32, b.random.choice([-1, 0, 9]))}")
+    header = f"for {name} in {_range(b, start, stop, step)}:"
+
+    def body() -> None:
+        b.variables.append(Variable(name, element))
+        write()
+
+    b.block(header, body, dead=dead)
+    if read_after:
+        b.features.add("a loop's variable after the loop")
+        b.variables.append(Variable(name, element))
+
+
+def _ragged(b: ProgramBuilder, outer: Variable) -> tuple[str, str]:
+    """Bounds that an outer loop's variable decides."""
+    b.features.add("bounds by an outer loop")
+    if b.chance(0.5):
+        if not any(buffer.name == "lengths" for buffer in b.buffers):
+            values = tuple(b.weighted(LENGTHS[:8]) for _ in range(8))
+            b.buffer(Buffer("lengths", INT32, 8, values=values))
+        index = outer.name if b.chance(0.4) else f"({outer.name} & 7)"
+        if b.dead and b.chance(0.5):
+            b.features.add("a bound out of bounds, never loaded")
+            index = str(1 << 20)
+        length = f"tl.load(lengths + {index})"
+        if b.chance(0.5):
+            length = b.define("k", length, INT32).name
+        return "0", length
+    if b.chance(0.3):
+        return outer.name, b.bound(INT32, b.random.choice([1, 2, 4]))
+    return "0", b.random.choice([outer.name, f"{outer.name} - 1", f"{outer.name} % 3", f"({outer.name} & 3)"])
+
+
+def _bounds(b: ProgramBuilder) -> tuple[str, str, str, Element, bool]:
+    """Start, stop and step of a range of a known number of iterations, the type of its variable, and whether it never runs."""
+    element, length = b.weighted(BOUNDS), b.weighted(LENGTHS)
+    size = b.weighted([(1, 7.0), (2, 1.5), (3, 1.0), (5, 0.5)])
+    low, high, middle = element.low, element.high, (1 << (element.bits - 1)) - (0 if not element.signed else 12)
+    base = b.weighted(
+        [
+            (0, 6.0),
+            (1, 1.0),
+            (2, 1.0),
+            (-2 if element.signed else 5, 1.5),
+            (middle - 2, 2.0),
+            (high - 50, 0.5),
+            (low + 50, 0.5),
+        ]
+    )
+    base = max(base, low - length * size)
+    stop = base + length * size - (b.random.randrange(size) if length > 0 else 0)
+    if not low <= stop <= high or not low <= base <= high:
+        base, stop = 0, max(length, 0)
+    b.features.add(f"{element.short} bounds")
+    if element.high > 127 and middle - 3 <= base <= middle and stop > middle and not element.signed:
+        b.features.add("unsigned bounds across the sign")
+    if length <= 0:
+        b.features.add("a loop that never runs" if length == 0 else "a range below its start")
+    if size == 1 and base == 0 and element == INT32 and b.chance(0.6):
+        return "0", b.bound(element, stop), "1", element, stop <= 0
+    backward = b.chance(0.1) and base - size >= low
+    first, last, step = (stop - 1, base - 1, -size) if backward and stop > low else (base, stop, size)
+    start, stop_text = b.bound(element, first), b.bound(element, last, literal=element == INT32)
+    # The step's type takes part in the promotion: a Python number is an int32.
+    kind = INT32 if start.lstrip("-").isdigit() and stop_text.lstrip("-").isdigit() else element
+    step_text = str(step)
+    if step > 0 and b.chance(0.15):
+        b.features.add("a step at run time")
+        step_text = b.bound(element, step, literal=False)
+    elif element.bits < 32 or start.isdigit():
+        kind = promoted(kind, INT32)
+    return start, stop_text, step_text, kind, length <= 0
+
+
+def _range(b: ProgramBuilder, start: str, stop: str, step: str) -> str:
+    """The call of `range` or `tl.range`, perhaps with hints."""
+    arguments = [stop] if start == "0" and step == "1" and b.chance(0.6) else [start, stop]
+    if step != "1":
+        arguments.append(step)
+    hints: list[str] = []
+    if b.depth < MOST_DEPTH and b.chance(0.4):
+        hints.append("flatten=True")
+    if b.chance(0.3):
+        hints.append(f"num_stages={b.random.choice([1, 2, 3, 4])}")
+    if b.chance(0.2):
+        hints.append(f"loop_unroll_factor={b.random.choice([2, 3, 4])}")
+    if b.chance(0.05):
+        hints.append(b.random.choice(["disable_licm=True", "disallow_acc_multi_buffer=True"]))
+    b.features.update(hint.split("=")[0] for hint in hints)
+    name = "tl.range" if hints or b.chance(0.4) else "range"
+    return f"{name}({', '.join([*arguments, *hints])})"
+
+
+def _typed(b: ProgramBuilder, element: Element, value: int) -> str:
+    """This number as a value that a loop may carry."""
+    if element == INT32 or 0 <= value <= INT32.high:
+        return f"tl.full((), {value}, tl.{element.name})"
+    return b.in_memory(element, value)
+
+
+def _emit_while(b: ProgramBuilder, write: Write) -> None:
+    b.features.add("while")
+    element, length, step = b.weighted(BOUNDS), b.weighted(LENGTHS), b.random.choice([1, 1, 1, 2, 3])
+    base = b.weighted([(0, 4.0), (1, 1.0), (max(element.high // 2 - 1, 0), 1.0)])
+    stop = max(min(base + length * step, element.high - step), element.low)
+    counter = Variable(b.fresh("c"), element)
+    b.line(f"{counter.name} = {_typed(b, element, base)}")
+    limit = b.bound(element, stop) if element.bits >= 32 else b.bound(element, stop, literal=False)
+    condition = f"{counter.name} < {limit}"
+    if b.chance(0.25):
+        condition = f"({condition}) & ({b.condition()})"
+    with b.scope(dead=length <= 0) as body:
+        b.variables.append(counter)
+        write()
+        b.line(f"{counter.name} += {step}")
+    b.lines.append(Block(f"while {condition}:", tuple(body)))
+    b.variables.append(counter)
+
+
+def _emit_static(b: ProgramBuilder, write: Write) -> None:
+    b.features.add("static_range")
+    name = b.fresh("u")
+
+    def body() -> None:
+        b.numbers.append(name)
+        write()
+
+    first, count = b.random.choice([0, 0, 1, 3]), b.random.choice([0, 1, 2, 3])
+    b.block(f"for {name} in tl.static_range({first}, {first + count}):", body, dead=count == 0)
+
+
+def emit_local_sum(b: ProgramBuilder, write: Write) -> None:
+    """A loop around updates of a number of its own, which is added to another one afterwards."""
+    own = b.define("q", f"tl.full((), {b.random.choice([0, 1])}, tl.int32)", INT32, changes=True).name
+
+    def body() -> None:
+        b.line(f"{own} = {own} + {b.integer()}")
+        if b.chance(0.3):
+            write()
+
+    emit_loop(b, body)
+    total = b.random.choice(b.of_type(INT32, changes=True)).name
+    b.line(f"{total} = {total} + {own} * {b.operand(INT32)}")
+
+
+def emit_branch(b: ProgramBuilder, write: Write) -> None:
+    """An `if`, perhaps on a number that is known to decide it, with or without `else`."""
+    dead = False
+    if b.chance(0.4):
+        value = b.random.choice([0, 1, 2, 16, 33, -4])
+        limit = b.random.choice([0, 2, 5])
+        condition, dead = f"{b.parameter(INT32, value)} > {limit}", value <= limit
+    else:
+        condition = b.condition()
+    with b.scope(dead=dead) as then:
+        if b.chance(0.35):
+            b.line(f"tl.assume({condition})")
+            b.features.add("assume in a branch")
+        write()
+    otherwise: list[Line | Block] = []
+    if b.chance(0.4):
+        with b.scope() as otherwise:
+            write()
+    b.lines.append(Block(f"if {condition}:", tuple(then), tuple(otherwise)))
+
+
+def emit_assume(b: ProgramBuilder, write: Write) -> None:
+    """An assumption about the parameters: true where it runs, anything where nothing runs it."""
+    scalars = [s for s in b.scalars if not s.element.is_float]
+    if not scalars:
+        return
+    one = b.random.choice(scalars)
+    other = b.random.choice([s for s in scalars if s.element == one.element])
+    choices = [
+        (f"{one.name} {op} {text}", truth)
+        for text, value in ((other.name, int(other.value)), ("0", 0), ("2", 2))
+        for op, truth in (
+            (">", one.value > value),
+            (">=", one.value >= value),
+            ("<", one.value < value),
+            ("!=", one.value != value),
+        )
+        if text != one.name
+    ]
+    choices.append((f"{one.name} % 16 == 0", int(one.value) % 16 == 0))
+    condition, truth = b.random.choice(choices)
+    if b.dead or truth:
+        b.line(f"tl.assume({condition})")
+        b.features.add("assume" if truth else "a false assume, never run")
+    elif b.chance(0.7):
+        b.lines.append(Block(f"if {condition}:", (Line(f"tl.assume({condition})"),)))
+        b.features.add("assume in a branch")

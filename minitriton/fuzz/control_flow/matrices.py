@@ -1,0 +1,152 @@
+"""Short and odd dots and sums of products, alone and in loops.
+
+    r4 = tl.sum(x1[:, :, None] * y2[None, :, :], 1)         k of 1 to 32, every axis, several types
+    r4 = tl.reduce(x1[:, :, None] * y2[None, :, :], 1, added_backward)
+    acc = tl.dot(x1, y2, acc)
+
+The first factor of float32 holds numbers of 12 bits: what rounds it to tf32 changes the sum.
+"""
+
+from __future__ import annotations
+
+from minitriton.fuzz.control_flow.builder import ProgramBuilder
+from minitriton.fuzz.control_flow.program import Buffer
+from minitriton.fuzz.generation.elements import ELEMENTS, FLOAT32, INT32, Element
+
+CHUNKS = 3
+"""Pieces of K that the factors hold, for loops over them."""
+
+_BODIES = {
+    "added": "return a + b",
+    "added_backward": "return b + a",
+    "larger": "return tl.maximum(a, b).to(a.dtype)",
+    "chosen": "return tl.where(a > b, a, b)",
+    "added_with_zero": "return a + b + 0",
+    "negated": "return -(-a - b)",
+}
+_TWO = "@triton.jit\ndef both(a0, a1, b0, b1):\n    total = a0 + b0\n    return {}\n"
+_TWO_RESULTS = {"both": "total, total", "both_and_larger": "total, tl.maximum(a1, b1).to(a1.dtype)"}
+_INDICES = ("[:, :, None]", "[None, :, :]", "[:, None, :]")
+
+
+class Matrices:
+    """The shapes and factors of a program of matrices, and statements about them."""
+
+    def __init__(self, b: ProgramBuilder) -> None:
+        self.b = b
+        name = b.weighted(
+            [("float32", 5.0), ("float16", 3.0), ("bfloat16", 1.5), ("int8", 1.0), ("int32", 1.0), ("float64", 0.5)]
+        )
+        self.element: Element = ELEMENTS[name]
+        self.m, self.n = b.random.choice([(16, 16), (16, 16), (32, 16), (16, 32), (8, 16), (4, 8)])
+        self.k = b.weighted([(1, 1.0), (2, 1.0), (4, 1.0), (8, 1.0), (16, 2.0), (32, 0.3)])
+        if b.chance(0.3):
+            self.m = self.n = self.k = 16
+        self.has_dot = self.m >= 16 and self.n >= 16 and self.k >= (32 if name == "int8" else 16) and name != "int32"
+        self.sum = INT32 if self.element.is_int else ELEMENTS["float64"] if name == "float64" else FLOAT32
+        wide = name == "float32" and b.chance(0.7)
+        self.precise = wide
+        b.buffer(Buffer("x", self.element, self.m * self.k * CHUNKS, *((-4095, 4095) if wide else (-3, 3))))
+        b.buffer(Buffer("y", self.element, self.k * self.n * CHUNKS, -3, 3))
+        b.line(f"rows, columns, inner = tl.arange(0, {self.m}), tl.arange(0, {self.n}), tl.arange(0, {self.k})")
+        b.size = self.m * self.n
+        self.shape = self.m, self.n
+        self.accumulator = b.define(
+            "t", f"tl.zeros(({self.m}, {self.n}), tl.{self.sum.name})", self.sum, self.shape, changes=True
+        )
+        b.define("s", f"tl.full((), {b.random.choice([0, 1, 3])}, tl.int32)", INT32, changes=True)
+        self.buffers = b.buffer(Buffer("cells", INT32, 8, -1, 3, written=True))
+
+    def chunk(self) -> str:
+        """Which piece of K: a number below `CHUNKS`."""
+        b = self.b
+        return str(b.random.randrange(CHUNKS)) if b.chance(0.4) else f"({b.integer()} & 1)"
+
+    def factors(self) -> tuple[str, str]:
+        """Names of two tiles, (m, k) and (k, n)."""
+        b, chunk = self.b, self.chunk()
+        rows = f"x + rows[:, None] * {self.k * CHUNKS} + ({chunk} * {self.k} + inner)[None, :]"
+        pick = b.random.random()
+        if pick < 0.15:
+            x = f"tl.broadcast_to(tl.load(x + {chunk} + inner)[None, :], ({self.m}, {self.k}))"
+            b.features.add("a factor broadcast twice")
+        elif pick < 0.3:
+            x = f"tl.load({rows}, mask=inner[None, :] < {b.operand(INT32)}, other=0)"
+        else:
+            x = f"tl.load({rows})"
+        y = f"tl.load(y + ({chunk} * {self.k} + inner)[:, None] * {self.n} + columns[None, :])"
+        found = b.define("x", x, self.element, (self.m, self.k)), b.define("y", y, self.element, (self.k, self.n))
+        return found[0].name, found[1].name
+
+    def dot(self) -> None:
+        """A `tl.dot` into the accumulator; where shapes or types have none, a sum of products."""
+        b = self.b
+        if not self.has_dot:
+            self.sum_of_products()
+            return
+        b.features.add("dot")
+        x, y = self.factors()
+        precision = ', input_precision="ieee"' if self.element == FLOAT32 and (self.precise or b.chance(0.3)) else ""
+        name = self.accumulator.name
+        if b.chance(0.5):
+            b.line(f"{name} = tl.dot({x}, {y}, {name}{precision})")
+        else:
+            b.line(f"{name} = {name} + tl.dot({x}, {y}{precision})")
+
+    def sum_of_products(self) -> None:
+        """`tl.sum` or another reduction of a product of broadcast tiles; the result is used where its shape is the accumulator's."""
+        b = self.b
+        x, y = self.factors()
+        first, second, axis = _INDICES[0], _INDICES[1], b.weighted([(1, 6.0), (0, 1.0), (2, 1.0)])
+        left, right = f"{x}{first}", f"{y}{second}"
+        if b.chance(0.15):
+            left, right = right, left
+        product = f"{left} * {right}"
+        if b.chance(0.15) and self.element.is_float:
+            product = f"({product}).to(tl.{self.sum.name})"
+            element = self.sum
+        else:
+            element = self.element
+        shape = tuple(size for position, size in enumerate((self.m, self.k, self.n)) if position != axis)
+        b.features.add(f"sum of products, k={self.k}, axis {axis}")
+        if b.chance(0.12):
+            self._two_results(product, element, shape, axis)
+            return
+        name = b.weighted([("sum", 7.0), *((body, 0.6) for body in _BODIES)])
+        if name == "sum":
+            text = f"tl.sum({product}, {axis})"
+            element = INT32 if element.is_int else element
+        else:
+            b.functions[name] = f"@triton.jit\ndef {name}(a, b):\n    {_BODIES[name]}\n"
+            text = f"tl.reduce({product}, {axis}, {name})"
+        self._use(b.define("r", text, element, shape).name, shape)
+
+    def _two_results(self, product: str, element: Element, shape: tuple[int, ...], axis: int) -> None:
+        b = self.b
+        name = b.random.choice(list(_TWO_RESULTS))
+        b.functions[name] = _TWO.format(_TWO_RESULTS[name]).replace("both(", f"{name}(")
+        p, first, second = b.fresh("p"), b.fresh("r"), b.fresh("r")
+        b.line(f"{p} = {product}")
+        b.line(f"{first}, {second} = tl.reduce(({p}, {p}), {axis}, {name})")
+        b.features.add("a reduction of two tiles")
+        self._use(b.random.choice([first, second]), shape)
+
+    def _use(self, name: str, shape: tuple[int, ...]) -> None:
+        """Adds a result to the accumulator, or stores it by itself."""
+        b, to = self.b, f".to(tl.{self.sum.name})"
+        if shape == self.shape and b.chance(0.8):
+            b.line(f"{self.accumulator.name} = {self.accumulator.name} + {name}{to}")
+            return
+        out = b.buffer(Buffer(b.fresh("out"), self.sum, shape[0] * shape[1], written=True))
+        b.line(
+            f"tl.store({out} + tl.arange(0, {shape[0]})[:, None] * {shape[1]} + tl.arange(0, {shape[1]})[None, :], {name}{to})",
+            writes=True,
+        )
+
+    def finish(self) -> None:
+        """Stores the accumulator."""
+        b = self.b
+        out = b.buffer(Buffer("out", self.sum, self.m * self.n, written=True))
+        b.line(f"tl.store({out} + rows[:, None] * {self.n} + columns[None, :], {self.accumulator.name})")
+        for scalar in b.of_type(INT32, changes=True):
+            b.line(f"tl.store({b.buffer(Buffer(f'out_{scalar.name}', INT32, 1, written=True))}, {scalar.name})")

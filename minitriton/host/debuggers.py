@@ -1,0 +1,25 @@
+"""Functions that stop a program in a debugger, by which kernels on the interpreter stop too.
+
+breakpoint, pdb.set_trace, ipdb.set_trace, debugpy.breakpoint      →  True
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+from collections.abc import Callable
+from types import FunctionType
+
+
+def stops(function: object) -> bool:
+    """Whether `function` is `breakpoint`, or the like of a debugger."""
+    if function is builtins.breakpoint:
+        return True
+    is_named = isinstance(function, FunctionType) and function.__name__ in ("set_trace", "breakpoint")
+    return is_named and function.__module__.partition(".")[0] in ("IPython", "debugpy", "ipdb", "pdb", "pudb")
+
+
+def named(name: str) -> Callable[[], None]:
+    """The function called `module:name`."""
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)

@@ -1,0 +1,40 @@
+"""A loop put under the condition that it has an iteration, so that what runs once for all iterations can stand before it.
+
+%r = scf.for %i = %l to %u ...      =>      %some = arith.cmpi slt, %l, %u
+                                            %r = scf.if %some { <here> %s = scf.for ...; yield %s } else { yield the initial values }
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Region
+
+from minitriton.dialects import arith
+from minitriton.dialects.loops import is_unsigned, less_than
+from minitriton.dialects.op_access import operand_values
+from minitriton.rewriting.constants import int_constant
+from minitriton.rewriting.insertion import Inserter
+
+
+def surely_runs(loop: scf.ForOp) -> bool:
+    """Whether the bounds are numbers with an iteration between them."""
+    low, high = int_constant(loop.lb), int_constant(loop.ub)
+    return low is not None and high is not None and low < high and not is_unsigned(loop)
+
+
+def put_under_condition(loop: scf.ForOp) -> None:
+    """`loop` becomes all of a conditional that asks whether it has an iteration, if that is not known."""
+    if surely_runs(loop):
+        return
+    at = Inserter.before(loop)
+    has_iteration = at.value(arith.CmpiOp(loop.lb, loop.ub, less_than(loop)))
+    used = [result for result in loop.results if result.first_use is not None]
+    then, otherwise = Block(), Block()
+    choice = at.insert(scf.IfOp(has_iteration, [result.type for result in used], Region(then), Region(otherwise)))
+    for result, new in zip(used, choice.results, strict=True):
+        new.name_hint = result.name_hint
+        result.replace_all_uses_with(new)
+    loop.detach()
+    then.add_op(loop)
+    at.at_end(then).insert(scf.YieldOp(*used))
+    at.at_end(otherwise).insert(scf.YieldOp(*(operand_values(loop)[3 + result.index] for result in used)))
