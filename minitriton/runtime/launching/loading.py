@@ -125,6 +125,17 @@ def current_stream() -> tuple[int, int]:
     return get_driver().current_device(), 0
 
 
+def current_raw_stream() -> int:
+    """The calling thread's stream, by functions that are looked up once for programs with torch and once for those without."""
+    device, stream = _stream_functions(torch_module() is not None)
+    return stream(device())
+
+
+@functools.cache
+def _stream_functions(has_torch: bool) -> tuple[Callable[[], int], Callable[[int], int]]:
+    return stream_functions()
+
+
 def make_current(device: int) -> None:
     """Gives the calling thread the context of `device`: a new thread has none until something uses the device in it."""
     get_driver().set_current_device(device)
