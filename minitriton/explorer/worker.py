@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.wire import Failure, Problem, Question
+from minitriton.host import interrupts
 from minitriton.host.source_text import text_at
 
 if TYPE_CHECKING:
@@ -66,8 +67,9 @@ class Worker:
             return
         context = _context()
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, *self._given), daemon=True)
-        self._process.start()
+        process = context.Process(target=_work, args=(theirs, *self._given), daemon=True)
+        interrupts.start(process)
+        self._process = process
         theirs.close()
 
     def ask(self, name: str, given: Question) -> bytes:

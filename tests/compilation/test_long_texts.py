@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,10 +61,8 @@ ENTRIES = {
 
 def took(read: Callable[[], object]) -> float:
     start = time.process_time()
-    try:
+    with contextlib.suppress(MinitritonError):
         read()
-    except MinitritonError:
-        pass
     return time.process_time() - start
 
 

@@ -28,6 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from minitriton.dialects.xdsl_loading import load_xdsl
+from minitriton.host.interrupts import held_back
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Of a worker's linear algebra, where the user asks for no other number: the processors have a worker each."""
@@ -121,9 +122,10 @@ def _current_server(module: str) -> _Server:
     with theirs:
         command = f"from minitriton.lab.sweeping.fork_server import run; run({module!r}, {theirs.fileno()})"
         environment = {**ONE_THREAD, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        process = subprocess.Popen(
-            [sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL
-        )
+        with held_back():
+            process = subprocess.Popen(
+                [sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL
+            )
     _servers.append(_Server(process, ours, surroundings))
     return _servers[0]
 
