@@ -179,9 +179,9 @@ def run(module: str, descriptor: int) -> None:
             message, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES, 1 + len(_OUTPUTS), socket.MSG_WAITALL)
         if not message:
             os._exit(0)
-        control.sendall(
-            str(_answer(message.split(), descriptors, control, copied.serve)).encode().ljust(_MESSAGE_BYTES)
-        )
+        answer = str(_answer(message.split(), descriptors, control, copied.serve)).encode().ljust(_MESSAGE_BYTES)
+        with contextlib.suppress(ConnectionError):  # the starter has ended: the next turn sees that
+            control.sendall(answer)
 
 
 def _answer(words: list[bytes], descriptors: list[int], control: socket.socket, serve: Callable[[int], None]) -> int:
