@@ -41,7 +41,7 @@ def _kept(module: ModuleOp, names: ValueNames, identities: Identities) -> KeptMo
 
 
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,.*)?$', re.MULTILINE)
+_FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,.*)?$', re.MULTILINE)
 _DBG = re.compile(r"!dbg !(\d+)")
 _PTX_REGISTER = re.compile(r"%[a-z]+\d+")
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from minitriton.frontend.builder import UNKNOWN, named_location
-from minitriton.frontend.errors import LanguageTypeError
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator.branches import type_text
 from minitriton.frontend.generator.expressions import Expressions
@@ -60,6 +60,10 @@ def _placed(hints: list[Hint]) -> dict[str, Attribute]:
     }
 
 
+MOST_UNROLLED = 1 << 16
+"""Iterations of all static ranges of a function: each has ops of its own."""
+
+
 class Loops:
     """Compiles `for` and `while`."""
 
@@ -69,6 +73,8 @@ class Loops:
         self.visit = generator.visit
         self.unsupported = generator.unsupported
         self.expressions = expressions
+        self.unrolled = 0
+        """Iterations of static ranges that were compiled."""
         self.statements = statements
 
     def visit_For(self, node: PreparedFor) -> None:
@@ -93,6 +99,12 @@ class Loops:
     def _unrolled(self, node: PreparedFor, name: str, iterator: static_range) -> None:
         before = self.generator.lscope.get(name)
         counts = builtins.range(unwrap(iterator.start), unwrap(iterator.end), unwrap(iterator.step))
+        if counts[MOST_UNROLLED - self.unrolled :]:
+            raise LanguageValueError(
+                f"static_range repeats its body more than {MOST_UNROLLED} times",
+                "write tl.range(...): a loop in the program",
+            )
+        self.unrolled += len(counts)
         for i in counts:
             self.generator.lscope[name] = constexpr(i)
             self.statements.run(node.body)
