@@ -8,6 +8,7 @@ A row is known to end with a chunk where its length is known to be a multiple of
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from minitriton import knobs
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
@@ -18,7 +19,12 @@ from minitriton.dialects.tt.types import TensorDescType
 from minitriton.remarks import remark
 from minitriton.target.tensor_map import GRAIN
 
-_STORES = (tt.DescriptorStoreOp, tt.DescriptorReduceOp, ttng.AsyncTMACopyLocalToGlobalOp, ttng.AsyncTMAReduceOp)
+
+def _is_store(op: Operation) -> bool:
+    """Whether `op` writes through a descriptor, before or after it became an asynchronous copy."""
+    if isinstance(op, tt.DescriptorStoreOp | tt.DescriptorReduceOp):
+        return True
+    return isinstance(op, ttng.AsyncTMACopyLocalToGlobalOp | ttng.AsyncTMAReduceOp)
 
 
 def remark_stores_past_rows(module: ModuleOp) -> None:
@@ -34,7 +40,7 @@ def remark_stores_past_rows(module: ModuleOp) -> None:
         if known == GRAIN:
             continue
         for use in made.result.uses:
-            if isinstance(use.operation, _STORES):
+            if _is_store(use.operation):
                 remark(
                     use.operation,
                     f"this store may write up to {GRAIN - max(known, size)} bytes past the end of each row: tensor copies write {GRAIN} bytes at a time, and"
