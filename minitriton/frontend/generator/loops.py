@@ -23,7 +23,7 @@ from minitriton.frontend.generator.branches import type_text
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.loop_counters import counter_of
-from minitriton.frontend.loop_variables import value_before
+from minitriton.frontend.loop_variables import known_length, value_before
 from minitriton.frontend.prepared_tree import PreparedFor, PreparedWhile
 from minitriton.frontend.semantic.values import scalar_constant, to_tensor
 from minitriton.language.aggregates import aggregate_value
@@ -177,7 +177,7 @@ class Loops:
         if why is None and type_of(after.get(target, counter)) != counted.dtype:
             why = f"it is the variable of a loop, whose body makes it {type_text(after.pop(target))}"
         lost = self._forget_loop_variables(names, initial, [block.args[1:]])
-        hints = self._argument_hints(flatten_all(initial), [block.args[1:]])
+        hints = self._argument_hints(flatten_all(initial), [block.args[1:]], runs=bool(known_length(loop)))
         kept, same = self._drop_unchanged(names, initial, after, [block.args[1:]])
         b.location = location
         yielded = flatten_all(after[n] for n in kept)
@@ -235,8 +235,8 @@ class Loops:
             lost.append(name)
         return lost
 
-    def _argument_hints(self, initial: Sequence[SSAValue], arguments: Sequence[Arguments]) -> list[Hint]:
-        """The promises that the loop's body makes about its variables. They hold for the values before the loop too."""
+    def _argument_hints(self, initial: Sequence[SSAValue], arguments: Sequence[Arguments], *, runs: bool) -> list[Hint]:
+        """The promises that the loop's body makes about its variables. If it surely `runs` they hold for the values before the loop too."""
         mine: list[Hint] = []
         rest: list[Hint] = []
         for argument, name, promise in self.b.argument_hints:
@@ -244,7 +244,7 @@ class Loops:
                 rest.append((argument, name, promise))
                 continue
             mine.append((argument, name, promise))
-            for args in arguments:
+            for args in arguments if runs else ():
                 if argument in args:
                     owner = initial[list(args).index(argument)].owner
                     if isinstance(owner, Operation):
@@ -326,7 +326,7 @@ class Loops:
         self._check_carried(before, None)
         after = self.generator.lscope
         lost = self._forget_loop_variables(names, initial, [body_block.args, test_block.args])
-        hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])
+        hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args], runs=False)
         kept, same = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
         b.location = location
         b.insert(scf.YieldOp.create(operands=[same.get(h, h) for h in flatten_all(after[n] for n in kept)]))
