@@ -79,6 +79,7 @@ def _of_matrices(b: ProgramBuilder, matrices: Matrices) -> list[tuple[Statement,
     return [
         (matrices.dot, 4.0),
         (matrices.sum_of_products, 4.0),
+        (matrices.rewrite, 2.0),
         (lambda: tiles.update_scalar(b), 3.0),
         (lambda: tiles.store_cell(b), 1.0),
         (lambda: tiles.load_cell(b), 1.0),

@@ -70,7 +70,9 @@ def _ragged(b: ProgramBuilder, outer: Variable) -> tuple[str, str]:
         return "0", length
     if b.chance(0.3):
         return outer.name, b.bound(INT32, b.random.choice([1, 2, 4]))
-    return "0", b.random.choice([outer.name, f"{outer.name} - 1", f"{outer.name} % 3", f"({outer.name} & 3)"])
+    return "0", b.random.choice(
+        [outer.name, f"{outer.name} - 1", f"{outer.name} % 3", f"({outer.name} & 3)", f"tl.cdiv({outer.name}, 2)"]
+    )
 
 
 def _bounds(b: ProgramBuilder) -> tuple[str, str, str, Element, bool]:
