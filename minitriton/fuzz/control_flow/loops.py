@@ -17,6 +17,8 @@ Write = Callable[[], object]
 
 LENGTHS = [(0, 3.0), (-1, 1.0), (-2, 1.0), (-5, 0.5), (1, 3.0), (2, 4.0), (3, 3.0), (4, 2.0), (5, 1.0), (7, 0.5)]
 MOST_DEPTH = 3
+MOST_COPIES = 3
+"""Of a statement, before one more loop around it is unrolled."""
 
 
 def emit_loop(b: ProgramBuilder, write: Write) -> None:
@@ -41,9 +43,11 @@ def _emit_for(b: ProgramBuilder, write: Write) -> None:
     read_after = element == INT32 and b.chance(0.12)
     if read_after:
         b.line(f"{name} = {_typed(b, INT32, b.random.choice([-1, 0, 9]))}")
-    header = f"for {name} in {_range(b, start, stop, step)}:"
+    factor = b.random.choice([2, 3, 4]) if b.chance(0.25) and b.copies < MOST_COPIES else 1
+    header = f"for {name} in {_range(b, start, stop, step, factor)}:"
 
     def body() -> None:
+        b.copies *= factor
         b.variables.append(Variable(name, element))
         write()
 
@@ -116,8 +120,8 @@ def _bounds(b: ProgramBuilder) -> tuple[str, str, str, Element, bool]:
     return start, stop_text, step_text, kind, length <= 0
 
 
-def _range(b: ProgramBuilder, start: str, stop: str, step: str) -> str:
-    """The call of `range` or `tl.range`, perhaps with hints."""
+def _range(b: ProgramBuilder, start: str, stop: str, step: str, factor: int) -> str:
+    """The call of `range` or `tl.range`, perhaps with hints; `factor`: copies of the body that unrolling makes."""
     arguments = [stop] if start == "0" and step == "1" and b.chance(0.6) else [start, stop]
     if step != "1":
         arguments.append(step)
@@ -126,8 +130,8 @@ def _range(b: ProgramBuilder, start: str, stop: str, step: str) -> str:
         hints.append("flatten=True")
     if b.chance(0.3):
         hints.append(f"num_stages={b.random.choice([1, 2, 3, 4])}")
-    if b.chance(0.2):
-        hints.append(f"loop_unroll_factor={b.random.choice([2, 3, 4])}")
+    if factor > 1:
+        hints.append(f"loop_unroll_factor={factor}")
     if b.chance(0.05):
         hints.append(b.random.choice(["disable_licm=True", "disallow_acc_multi_buffer=True"]))
     b.features.update(hint.split("=")[0] for hint in hints)
@@ -165,11 +169,13 @@ def _emit_static(b: ProgramBuilder, write: Write) -> None:
     b.features.add("static_range")
     name = b.fresh("u")
 
+    first, count = b.random.choice([0, 0, 1, 3]), b.random.choice([0, 1, 2, 3] if b.copies < MOST_COPIES else [0, 1])
+
     def body() -> None:
+        b.copies *= max(count, 1)
         b.numbers.append(name)
         write()
 
-    first, count = b.random.choice([0, 0, 1, 3]), b.random.choice([0, 1, 2, 3])
     b.block(f"for {name} in tl.static_range({first}, {first + count}):", body, dead=count == 0)
 
 
