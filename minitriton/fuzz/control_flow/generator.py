@@ -63,6 +63,8 @@ def _drawn(seed: int, rng: random.Random) -> Program:
 
     while budget > 0:
         emit_loop(b, some) if b.chance(0.6) else some()
+    if matrices is not None and b.chance(0.7):
+        b.weighted([(matrices.dot, 1.0), (matrices.sum_of_products, 2.0)])()
     matrices.finish() if matrices is not None else tiles.finish(b)
     return b.finished()
 
