@@ -55,6 +55,8 @@ class ProgramBuilder:
         """Whether what is written now never runs."""
         self.depth = 0
         """Loops and branches around what is written now."""
+        self.copies = 1
+        """How often what is written now stands in unrolled code."""
         self.count = 0
         self.programs = rng.choice([1, 1, 1, 1, 2, 3])
         self.size = rng.choice([1, 2, 4, 16, 32, 32, 64, 64, 128, 256])
@@ -82,12 +84,12 @@ class ProgramBuilder:
     @contextlib.contextmanager
     def scope(self, *, dead: bool = False) -> Generator[list[Node]]:
         """Lines written inside go to the list given; names are forgotten afterwards."""
-        outside = self.lines, list(self.variables), list(self.numbers), self.dead
+        outside = self.lines, list(self.variables), list(self.numbers), self.dead, self.copies
         self.lines, self.dead, self.depth = [], self.dead or dead, self.depth + 1
         try:
             yield self.lines
         finally:
-            self.lines, self.variables, self.numbers, self.dead = outside
+            self.lines, self.variables, self.numbers, self.dead, self.copies = outside
             self.depth -= 1
 
     def block(self, header: str, write: Callable[[], object], *, dead: bool = False) -> None:

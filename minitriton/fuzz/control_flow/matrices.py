@@ -47,7 +47,8 @@ class Matrices:
         wide = name == "float32" and b.chance(0.7)
         self.precise = wide
         b.buffer(Buffer("x", self.element, self.m * self.k * CHUNKS, *((-4095, 4095) if wide else (-3, 3))))
-        b.buffer(Buffer("y", self.element, self.k * self.n * CHUNKS, -3, 3))
+        self.is_rewritten = b.chance(0.35)
+        b.buffer(Buffer("y", self.element, self.k * self.n * CHUNKS, -3, 3, written=self.is_rewritten))
         b.line(f"rows, columns, inner = tl.arange(0, {self.m}), tl.arange(0, {self.n}), tl.arange(0, {self.k})")
         b.size = self.m * self.n
         if self.m * self.k * self.n > 2048:  # few elements a lane: little code
@@ -76,9 +77,27 @@ class Matrices:
             x = f"tl.load({rows}, mask=inner[None, :] < {b.operand(INT32)}, other=0)"
         else:
             x = f"tl.load({rows})"
-        y = f"tl.load(y + ({chunk} * {self.k} + inner)[:, None] * {self.n} + columns[None, :])"
+        if b.chance(0.15):
+            y = f"tl.trans(tl.load(y + ({chunk} * {self.k} + inner)[None, :] * {self.n} + columns[:, None]))"
+        else:
+            y = f"tl.load({self.part_of_y(chunk)})"
         found = b.define("x", x, self.element, (self.m, self.k)), b.define("y", y, self.element, (self.k, self.n))
         return found[0].name, found[1].name
+
+    def part_of_y(self, chunk: str) -> str:
+        """Pointers to a piece of the second factor."""
+        return f"y + ({chunk} * {self.k} + inner)[:, None] * {self.n} + columns[None, :]"
+
+    def rewrite(self) -> None:
+        """A store to the second factor, which what is loaded later must see and what was loaded before must not."""
+        b = self.b
+        if not self.is_rewritten:
+            b.weighted([(self.dot, 1.0), (self.sum_of_products, 1.0)])()
+            return
+        b.features.add("a factor stored between loads")
+        number = b.random.choice([-2, 1, 2, 3])
+        tile = f"tl.full(({self.k}, {self.n}), {number}, tl.{self.element.name})"
+        b.line(f"tl.store({self.part_of_y(self.chunk())}, {tile})", writes=True)
 
     def dot(self) -> None:
         """A `tl.dot` into the accumulator; where shapes or types have none, a sum of products."""
