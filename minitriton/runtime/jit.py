@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import math
 import operator
 import pickle
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, cast, overload
 
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource, Attributes, TypeName
@@ -103,6 +104,15 @@ def kernel_in(value: object) -> JITFunction | None:
     while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
         value = getattr(value, "fn", None)
     return value if isinstance(value, JITFunction) else None
+
+
+def _stand_in(parameter: KernelParam, value: object) -> object:
+    """What is compiled for `value`: a tensor for a dtype."""
+    if parameter.is_constexpr:
+        return value
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        return tuple(map(MockTensor.wrap_dtype, cast("tuple[object, ...]", value)))
+    return MockTensor.wrap_dtype(value)
 
 
 class JITFunction(JITCallable, KernelInterface):
@@ -219,8 +229,7 @@ class JITFunction(JITCallable, KernelInterface):
         if not warmup:
             return self[grid](*args, **options)
         bound, options = self._bind(args, options)
-        stand_ins = (v if p.is_constexpr else MockTensor.wrap_dtype(v) for p, v in zip(self.params, bound, strict=True))
-        bound = tuple(stand_ins)
+        bound = tuple(map(_stand_in, self.params, bound))
         return self._compile(self._specialize(bound), bound, options, _device_at_hand(), is_warmup=True)
 
     def preload(self, specialization_data: str) -> CompiledKernel:
@@ -249,9 +258,10 @@ class JITFunction(JITCallable, KernelInterface):
             again=self._launch_again,
             always_on_host=self.is_interpreted(),
             kernel=self.__name__,
+            kinds={p.name: p.kind for p in self.params if p.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD},
         )
         first = dispatcher.first()
-        if self.pre_run_hooks:
+        if self.pre_run_hooks or dispatcher.kinds:
             self._dispatch = self._with_hooks(first)
             return self._dispatch
 

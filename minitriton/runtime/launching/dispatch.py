@@ -22,6 +22,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import field
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minitriton.errors import MinitritonError
@@ -71,7 +72,7 @@ class Dispatcher:
     `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and loads on a miss;
     `on_host(grid, args, options)` runs on host arrays; `slow(grid, args, options)` takes argument types that have no
     generated path (tuples, descriptors); `again(grid, args, options)` makes such a launch that `slow` has made before, else it gives None.
-    `always_on_host` takes no launch to a device;
+    `always_on_host` takes no launch to a device; `kinds` says which parameters take the rest of the arguments (`*args`), or come by name only;
     `kernel` is the name in Python's errors about calls.
     """
 
@@ -84,6 +85,7 @@ class Dispatcher:
     again: Launch
     always_on_host: bool = False
     kernel: str = "kernel"
+    kinds: dict[str, object] = field(default_factory=dict[str, object])
     paths: dict[tuple[type, ...], Path] = field(default_factory=dict[tuple[type, ...], Path])
 
     def general(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
@@ -117,18 +119,29 @@ class Dispatcher:
                 refuse_without_memory(name, arg)
 
     def first(self) -> Path:
-        """`dispatch(grid, *args, **options)` before any arguments have been seen."""
+        """`dispatch(grid, *args, **options)` before any arguments have been seen; where `kinds` has any, of every launch."""
         body = f"    return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)"
-        return self._define("dispatch", body, {"_mt_dispatcher": self})
+        return self._define("dispatch", body, {"_mt_dispatcher": self}, self._declared())
+
+    def _declared(self) -> str:
+        """The parameters as the kernel declares them."""
+        parts: list[str] = []
+        for name in self.names:
+            kind = self.kinds.get(name)
+            if kind is Parameter.KEYWORD_ONLY and not any(part.startswith("*") for part in parts):
+                parts.append("*")
+            star = "*" if kind is Parameter.VAR_POSITIONAL else ""
+            parts.append(f"{star}{name}=_mt_default_{name}" if name in self.defaults else f"{star}{name}")
+        return "".join(f"{part}, " for part in parts)
 
     @property
     def _listed(self) -> str:
         return "".join(f"{n}, " for n in self.names)
 
-    def _define(self, name: str, body: str, scope: dict[str, Any]) -> Path:
-        """A function with the kernel's parameters and defaults after the grid, and options. Its own names begin with
-        `_mt_`, so that no parameter of a kernel can be one of them."""
-        header = "".join(f"{n}=_mt_default_{n}, " if n in self.defaults else f"{n}, " for n in self.names)
+    def _define(self, name: str, body: str, scope: dict[str, Any], header: str | None = None) -> Path:
+        """A function with the kernel's parameters and defaults after the grid (without those where `kinds` has any), and options. Its own
+        names begin with `_mt_`, so that no parameter of a kernel can be one of them."""
+        header = header or (self._listed if self.kinds else self._declared())
         scope.update({f"_mt_default_{n}": v for n, v in self.defaults.items()})
         exec(f"def {name}(_mt_grid, {header}**_mt_options):\n{body}", scope)
         # What Python names when a call does not fit the parameters.
