@@ -32,8 +32,9 @@ def _common_type(a: base_type, b: base_type) -> base_type:
 
 
 def _run_time_type(type: base_type) -> base_type:
-    is_number = isinstance(type, constexpr_type) and isinstance(type.value, (bool, int, float))
-    return number_dtype(type.value) if is_number else type
+    if isinstance(type, constexpr_type) and isinstance(type.value, (bool, int, float)):
+        return number_dtype(type.value)
+    return type
 
 
 class Statements:
@@ -120,10 +121,12 @@ class Statements:
                 self.b.block, self.b.location = block, op.location
                 self.b.insert(tt.ReturnOp(flatten(self._as_returned(value, result), [])))
 
-    def _as_returned(self, value: base_value, result: base_type) -> base_value:
+    def _as_returned(self, value: object, result: base_type) -> object:
         if isinstance(value, language_tuple) and isinstance(result, tuple_type):
-            return language_tuple(list(map(self._as_returned, value.values, result.types)), result)
-        return value if value.type == result else to_tensor(self.b, value)
+            return language_tuple(
+                [self._as_returned(v, t) for v, t in zip(value.values, result.types, strict=True)], result
+            )
+        return value if type_of(value) == result else to_tensor(self.b, value)
 
     def _returnable(self, value: object, keeps: bool) -> base_value | None:
         """What a caller gets: numbers as tensors, since the call is an op, or with `keeps` as compile-time values."""
