@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import math
 import operator
 import pickle
@@ -236,8 +237,12 @@ class JITFunction(JITCallable, KernelInterface):
             from minitriton.runtime.launching.dispatch import Dispatcher
 
         paths = self._paths
+        by_position: list[Path] = []
 
         def settled(path: Path) -> None:
+            if by_position:
+                by_position[0] = path
+                return
             paths[purpose] = path
             self._last_launcher = (None, _nothing_launched)
 
@@ -255,7 +260,16 @@ class JITFunction(JITCallable, KernelInterface):
             always_on_host=self.is_interpreted(),
             kernel=self.__name__,
         )
-        return paths.setdefault(purpose, dispatcher.first())
+        if all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in self.params):
+            return paths.setdefault(purpose, dispatcher.first())
+
+        def bound(grid: Grid, *args: object, **options: object) -> Any:
+            """For `*args` and parameters that come by name only: what the paths take by position."""
+            values, others = self._bind(args, options)
+            return by_position[0](grid, *values, **others)
+
+        by_position.append(dispatcher.first())
+        return paths.setdefault(purpose, bound)
 
     def _bind(
         self, args: tuple[object, ...], kwargs: dict[str, object]
