@@ -59,11 +59,6 @@ class MinitritonError(Exception):
         self.source_line = source_line
         super().__init__(message)
 
-    @property
-    def error_message(self) -> str:
-        """Triton's name for the message of a runtime error."""
-        return self.message
-
     def __str__(self) -> str:
         lines = [f"{self.location}: error: {self.message}" if self.location else self.message]
         if self.source_line is not None:

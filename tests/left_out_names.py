@@ -62,6 +62,7 @@ LEFT_OUT: dict[str, list[str]] = {
         "knobs.knobs_type", "env_class.type", "env_nvidia_tool.default_path", "env_str_callable_default.default_factory", "standard._bitonic_merge",
         "standard._bitonic_merge_hypercube", "standard._compare_and_swap", "standard._get_flip_dim", "standard._indicator",
     ],
+    "`message`, as all errors have it": ["*Error.error_message"],
     "given by position: the parameter has another name": [
         "core._unwrap_if_constexpr(o)", "code_generator._unwrap_if_constexpr(o)", "str_to_ty(c)", "standard._is_power_of_two(i)", "standard._log2(i)",
         "get_sass(cubin_asm)",
