@@ -18,7 +18,14 @@ from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launch_hooks import LazyDict
 from minitriton.runtime.launching.launcher import Launcher
-from minitriton.runtime.launching.loading import current_stream, full_grid, given_arguments, load, passed_values
+from minitriton.runtime.launching.loading import (
+    current_raw_stream,
+    current_stream,
+    full_grid,
+    given_arguments,
+    load,
+    passed_values,
+)
 from minitriton.runtime.on_cpu.host_launcher import HostLauncher
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target import GPUTarget
@@ -84,6 +91,12 @@ def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
     that are not declared constexpr (whether or not a value was compiled in), or only those that a launch passes."""
 
     def run(*args: object, stream: int | None = None) -> None:
+        launcher = kernel.launcher
+        values = None if launcher is None else launcher.plain_values(args)
+        if launcher is not None and values is not None:
+            size = grid if grid.__class__ is tuple and len(grid) == 3 else full_grid(grid)
+            launcher.enqueue(*size, current_raw_stream() if stream is None else stream, values)
+            return
         arguments = expanded_arguments(given_arguments(kernel, args), kernel.metadata.tensordesc_meta)
         size = full_grid(grid)
         if any(lies_on_host(a) for a in args):

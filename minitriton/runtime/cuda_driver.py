@@ -283,6 +283,12 @@ def has_gpu() -> bool:
     return not isinstance(_looked_for(), MinitritonError)
 
 
+def number_of_devices() -> int:
+    """How many devices the driver has; 0 where there is none."""
+    found = _looked_for()
+    return 0 if isinstance(found, MinitritonError) else found.device_count
+
+
 def torch_module() -> ModuleType | None:
     """`torch` if the program has imported it already, else None: minitriton never imports it by itself."""
     return sys.modules.get("torch")

@@ -270,8 +270,8 @@ class JITFunction(JITCallable, KernelInterface):
             defaults={p.name: p.default for p in self.params if p.has_default},
             prepare=self._warm_up if purpose is Purpose.WARMUP else self._prepare,
             on_host=self._launch_on_host,
-            announce=self._announce,
-            conclude=_conclude,
+            specialize=self._specialize if purpose is not Purpose.WARMUP else _anything,
+            metadata=self._launch_metadata,
             check_globals=self._check_globals,
             settled=settled,
             always_on_host=self.is_interpreted(),
@@ -314,12 +314,12 @@ class JITFunction(JITCallable, KernelInterface):
             found.append((kind, key))
         return found
 
-    def _source(self, specialization: list[Specialization], args: tuple[object, ...]) -> ASTSource:
+    def _source(self, specialization: list[Specialization]) -> ASTSource:
         signature = {p.name: s[0] for p, s in zip(self.params, specialization, strict=True)}
         constexprs: dict[tuple[int, ...], object] = {}
         attrs: Attributes = {}
-        for index, ((kind, key), arg) in enumerate(zip(specialization, args, strict=True)):
-            _collect((index,), kind, key, arg, constexprs, attrs)
+        for index, (kind, key) in enumerate(specialization):
+            _collect((index,), kind, key, constexprs, attrs)
         return ASTSource(self, signature, constexprs, attrs)
 
     def source_of_call(
@@ -331,7 +331,7 @@ class JITFunction(JITCallable, KernelInterface):
         found: list[Argument] = []
         for name, (kind, _), arg in zip(self.arg_names, specialization, bound, strict=True):
             collect_arguments(name, kind, arg, found)
-        return self._source(specialization, bound), found, options
+        return self._source(specialization), found, options
 
     def _compile(
         self,
@@ -353,9 +353,7 @@ class JITFunction(JITCallable, KernelInterface):
         kernel = self.device_caches[device][0].get(key)
         if kernel is None:
             full = self._full_options(target, options)
-            kernel = self._compile_now(
-                key, self._source(specialization, args), full, target, device, is_warmup, assemble
-            )
+            kernel = self._compile_now(key, self._source(specialization), full, target, device, is_warmup, assemble)
             if isinstance(kernel, FutureKernel) and not is_warmup:
                 kernel = kernel.result()
         self._check_globals()
@@ -413,9 +411,9 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _check_globals(self) -> None:
         """A kernel must not outlive the global values that were compiled into it."""
-        missing = object()
         for (name, _), (value, scope) in self.used_global_vals.items():
-            if not is_same(scope.get(name, missing), value):
+            found = scope.get(name, _MISSING)
+            if found is not value and not is_same(found, value):
                 raise RuntimeError(
                     f"Global variable {name} has changed since we compiled this kernel, from {value} to {scope.get(name)}"
                 )
@@ -446,15 +444,6 @@ class JITFunction(JITCallable, KernelInterface):
             return launch(*values)
 
         return checked
-
-    def _announce(
-        self, kernel: CompiledKernel, stream: int, size: tuple[int, int, int], args: tuple[object, ...]
-    ) -> LazyDict:
-        """Calls the enter hooks. Gives what the exit hooks are told."""
-        metadata = self._launch_metadata(kernel, stream, size, args)
-        if knobs.runtime.launch_enter_hook:
-            knobs.runtime.launch_enter_hook(metadata)
-        return metadata
 
     def _launch_on_host(
         self, grid: Grid, args: tuple[object, ...], options: dict[str, object]
@@ -512,8 +501,9 @@ class JITFunction(JITCallable, KernelInterface):
             bound, options = self._bind(args, dict(kwargs))
             grid = resolve_grid(grid, self.arg_names, bound)
             runtime.launch_arguments_hook(self, grid, bound, options)
-        has_hooks = runtime.launch_enter_hook or runtime.launch_exit_hook
-        return self._path(Purpose.LAUNCH_WITH_HOOKS if has_hooks else Purpose.LAUNCH)(grid, *args, **kwargs)
+        if runtime.launch_enter_hook or runtime.launch_exit_hook:
+            return self._path(Purpose.LAUNCH_WITH_HOOKS)(grid, *args, **kwargs)
+        return (self._paths.get(Purpose.LAUNCH) or self._first_path(Purpose.LAUNCH))(grid, *args, **kwargs)
 
     def _with_debug(self, options: dict[str, object]) -> dict[str, object]:
         """`options` with what TRITON_DEBUG and the decorator say of debug mode."""
@@ -530,7 +520,7 @@ class JITFunction(JITCallable, KernelInterface):
         options = self._with_debug(options)
         self._refuse_without_memory(args)
         specialization = self._specialize(args)
-        source = self._source(specialization, args)
+        source = self._source(specialization)
         key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}"
         module = self._interpreted.get(key)
         if module is None:
@@ -541,16 +531,15 @@ class JITFunction(JITCallable, KernelInterface):
         run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args), target)
 
 
-def _conclude(metadata: object) -> None:
-    """Calls the exit hooks."""
-    if knobs.runtime.launch_exit_hook:
-        knobs.runtime.launch_exit_hook(metadata)
+def _anything(args: tuple[object, ...]) -> None:
+    """Stands for `_specialize` where dtypes stand for tensors."""
 
 
 def _nothing_launched() -> None:
     """Stands for the last launcher before there is one."""
 
 
+_MISSING = object()
 _name = operator.itemgetter(0)
 
 
@@ -576,15 +565,14 @@ def _collect(
     path: tuple[int, ...],
     kind: TypeName,
     key: Any,
-    arg: Any,
     constexprs: dict[tuple[int, ...], object],
     attrs: Attributes,
 ) -> None:
     if isinstance(kind, tuple):
-        for index, (k, s, a) in enumerate(zip(kind, key, arg, strict=True)):
-            _collect((*path, index), k, s, a, constexprs, attrs)
+        for index, (k, s) in enumerate(zip(kind, key, strict=True)):
+            _collect((*path, index), k, s, constexprs, attrs)
     elif kind == "constexpr":
-        constexprs[path] = arg
+        constexprs[path] = key
     elif key == "D":
         attrs[path] = [["tt.divisibility", 16]]
 

@@ -19,6 +19,8 @@ Path: TypeAlias = "Callable[..., CompiledKernel | None]"
 class Purpose(enum.Enum):
     """What a path is for."""
 
+    __hash__ = object.__hash__  # that of enums is a function of Python, and a launch asks for it
+
     LAUNCH = "a launch"
     LAUNCH_WITH_HOOKS = "a launch, told to the launch hooks"
     WARMUP = "a compile, in which dtypes may stand for tensors"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, cast
 
 from minitriton._utils import validate_block_shape
@@ -100,9 +101,14 @@ class TensorDescriptor:
             return "rank must not be zero"
         if rank > _MAX_RANK:
             return f"rank cannot be more than {_MAX_RANK}"
-        if type(base).__name__ not in _WITHOUT_ADDRESS and data_address(base) & _ALIGNMENT - 1:
-            return _MISALIGNED
-        validate_block_shape(self.block_shape)
+        if type(base).__name__ not in _WITHOUT_ADDRESS:
+            try:
+                address: int = base.data_ptr()  # pyright: ignore[reportAttributeAccessIssue]
+            except Exception:
+                address = data_address(base)
+            if address % _ALIGNMENT:
+                return _MISALIGNED
+        _validated(*self.block_shape)
         width = base.dtype.itemsize
         for stride in strides[:-1]:
             if stride * width % _ALIGNMENT:
@@ -112,14 +118,14 @@ class TensorDescriptor:
                 return _EMPTY
         if strides[-1] != 1:
             return _SPREAD
+        if self.round_f32_to_tf32 and dtype_name(base.dtype) != "fp32":
+            return "round_f32_to_tf32 is only supported for float32 tensors"
         if padding == "zero":
             return None
         if padding != "nan":
             return f"Illegal value for padding: {padding!r}"
         if dtype_name(base.dtype)[:2] not in ("fp", "bf"):
             return "Padding option `nan` is only supported for floating point tensors"
-        if self.round_f32_to_tf32 and dtype_name(base.dtype) != "fp32":
-            return "round_f32_to_tf32 is only supported for float32 tensors"
         return None
 
     @staticmethod
@@ -133,6 +139,11 @@ class TensorDescriptor:
         else:
             strides = [step // tensor.dtype.itemsize for step in cast(HostArray, tensor).strides]
         return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding, round_f32_to_tf32)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _validated(*block_shape: int) -> int:
+    return validate_block_shape(block_shape)
 
 
 class DescriptorError(MinitritonError, AssertionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 from types import ModuleType, SimpleNamespace
@@ -132,7 +133,7 @@ def test_the_device_is_asked_of_torch_without_asking_again_whether_torch_has_one
     extension = SimpleNamespace(_cuda_getDevice=lambda: 1, _cuda_getCurrentRawStream=lambda device: 0)
     monkeypatch.setattr(torch, "_C", extension, raising=False)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setattr(loading, "_DEVICE_OF_TORCH", {})
+    monkeypatch.setattr(loading, "_stream_functions", functools.cache(lambda has_torch: loading.stream_functions()))
     monkeypatch.setattr(active_driver, "has_gpu", lambda: True)
     targets = SimpleNamespace(target=lambda device: GPUTarget("cuda", 80 + 10 * device, 32))
     monkeypatch.setattr(active_driver, "get_driver", lambda: targets)

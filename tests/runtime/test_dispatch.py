@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.kernel_interface import Purpose
 from minitriton.runtime.launching.dispatch import Dispatcher
@@ -51,8 +52,8 @@ class Recorder:
             defaults,
             self.prepare,
             lambda grid, args, options: self.on_host.append(args),
+            lambda args: None,
             lambda *facts: self.announced.append(facts) or "metadata",
-            lambda metadata: self.announced.append(metadata),
             lambda: None,
             self.settle,
         )
@@ -208,11 +209,14 @@ def test_a_descriptor_is_passed_as_what_the_kernel_takes_for_it() -> None:
     assert (len(kernel.prepared), len(kernel.launched), len(kernel.on_host)) == (2, 2, 1)
 
 
-def test_hooks_are_told_around_a_launch() -> None:
+def test_hooks_are_told_around_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Recorder("x n", purpose=Purpose.LAUNCH_WITH_HOOKS)
     x = Tensor(4096)
+    monkeypatch.setattr(knobs.runtime, "launch_enter_hook", kernel.announced.append)
+    monkeypatch.setattr(knobs.runtime, "launch_exit_hook", kernel.launched.append)
     kernel((2,), x, 5)
     assert kernel.announced == [("kernel 1", 7, (2, 1, 1), (x, 5)), "metadata"]
+    assert kernel.launched == [(2, 1, 1, 7, 4096, 5), "metadata"]
 
 
 def test_a_warmup_takes_dtypes_for_tensors_and_launches_nothing() -> None:

@@ -11,6 +11,7 @@ compared with what was there when it was last read (`ClassBody`). Of what holds 
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import enum
 import sys
 from collections.abc import Callable
@@ -24,17 +25,16 @@ from minitriton.language.values import constexpr
 
 
 class _Parts(NamedTuple):
-    """The source of what makes a value differ from others of its class: `of_value`, of a `whole` that has `number` parts."""
+    """The source of what makes a value differ from others of its class: `of_value`, if `has_more` is not true."""
 
-    whole: str
-    number: int
     of_value: list[str]
+    has_more: str = "False"
 
 
 PLAIN_CONSTANTS = PLAIN | {dtype}
 """Classes of values that are told apart by `==` and the class."""
 
-_FIELD_OF_TUPLE = type(_Parts.whole)
+_FIELD_OF_TUPLE = type(_Parts.has_more)
 _FIXED = (
     *(BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, _FIELD_OF_TUPLE),
     *(dtype, type(None), str, bytes),
@@ -247,10 +247,9 @@ def _reader_of(value: Any) -> Callable[[Any], object]:
     keys = [f"{n} if {n}.__class__ in plain else in_process_key({n}), {n}.__class__" for n in names]
     source = _READER.format(
         same=body.same(scope),
-        whole=parts.whole,
         names="".join(f"{n}, " for n in names),
         parts="".join(f"{part}, " for part in parts.of_value),
-        number=parts.number,
+        has_more=parts.has_more,
         keys=", ".join(keys),
     )
     exec(source, scope)
@@ -261,11 +260,10 @@ _READER = """
 def read(value):
     try:
         if not ({same}): return changed(value)
-        whole = {whole}
         {names} = {parts}
-    except LookupError:
+        if {has_more}: return key_of(value)
+    except (LookupError, AttributeError):
         return key_of(value)
-    if len(whole) != {number}: return key_of(value)
     return (version, {keys})
 """
 """`version` stands for the class as it is."""
@@ -277,14 +275,25 @@ def _parts_of(value: Any) -> _Parts | None:
     if hasattr(cls, "cache_key") or not written_classes(cls):
         return None
     if isinstance(value, enum.Enum):
-        return None if isinstance(value, enum.Flag) else _Parts("()", 0, ["value._name_", "value._value_"])
+        return None if isinstance(value, enum.Flag) else _Parts(["value._name_", "value._value_"])
     if isinstance(value, tuple):
         number = len(getattr(cls, "_fields", ()))
-        return None if cls.__dictoffset__ else _Parts("value", number, [f"value[{i}]" for i in range(number)])
+        return None if cls.__dictoffset__ else _Parts([f"value[{i}]" for i in range(number)], f"len(value) != {number}")
     if not all(map(_adds_nothing_but_attributes, cls.__mro__[:-1])) or hasattr(cls, "data_ptr"):
         return None
     attributes = getattr(value, "__dict__", None)
-    return _Parts("value.__dict__", len(attributes), [f"whole[{a!r}]" for a in attributes]) if attributes else None
+    if not attributes:
+        return None
+    if _has_fields_only(cls):
+        # Asking for the dictionary of an object made for the launch would make it.
+        return _Parts([f"value.{field.name}" for field in dataclasses.fields(cls)])
+    return _Parts([f"value.__dict__[{a!r}]" for a in attributes], f"len(value.__dict__) != {len(attributes)}")
+
+
+def _has_fields_only(cls: Any) -> bool:
+    """Whether nothing but the fields of a frozen dataclass can make its objects differ."""
+    params = cls.__dict__.get("__dataclass_params__")
+    return params is not None and params.frozen and params.init and not hasattr(cls, "__post_init__")
 
 
 def _adds_nothing_but_attributes(cls: type) -> bool:

@@ -21,11 +21,12 @@ from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.records import dataclass
 from minitriton.identity import key_of
 from minitriton.runtime._async_compile import FutureKernel
-from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu, torch_module
+from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu, number_of_devices, torch_module
 from minitriton.runtime.kernel_interface import Path, Purpose
 from minitriton.runtime.launching.argument_kinds import Kind, kind_of, value_in
 from minitriton.runtime.launching.arguments import (
@@ -62,7 +63,7 @@ class Dispatcher:
     """Generates the paths of one kernel for one purpose.
 
     `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and, but for a warmup, loads on a miss;
-    `announce(kernel, stream, grid, args)` calls the launch hooks before a launch and gives what `conclude` takes, which calls those after it;
+    `specialize(args)` raises for arguments that no kernel takes; `metadata(kernel, stream, grid, args)` is what launch hooks are told;
     `on_host(grid, args, options)` runs on host arrays; `check_globals()` raises where a global that was compiled in has changed. `always_on_host` takes no launch to a device; `settled(path)` is told what makes a launch from now on;
     `kernel` is the name in Python's errors about calls.
     """
@@ -73,8 +74,8 @@ class Dispatcher:
     defaults: dict[str, object]
     prepare: Callable[[tuple[object, ...], dict[str, object], int], Any]
     on_host: Launch
-    announce: Callable[..., object]
-    conclude: Callable[[object], None]
+    specialize: Callable[[tuple[object, ...]], object]
+    metadata: Callable[..., object]
     check_globals: Callable[[], None]
     settled: Callable[[Path], None]
     always_on_host: bool = False
@@ -92,7 +93,7 @@ class Dispatcher:
             plain = self._plain(args)
             if self._has_no_device and (self.always_on_host or belongs_on_host(plain)):
                 return untraced(self.on_host)(grid, plain, options)
-            self._refuse_without_memory(plain)
+            self._refuse(plain)
             path = self.paths[kinds] = self._generate(args)
             if len(self.paths) <= 2:
                 self.settled(path if len(self.paths) == 1 else self._by_classes())
@@ -122,18 +123,20 @@ class Dispatcher:
         """The entry of these arguments, which is made."""
         return self.prepare(self._plain(args), options, device)
 
-    def refusal(self, error: RuntimeError, args: tuple[object, ...]) -> Exception:
-        """The error for arguments of which one had no address, or `error` itself if that is not the reason."""
+    def refusal(self, error: Exception, args: tuple[object, ...]) -> Exception:
+        """The error for arguments of which one has no address or no type, or `error` itself if that is not the reason."""
         try:
-            self._refuse_without_memory(self._plain(args))
+            self._refuse(self._plain(args))
         except MinitritonError as refused:
             return refused
         return error
 
-    def _refuse_without_memory(self, args: tuple[object, ...]) -> None:
+    def _refuse(self, args: tuple[object, ...]) -> None:
+        """Raises, with the parameter, for an argument that no kernel takes."""
         for name, arg in zip(self.names, args, strict=True):
             if name not in self.constexprs:
                 refuse_without_memory(name, arg)
+        self.specialize(args)
 
     def first(self) -> Path:
         """`dispatch(grid, *args, **options)` before any arguments have been seen."""
@@ -185,8 +188,10 @@ class Dispatcher:
             "_mt_value": runtime_value,
             "_mt_no_context": NO_CONTEXT,
             "_mt_future": FutureKernel,
+            "_mt_refusals": (RuntimeError, MinitritonError),
+            "_mt_runtime": knobs.runtime,
         }
-        scope["_mt_get_device"] = self._first_device(scope)
+        scope["_mt_only_device"], scope["_mt_get_device"] = None, self._first_device(scope)
         code = PathCode(scope, self.purpose is Purpose.WARMUP)
         numbers = count()
         values = [value_in(n, a, numbers) for n, a in zip(self.names, args, strict=True) if n not in self.constexprs]
@@ -204,9 +209,11 @@ class Dispatcher:
 
         def first_device() -> int:
             if self.purpose is Purpose.WARMUP and not has_gpu():
-                scope["_mt_get_device"] = _no_device
-            else:
-                scope["_mt_get_device"], scope["_mt_get_stream"] = stream_functions()
+                scope["_mt_only_device"] = 0
+                return 0
+            scope["_mt_get_device"], scope["_mt_get_stream"] = stream_functions()
+            if number_of_devices() == 1:
+                scope["_mt_only_device"] = 0
             return scope["_mt_get_device"]()
 
         return first_device
@@ -225,9 +232,9 @@ class Dispatcher:
         if not ({on_device}):
             return _mt_untraced(_mt_dispatcher.launch_on_host)(_mt_grid, ({self._listed}), _mt_options)
         {setup}
-        _mt_device = _mt_get_device()
+        _mt_device = _mt_get_device() if _mt_only_device is None else _mt_only_device
         _mt_key = ({code.key_source()}_mt_device)
-    except RuntimeError as error:
+    except _mt_refusals as error:
         raise _mt_dispatcher.refusal(error, ({self._listed})) from None
     if _mt_options:
         _mt_key = (_mt_key, *_mt_options, *_mt_options.values())
@@ -238,7 +245,7 @@ class Dispatcher:
         _mt_entry = _mt_entries.get(_mt_key)
 """ + end.format(
             by_name=by_name, expanded=expanded, listed=self._listed, passed=", ".join(code.passed),
-            announce=_ANNOUNCE.format(listed=self._listed) if hooked else "pass", conclude=_CONCLUDE if hooked else "pass",
+            announce=_ANNOUNCE.format(listed=self._listed) if hooked else "", conclude=_CONCLUDE if hooked else "",
         )  # fmt: skip
 
 
@@ -267,19 +274,26 @@ _LAUNCH = """
         _mt_x, _mt_y, _mt_z = _mt_full_grid(_mt_grid)
     {expanded}
     _mt_stream = _mt_get_stream(_mt_device)
-    {announce}
+{announce}
     _mt_code = _mt_entry[0](_mt_x, _mt_y, _mt_z, _mt_stream, {passed})
     if _mt_code:
         if _mt_code == _mt_no_context:
             _mt_make_current(_mt_device)
             _mt_code = _mt_entry[0](_mt_x, _mt_y, _mt_z, _mt_stream, {passed})
         _mt_entry[2](_mt_code, (_mt_x, _mt_y, _mt_z))
-    {conclude}
+{conclude}
     return _mt_entry[1]
 """
 
-_ANNOUNCE = "_mt_metadata = _mt_dispatcher.announce(_mt_entry[1], _mt_stream, (_mt_x, _mt_y, _mt_z), ({listed}))"
-_CONCLUDE = "_mt_dispatcher.conclude(_mt_metadata)"
+_ANNOUNCE = """
+    _mt_metadata = _mt_dispatcher.metadata(_mt_entry[1], _mt_stream, (_mt_x, _mt_y, _mt_z), ({listed}))
+    if _mt_runtime.launch_enter_hook:
+        _mt_runtime.launch_enter_hook(_mt_metadata)
+"""
+_CONCLUDE = """
+    if _mt_runtime.launch_exit_hook:
+        _mt_runtime.launch_exit_hook(_mt_metadata)
+"""
 
 _RETURN = """
     if _mt_entry is None:
@@ -294,11 +308,6 @@ _RETURN = """
 
 def _class_of(value: object) -> type:
     return value.__class__
-
-
-def _no_device() -> int:
-    """The device that a machine without any compiles for."""
-    return 0
 
 
 def _element(array: object) -> str:

@@ -123,6 +123,25 @@ class Launcher:
         if launch_exit_hook:
             launch_exit_hook(launch_metadata)
 
+    def plain_values(self, arguments: tuple[Any, ...]) -> tuple[object, ...] | None:
+        """The values of a launch with all arguments that it passes, if they are tensors of a GPU and numbers that fit; None for others."""
+        if len(arguments) != len(self._codes):
+            return None
+        values: list[object] = []
+        for argument, code in zip(arguments, self._codes, strict=True):
+            if code == "Q":
+                if not getattr(argument, "is_cuda", False):
+                    return None
+                argument = argument.data_ptr()
+            elif (
+                code not in "iqfd"
+                or argument.__class__ is not (float if code in "fd" else int)
+                or (code == "i" and not -(2**31) <= argument < 2**31)
+            ):
+                return None
+            values.append(argument)
+        return tuple(values)
+
     def __reduce__(self) -> tuple[object, ...]:
         """What it launches is loaded in this process: a pickled one is None, and its kernel loads itself anew."""
         return _nothing, ()

@@ -126,18 +126,19 @@ def current_stream() -> tuple[int, int]:
 
 
 def current_device() -> int:
-    """The calling thread's device, as `current_stream` gives it, at the least cost."""
-    ask = _DEVICE_OF_TORCH.get("ask")
-    if ask is None:
-        torch = torch_module()
-        if torch is None or not torch.cuda.is_available():
-            return get_driver().current_device()
-        ask = _DEVICE_OF_TORCH["ask"] = stream_functions()[0]
-    return ask()
+    """The calling thread's device, asked as `current_raw_stream` asks."""
+    return _stream_functions(torch_module() is not None)[0]()
 
 
-_DEVICE_OF_TORCH: dict[str, Callable[[], int]] = {}
-"""What asks torch for its device, once the program uses torch on a GPU."""
+def current_raw_stream() -> int:
+    """The calling thread's stream, by functions that are looked up once for programs with torch and once for those without."""
+    device, stream = _stream_functions(torch_module() is not None)
+    return stream(device())
+
+
+@functools.cache
+def _stream_functions(has_torch: bool) -> tuple[Callable[[], int], Callable[[int], int]]:
+    return stream_functions()
 
 
 def make_current(device: int) -> None:

@@ -11,12 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from minitriton.compilation.ast_source import TypeName
 from minitriton.runtime.launching.arguments import Argument
-from minitriton.runtime.launching.descriptor_arguments import (
-    expanded_arguments,
-    expanded_types,
-    is_descriptor_type,
-    rounds_to_tf32,
-)
+from minitriton.runtime.launching.descriptor_arguments import expanded_arguments, expanded_types, is_descriptor_type
 from minitriton.runtime.launching.host_values import HostDescriptor
 from minitriton.runtime.launching.loading import passed_values
 from minitriton.target.tensor_map import DescriptorCopy
@@ -34,7 +29,8 @@ class PassedDescriptor:
         self._known: dict[tuple[object, ...], tuple[object, ...]] = {}
 
     def __call__(self, descriptor: HostDescriptor, address: int) -> tuple[object, ...]:
-        key = (address, *descriptor.shape, *descriptor.strides, descriptor.padding, int(rounds_to_tf32(descriptor)))
+        rounds = 1 if getattr(descriptor, "round_f32_to_tf32", False) else 0
+        key = (address, *descriptor.shape, *descriptor.strides, descriptor.padding, rounds)
         found = self._known.get(key)
         return self._passed(key, descriptor) if found is None else found
 
