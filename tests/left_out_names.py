@@ -54,7 +54,7 @@ LEFT_OUT: dict[str, list[str]] = {
         "compiler.file_hash", "compiler.get_features", "compiler.get_ptx_version_from_options", "compiler.get_ptxas_version", "compiler.ptx_get_version",
     ],
     "caches: their files are laid out otherwise": [
-        "FileCacheManager._make_path", "FileCacheManager.lock_path", "RedisRemoteCacheBackend._*", "RemoteCacheManager._*", "cache._base32",
+        "FileCacheManager._make_path", "FileCacheManager.lock_path", "RedisRemoteCacheBackend._*", "RemoteCacheManager._*",
         "cache.make_so_cache_key", "Autotuner.check_disk_cache",
     ],
     "private to one function of Triton's": [
