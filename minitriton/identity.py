@@ -81,6 +81,8 @@ def is_same(a: Any, b: Any) -> bool:
     """Whether two compile-time values have the same key; quick for plain ones."""
     if a.__class__ is constexpr and b.__class__ is constexpr:
         a, b = a.value, b.value
+    if a is b:
+        return True
     if a.__class__ is not b.__class__:
         return False
     return a == b if a.__class__ in PLAIN else loose_key_of(a) == loose_key_of(b)

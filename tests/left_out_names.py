@@ -54,7 +54,7 @@ LEFT_OUT: dict[str, list[str]] = {
         "compiler.file_hash", "compiler.get_features", "compiler.get_ptx_version_from_options", "compiler.get_ptxas_version", "compiler.ptx_get_version",
     ],
     "caches: their files are laid out otherwise": [
-        "FileCacheManager._make_path", "FileCacheManager.lock_path", "RedisRemoteCacheBackend._*", "RemoteCacheManager._*", "cache._base32",
+        "FileCacheManager._make_path", "FileCacheManager.lock_path", "RedisRemoteCacheBackend._*", "RemoteCacheManager._*",
         "cache.make_so_cache_key", "Autotuner.check_disk_cache",
     ],
     "private to one function of Triton's": [
@@ -62,6 +62,7 @@ LEFT_OUT: dict[str, list[str]] = {
         "knobs.knobs_type", "env_class.type", "env_nvidia_tool.default_path", "env_str_callable_default.default_factory", "standard._bitonic_merge",
         "standard._bitonic_merge_hypercube", "standard._compare_and_swap", "standard._get_flip_dim", "standard._indicator",
     ],
+    "`message`, as all errors have it": ["*Error.error_message"],
     "given by position: the parameter has another name": [
         "core._unwrap_if_constexpr(o)", "code_generator._unwrap_if_constexpr(o)", "str_to_ty(c)", "standard._is_power_of_two(i)", "standard._log2(i)",
         "get_sass(cubin_asm)",

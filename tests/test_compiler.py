@@ -19,6 +19,7 @@ from minitriton.backends.compiler import GPUTarget
 from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.dialects.text import parse_module
 from minitriton.errors import MinitritonError
+from minitriton.runtime.cache import KernelCache
 
 HOPPER = GPUTarget("cuda", 90, 32)
 SIGNATURE = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
@@ -227,9 +228,9 @@ def test_another_version_of_the_compiler_makes_another_entry(cache: Path, monkey
 
 def test_a_damaged_entry_is_rebuilt(cache: Path) -> None:
     wanted = compiled()
-    (cache / wanted.hash / "scale.ptx").write_text("nonsense")
+    (KernelCache(cache).path(wanted.hash) / "scale.ptx").write_text("nonsense")
     assert compiled().asm["ptx"] == wanted.asm["ptx"]
-    assert (cache / wanted.hash / "scale.ptx").read_text() == wanted.asm["ptx"]
+    assert (KernelCache(cache).path(wanted.hash) / "scale.ptx").read_text() == wanted.asm["ptx"]
 
 
 def test_always_compile_goes_past_the_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,11 +295,11 @@ def test_a_changed_pass_from_outside_makes_another_entry(cache: Path, tmp_path: 
 
 def test_the_stored_metadata_is_json_that_names_the_target(cache: Path) -> None:
     kernel = compiled()
-    stored = json.loads((cache / kernel.hash / "metadata.json").read_text())
+    stored = json.loads((KernelCache(cache).path(kernel.hash) / "metadata.json").read_text())
     assert stored["target"] == {"backend": "cuda", "arch": 90, "warp_size": 32}
     assert stored["name"] == "scale"
-    assert Path(cache / kernel.hash / "scale.ttgir").exists()
-    assert parse_module((cache / kernel.hash / "scale.ttgir").read_text())
+    assert Path(KernelCache(cache).path(kernel.hash) / "scale.ttgir").exists()
+    assert parse_module((KernelCache(cache).path(kernel.hash) / "scale.ttgir").read_text())
 
 
 # Wrong input

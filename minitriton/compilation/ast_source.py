@@ -80,7 +80,7 @@ class ASTSource:
                 )
             path = (fn.arg_names.index(key),) if isinstance(key, str) else key
             self.constants[path] = value
-        self.attrs: Attributes = attrs or {}
+        self.attrs: Attributes = {path: promises for path, promises in (attrs or {}).items() if promises}
         names: list[object] = list(signature)
         for name in names:
             if not isinstance(name, str):

@@ -21,6 +21,8 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
+from minitriton.language.values import unwrap
+
 if TYPE_CHECKING:
     from minitriton.language.dtypes import constexpr_type
 
@@ -119,9 +121,9 @@ class ConstexprFunction(Generic[R]):
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: object, **kwargs: object) -> R:
-        from minitriton.language.values import unwrap
-
-        return self.fn(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
+        if kwargs:
+            return self.fn(*[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
+        return self.fn(*[unwrap(a) for a in args]) if args else self.fn()
 
     def __get__(self, instance: object, owner: type | None = None) -> ConstexprFunction[R] | BoundConstexprFunction[R]:
         return self if instance is None else BoundConstexprFunction(instance, self)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 from collections.abc import Generator
 from contextvars import ContextVar
 from typing import Any
@@ -29,54 +30,55 @@ def compiling_for(target: GPUTarget) -> Generator[None]:
         _compiled_for.reset(token)
 
 
-@constexpr_function
-def current_target() -> Any:
-    """The target: `.backend`, `.arch`, `.warp_size`. None if the active driver has none (a driver of the program's own may raise)."""
+def _target() -> Any:
     target = _compiled_for.get()
     if target is not None:
         return target
+    # Found by name: the language is below the runtime, and is complete without it.
+    driver = sys.modules.get(_DRIVER) or importlib.import_module(_DRIVER)
     try:
-        # Found by name: the language is below the runtime, and is complete without it.
-        return importlib.import_module("minitriton.runtime.driver").active.get_current_target()
+        return driver.active_driver().get_current_target()
     except RuntimeError:
         return None
+
+
+_DRIVER = "minitriton.runtime.driver"
+
+
+@constexpr_function
+def current_target() -> Any:
+    """The target: `.backend`, `.arch`, `.warp_size`. None if the active driver has none (a driver of the program's own may raise)."""
+    return _target()
 
 
 @constexpr_function
 def is_cuda() -> bool:
     """Whether the target is an NVIDIA GPU."""
-    return _has_backend("cuda")
+    target = _target()
+    return target is not None and target.backend == "cuda"
 
 
 @constexpr_function
 def cuda_capability_geq(major: int, minor: int = 0) -> bool:
     """Whether the target is an NVIDIA GPU of at least compute capability `major`.`minor`."""
-    return _has_backend("cuda") and current_target().arch >= major * 10 + minor
+    target = _target()
+    return target is not None and target.backend == "cuda" and target.arch >= major * 10 + minor
 
 
 @constexpr_function
 def is_hip() -> bool:
     """Whether the target is an AMD GPU."""
-    return _has_backend("hip")
+    target = _target()
+    return target is not None and target.backend == "hip"
 
 
 @constexpr_function
 def is_hip_cdna3() -> bool:
     """Whether the target is an AMD GPU of the CDNA 3 generation."""
-    return _has_arch("gfx942")
+    return getattr(_target(), "arch", None) == "gfx942"
 
 
 @constexpr_function
 def is_hip_cdna4() -> bool:
     """Whether the target is an AMD GPU of the CDNA 4 generation."""
-    return _has_arch("gfx950")
-
-
-def _has_backend(name: str) -> bool:
-    target = current_target()
-    return target is not None and target.backend == name
-
-
-def _has_arch(name: str) -> bool:
-    target = current_target()
-    return target is not None and target.arch == name
+    return getattr(_target(), "arch", None) == "gfx950"

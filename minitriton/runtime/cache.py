@@ -8,6 +8,7 @@ take `knobs.cache.size` bytes at most, the least recently used going first (`cac
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import json
@@ -41,6 +42,11 @@ def triton_key() -> str:
     return f"minitriton-{compiler_fingerprint()}"
 
 
+def _base32(key: str) -> str:
+    """A hexadecimal digest as Triton names folders by: torch and Helion look for a kernel's files there."""
+    return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
+
+
 class KernelCache:
     """Entries under `root`, each a mapping from file name to bytes."""
 
@@ -49,7 +55,7 @@ class KernelCache:
 
     def load(self, key: str) -> dict[str, bytes] | None:
         """The files of `key`, or None. A damaged entry is removed and reported as absent."""
-        folder = self.root / key
+        folder = self.path(key)
         try:
             manifest: dict[str, str] = parse_json(read_regular(folder / MANIFEST))
             if any(os.path.basename(name) != name for name in manifest):
@@ -70,16 +76,17 @@ class KernelCache:
 
     def remove(self, key: str) -> None:
         """Takes the entry of `key` away, if there is one."""
-        take_away(self.root / key)
+        take_away(self.path(key))
 
     def store(self, key: str, files: dict[str, bytes]) -> None:
         """Publishes `files` under `key`. What is there already stays: a key names all that an entry depends on. A cache that cannot be
         written (full or read-only disk) is left alone."""
-        if os.path.exists(self.root / key / MANIFEST):
+        entry = self.path(key)
+        if os.path.exists(entry / MANIFEST):
             return
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            with whole_folder(self.root / key, f".{key[:16]}-") as folder:
+            with whole_folder(entry, f".{entry.name[:16]}-") as folder:
                 for name, content in files.items():
                     (folder / name).write_bytes(content)
                 (folder / MANIFEST).write_text(json.dumps(_digests(key, files)), "utf-8")
@@ -88,8 +95,8 @@ class KernelCache:
         note_store(self.root, sum(map(len, files.values())), knobs.cache.size)
 
     def path(self, key: str) -> Path:
-        """Where the entry of `key` lies (whether or not it exists)."""
-        return self.root / key
+        """Where the entry of `key` lies (whether or not it exists): a digest's in a folder of Triton's name for it."""
+        return self.root / (_base32(key) if len(key) == 64 else key)
 
 
 def _digests(key: str, files: dict[str, bytes]) -> dict[str, str]:

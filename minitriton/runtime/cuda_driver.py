@@ -87,6 +87,7 @@ class CudaDriver:
                 help="pass NumPy arrays to run on the emulator, or compile with minitriton.compile(..., target=GPUTarget('cuda', 90, 32))",
             ) from error
         self._lock = threading.Lock()
+        self._targets: dict[int, GPUTarget] = {}
         self.check("cuInit", self.library.cuInit(0))
         count = ctypes.c_int()
         self.check("cuDeviceGetCount", self.library.cuDeviceGetCount(ctypes.byref(count)))
@@ -115,6 +116,9 @@ class CudaDriver:
     @functools.cache  # noqa: B019 (the driver lives as long as the process)
     def target(self, device: int = 0) -> GPUTarget:
         """The architecture of `device`. A newer one than minitriton knows is compiled for as the newest known."""
+        known = self._targets.get(device)
+        if known is not None:
+            return known
         arch = 10 * self.attribute(_COMPUTE_CAPABILITY_MAJOR, device) + self.attribute(
             _COMPUTE_CAPABILITY_MINOR, device
         )
@@ -123,7 +127,7 @@ class CudaDriver:
                 f"device {device} has compute capability {arch // 10}.{arch % 10}, which minitriton does not target",
                 help="supported: " + ", ".join(f"{a // 10}.{a % 10}" for a in SUPPORTED_ARCHITECTURES),
             )
-        return GPUTarget("cuda", arch, 32)
+        return self._targets.setdefault(device, GPUTarget("cuda", arch, 32))
 
     def properties(self, device: int = 0) -> dict[str, int]:
         """Triton's `get_device_properties`: bytes, counts, kHz, bits."""
@@ -253,6 +257,9 @@ _driver: CudaDriver | MinitritonError | None = None
 def _looked_for() -> CudaDriver | MinitritonError:
     """The process's driver, or why there is none; looked for once."""
     global _driver
+    found = _driver
+    if found is not None:
+        return found
     with locks.DRIVER:
         if _driver is None:
             try:

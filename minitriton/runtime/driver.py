@@ -29,14 +29,25 @@ def reset_active() -> None:
     set_active(None)
 
 
+def active_driver() -> Driver:
+    """`driver.active`, made when first asked for."""
+    global _default
+    if _active is not None:
+        return _active
+    if _default is None:
+        _default = ActiveDriver()
+    return _default
+
+
 def __getattr__(name: str) -> Any:
-    """`driver.active` and `driver.default`, as in Triton; made when first asked for. `driver`, Triton's object in this module
-    that has them, is the module itself."""
+    """`driver.active` and `driver.default`, as in Triton. `driver`, Triton's object in this module that has them, is the module itself."""
     global _default
     if name == "driver":
         return sys.modules[__name__]
-    if name not in ("active", "default"):
+    if name == "active":
+        return active_driver()
+    if name != "default":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _default is None:
         _default = ActiveDriver()
-    return _active if name == "active" and _active is not None else _default
+    return _default

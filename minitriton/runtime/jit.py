@@ -109,6 +109,8 @@ def kernel_in(value: object) -> JITFunction | None:
 class JITFunction(JITCallable, KernelInterface):
     """A kernel. Attributes are Triton's: `fn`, `params`, `arg_names`, `src`, `cache_key`, `used_global_vals`."""
 
+    ASTSource = ASTSource
+
     def __init__(
         self,
         fn: Callable[..., object],
@@ -142,7 +144,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._paths: dict[Purpose, Path] = {}
         """What makes a launch or a warmup now."""
         self._last_launcher: tuple[Grid | None, Path] = (None, _nothing_launched)
-        self.device_caches = DeviceCaches(self._forget_paths)
+        self.device_caches = DeviceCaches(self._forget_paths, self._parts_for)
         self._interpreted: dict[str, ModuleOp] = {}
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
@@ -211,6 +213,26 @@ class JITFunction(JITCallable, KernelInterface):
         """The next launch looks for its kernel anew."""
         self._paths = {}
         self._last_launcher = (None, _nothing_launched)
+
+    def create_binder(self) -> tuple[object, ...]:
+        """What Triton keeps for a device: no kernels, no keys, target, backend, and `binder(*args, **kwargs)`."""
+        return ({}, *self._parts_for(_device_at_hand()))
+
+    def _parts_for(self, device: int) -> tuple[object, ...]:
+        target = _target_of(device)
+        return {}, target, importlib.import_module("minitriton.backends.compiler").make_backend(target), self.binder
+
+    def binder(
+        self, *args: object, **kwargs: object
+    ) -> tuple[dict[str, object], list[Specialization], dict[str, object]]:
+        """The arguments by name, what a launch with them is specialised on, and the compile options among the keywords."""
+        bound, options = self._bind(args, kwargs)
+        return dict(zip(self.arg_names, bound, strict=True)), self._specialize(bound), options
+
+    @property
+    def compile(self) -> Callable[..., CompiledKernel]:
+        """`triton.compile`, as programs ask it of a kernel."""
+        return importlib.import_module("minitriton.runtime.compiling").compile
 
     def run(self, *args: object, grid: Grid, warmup: bool = False, **options: object) -> Any:
         """Triton's launch method: `warmup` compiles only. Returns the compiled kernel."""
@@ -590,18 +612,34 @@ def jit(**options: Unpack[JITOptions]) -> Callable[[Callable[..., object]], JITF
 
 
 def jit(
-    fn: Callable[..., object] | None = None, **options: Unpack[JITOptions]
+    fn: Callable[..., object] | None = None,
+    *,
+    version: object = None,
+    repr: Callable[[Any], str] | None = None,
+    launch_metadata: Callable[..., dict[str, object]] | None = None,
+    do_not_specialize: Iterable[int | str] | None = None,
+    do_not_specialize_on_alignment: Iterable[int | str] | None = None,
+    debug: bool | None = None,
+    noinline: bool | None = None,
 ) -> JITFunction | Callable[[Callable[..., object]], JITFunction]:
-    """Decorator: makes `fn` a kernel, or a function that kernels can call.
+    """Decorator: makes `fn` a kernel, or a function that kernels can call. Options are Triton's.
 
-    Options are Triton's: `version`, `repr`, `launch_metadata`, `do_not_specialize`, `do_not_specialize_on_alignment`, `debug`, `noinline`.
     With `TRITON_INTERPRET=1` or `MINITRITON_INTERPRET=1`, launches run the TTIR on the interpreter, wherever their arrays are.
     """
 
     def decorate(fn: Callable[..., object]) -> JITFunction:
         if not callable(fn):
             raise TypeError(f"@jit decorates functions, not {type(fn).__name__}")
-        return JITFunction(fn, **options)
+        return JITFunction(
+            fn,
+            version=version,
+            do_not_specialize=do_not_specialize,
+            do_not_specialize_on_alignment=do_not_specialize_on_alignment,
+            debug=debug,
+            noinline=noinline,
+            repr=repr,
+            launch_metadata=launch_metadata,
+        )
 
     return decorate if fn is None else decorate(fn)
 

@@ -15,6 +15,7 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.opt import main as opt
 from minitriton.pass_manager import read_reproducer
+from minitriton.runtime.cache import KernelCache
 from minitriton.target import GPUTarget
 
 
@@ -125,7 +126,7 @@ def test_each_stage_of_modules_leaves_a_reproducer(
 def test_places_can_be_lines_of_a_stage_s_text(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("USE_IR_LOC", "ttgir")
     kernel = compiled()
-    path = cache / kernel.hash / "five_times.ttgir"
+    path = KernelCache(cache).path(kernel.hash) / "five_times.ttgir"
     lines = path.read_text().splitlines()
     line = next(number for number, text in enumerate(lines, 1) if "tt.load" in text)
     assert 'filename: "five_times.ttgir"' in kernel.asm["llir"]

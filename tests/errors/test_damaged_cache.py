@@ -15,6 +15,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.compiler import ASTSource
+from minitriton.runtime.cache import KernelCache
 from minitriton.target import GPUTarget
 
 
@@ -31,7 +32,7 @@ def compiled() -> Any:
 def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the kernel's entry in a cache of its own."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    return tmp_path / compiled().hash
+    return KernelCache(tmp_path).path(compiled().hash)
 
 
 def reseal(entry: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import sys
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -116,3 +119,25 @@ def test_a_compiled_kernel_is_launched_on_host_arrays_as_code_generators_do() ->
     assert told == ["this", "this"]
     with pytest.raises(MinitritonError, match="takes 3 arguments"):
         kernel.run(2, 1, 1, 0, None, None, None, None, None, x, out)
+
+
+def test_the_device_is_asked_of_torch_without_asking_again_whether_torch_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    torch = ModuleType("torch")
+    cuda = SimpleNamespace(
+        is_available=lambda: asked.append("is_available") or True, init=lambda: None, current_device=lambda: 1
+    )
+    monkeypatch.setattr(torch, "cuda", cuda, raising=False)
+    extension = SimpleNamespace(_cuda_getDevice=lambda: 1, _cuda_getCurrentRawStream=lambda device: 0)
+    monkeypatch.setattr(torch, "_C", extension, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(loading, "_stream_functions", functools.cache(lambda has_torch: loading.stream_functions()))
+    monkeypatch.setattr(active_driver, "has_gpu", lambda: True)
+    targets = SimpleNamespace(target=lambda device: GPUTarget("cuda", 80 + 10 * device, 32))
+    monkeypatch.setattr(active_driver, "get_driver", lambda: targets)
+    for _ in range(3):
+        assert driver.active.get_current_device() == 1
+        assert driver.active.get_current_target() == GPUTarget("cuda", 90, 32)
+    assert set(asked) == {"is_available"} and len(asked) <= 2

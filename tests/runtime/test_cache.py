@@ -1,5 +1,6 @@
 """The on-disk cache: whole entries or none, damaged ones healed."""
 
+import hashlib
 import threading
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from minitriton.compiler import triton_key
 from minitriton.runtime import cache as cache_module
 from minitriton.runtime.cache import KernelCache
+from minitriton.runtime.caches.eviction import entries_of
 
 
 def test_what_was_stored_comes_back(tmp_path: Path) -> None:
@@ -76,3 +78,12 @@ def test_dumps_and_overrides_have_managers_of_their_own(tmp_path: Path, monkeypa
 
 def test_the_compiler_has_a_key_for_other_caches() -> None:
     assert triton_key() == cache_module.triton_key() and cache_module.compiler_fingerprint() in triton_key()
+
+
+def test_an_entry_is_in_the_folder_that_triton_would_name(tmp_path: Path) -> None:
+    cache, key = KernelCache(tmp_path), hashlib.sha256(b"").hexdigest()
+    cache.store(key, {"a": b"1"})
+    assert [p.name for p in tmp_path.iterdir() if p.is_dir()] == [
+        "4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ"
+    ]
+    assert cache.load(key) == {"a": b"1"} and [e.path for e in entries_of(tmp_path)] == [cache.path(key)]

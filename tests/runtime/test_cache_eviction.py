@@ -25,12 +25,13 @@ def stored(root: Path, count: int, size: int = 1000) -> KernelCache:
     cache = KernelCache(root)
     for number in range(count):
         cache.store(key(number), {"k.ptx": bytes(size)})
-        os.utime(root / key(number) / "manifest.json", (number, number))
+        os.utime(cache.path(key(number)) / "manifest.json", (number, number))
     return cache
 
 
 def kept(root: Path) -> list[int]:
-    return sorted(int(entry.path.name, 16) for entry in entries_of(root))
+    numbers = {KernelCache(root).path(key(number)).name: number for number in range(300)}
+    return sorted(numbers[entry.path.name] for entry in entries_of(root))
 
 
 def test_the_least_recently_used_entries_go_first(tmp_path: Path) -> None:
@@ -61,7 +62,11 @@ def test_without_a_limit_nothing_goes(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_what_is_not_of_the_cache_stays(tmp_path: Path) -> None:
     stored(tmp_path, 3)
-    others = [tmp_path / "TRITONSKEY234" / "k.ptx", tmp_path / key(77) / "of-someone-else", tmp_path / "notes.txt"]
+    others = [
+        tmp_path / "TRITONSKEY234" / "k.ptx",
+        KernelCache(tmp_path).path(key(77)) / "of-someone-else",
+        tmp_path / "notes.txt",
+    ]
     for path in others:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(bytes(5000))
@@ -71,7 +76,7 @@ def test_what_is_not_of_the_cache_stays(tmp_path: Path) -> None:
 
 def test_what_a_process_left_half_written_goes_after_an_hour(tmp_path: Path) -> None:
     stored(tmp_path, 1)
-    old, new = tmp_path / ".0123456789abcdef-old", tmp_path / ".0123456789abcdef-new"
+    old, new = tmp_path / ".ABCDEFGHIJKLMNOP-old", tmp_path / ".ABCDEFGHIJKLMNOP-new"
     old.mkdir()
     new.mkdir()
     os.utime(old, (time.time() - 4000,) * 2)

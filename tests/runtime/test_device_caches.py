@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton._utils import find_paths_if, get_iterable_path
 from minitriton.runtime.caches.device import DeviceCaches
 
 FACTOR = tl.constexpr(2)
@@ -111,3 +113,37 @@ def test_a_variable_of_an_enclosing_function_that_changed_is_an_error_too() -> N
     with pytest.raises(RuntimeError, match="Global variable factor has changed"):
         scale[(1,)](x)
     assert x[0] == 2
+
+
+@triton.jit(do_not_specialize=["m"])
+def apart(x, n, m, pair, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), n + m + pair[0])
+
+
+def compiled_by_hand(kernel, *args, **options):
+    """A compile in the steps of Triton's `JITFunction.run`, as Helion's precompiler makes it."""
+    kernels, _, target, backend, binder = kernel.device_caches[0]
+    bound, specialization, _ = binder(*args, **options)
+    kinds, keys = zip(*specialization, strict=True)
+    constants = find_paths_if(list(kinds), lambda _, kind: kind == "constexpr")
+    promises = find_paths_if(list(keys), lambda _, key: isinstance(key, str))
+    signature = dict(zip(bound, kinds, strict=True))
+    constexprs = {path: get_iterable_path(list(bound.values()), path) for path in constants}
+    attrs = {path: backend.parse_attr(get_iterable_path(list(keys), path)) for path in promises}
+    source = kernel.ASTSource(kernel, signature, constexprs, attrs)
+    kernels["by hand"] = kernel.compile(source, target=target, options=backend.parse_options(options).__dict__)
+    return kernels["by hand"]
+
+
+def test_what_a_device_has_compiles_the_kernel_that_a_launch_compiles() -> None:
+    apart.device_caches.clear()
+    args = (triton.MockTensor(tl.float32), 16, 16, (1, 5))
+    by_hand = compiled_by_hand(apart, *args, BLOCK=32, num_warps=2)
+    assert by_hand.hash == apart.warmup(*args, BLOCK=32, num_warps=2, grid=(1,)).hash
+    kernels, keys, target, backend, binder = apart.create_binder()
+    assert (kernels, keys, target, backend.target) == ({}, {}, apart.device_caches[0][2], target)
+    assert binder(*args, BLOCK=32)[2] == {}
+
+
+def test_the_options_of_jit_are_told_by_its_signature() -> None:
+    assert {"do_not_specialize", "do_not_specialize_on_alignment"} <= set(inspect.signature(triton.jit).parameters)

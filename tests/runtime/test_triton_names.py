@@ -186,10 +186,6 @@ def test_a_kernel_says_what_it_is_not_specialised_on() -> None:
     assert unspecialised.do_not_specialize == ["n"] and unspecialised.do_not_specialize_on_alignment == [0]
 
 
-def test_a_runtime_error_has_its_message_by_triton_s_name() -> None:
-    assert OutOfResources(3, 2, "shared memory").error_message in str(OutOfResources(3, 2, "shared memory"))
-
-
 def test_ptxas_and_names_of_targets_are_given_by_the_backend() -> None:
     assert [sm_arch_from_capability(arch) for arch in (80, 90)] == ["sm_80", "sm_90a"]
     try:

@@ -40,19 +40,21 @@ class Kernels(dict[str, Any]):
         return Kernels, (), None, None, iter(self.items())
 
 
-class DeviceCaches(defaultdict[int, tuple[Kernels]]):
-    """Device → `(kernels,)`."""
+class DeviceCaches(defaultdict[int, tuple[Any, ...]]):
+    """Device → `(kernels, keys, target, backend, binder)`, which programs take apart; all but `kernels` is what `parts(device)` gives."""
 
     def __init__(
         self,
         forget: Callable[[], None] | None = None,
-        entries: Iterable[tuple[int, tuple[Kernels]]] | Mapping[int, tuple[Kernels]] = (),
+        parts: Callable[[int], tuple[object, ...]] = lambda device: (),
+        entries: Iterable[tuple[int, tuple[Any, ...]]] | Mapping[int, tuple[Any, ...]] = (),
     ) -> None:
         super().__init__(None, entries)
         self._forget = forget or _nobody
+        self._parts = parts
 
-    def __missing__(self, device: int) -> tuple[Kernels]:
-        made = self[device] = (Kernels.telling(self._forget),)
+    def __missing__(self, device: int) -> tuple[Any, ...]:
+        made = self[device] = (Kernels.telling(self._forget), *self._parts(device))
         return made
 
     def clear(self) -> None:
@@ -60,10 +62,10 @@ class DeviceCaches(defaultdict[int, tuple[Kernels]]):
         self._forget()
 
     def copy(self) -> Self:
-        return type(self)(None, self)
+        return type(self)(entries=self)
 
     def __copy__(self) -> Self:
         return self.copy()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return DeviceCaches, (), None, None, iter(self.items())
+        return DeviceCaches, (), None, None, iter([(device, entry[:1]) for device, entry in self.items()])

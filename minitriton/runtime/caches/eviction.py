@@ -1,6 +1,6 @@
 """Keeps a folder of entries within its size: the least recently used go first.
 
-An entry is a folder with a name of 64 hexadecimal digits and a manifest, whose time is that of its last use. Other files below the
+An entry is a folder with the name of a SHA-256 in base 32 (or, of older releases, 16) and a manifest, whose time is that of its last use. Other files below the
 root (Triton's entries, if it shares the folder) are neither counted nor touched. Looking at all entries takes 20 us each: a process
 looks when it has stored an eighth of the limit, and once if no process has for ten minutes; one process at a time does.
 """
@@ -19,8 +19,8 @@ from pathlib import Path
 from minitriton.host.records import dataclass
 
 MANIFEST = "manifest.json"
-_ENTRY = re.compile(r"[0-9a-f]{64}")
-_SCRATCH = re.compile(r"\.[0-9a-f]{16}-\w+")
+_ENTRY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}")
+_SCRATCH = re.compile(r"\.(?:[A-Z2-7]{16}|[0-9a-f]{16})-\w+")
 """Entries as they are written, and as they are taken away."""
 _LOCK = ".eviction"
 SECONDS_BETWEEN_LOOKS = 600.0
