@@ -157,3 +157,25 @@ def test_numbers_outside_of_a_histogram(dtype: str, masked: bool, monkeypatch: p
     np.testing.assert_array_equal(
         found, np.bincount(x[np.arange(N) % 3 != 0 if masked else slice(None)] & 7, minlength=8)
     )
+
+
+@triton.jit
+def scaled_product(a, b, scale, out, RIGHT: tl.constexpr):
+    row, column = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :]
+    x, y = tl.load(a + row * 32 + column), tl.load(b + row * 32 + column)
+    if RIGHT == "bf16":
+        y = y.to(tl.bfloat16)
+    else:
+        y = y.to(tl.float16)
+    product = tl.dot_scaled(x, tl.load(scale + row), "e5m2", y, None, RIGHT)
+    tl.store(out + row * 32 + column, product)
+
+
+@pytest.mark.parametrize("right", ["bf16", "fp16"])
+def test_scales_of_zero_nan_and_beyond_half_precision(right: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.resize(np.array([0x3C, 0x40, 0xBC, 0x44], np.uint8), (32, 32))  # 1, 2, -1, 4 as e5m2
+    b = np.resize(np.arange(-3, 4, dtype=np.float32), (32, 32))
+    scale = np.resize(np.array([0, 1, 100, 127, 130, 145, 254, 255], np.uint8), (32, 1))
+    found = agree(scaled_product, monkeypatch, a, b, scale, np.zeros((32, 32), np.float32), RIGHT=right)
+    assert (found[0] == 0).all() and np.isnan(found[7]).all() and np.isfinite(found[3]).all()
+    assert np.isfinite(found[5]).all() == (right == "bf16")
