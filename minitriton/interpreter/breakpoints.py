@@ -13,13 +13,12 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
-from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import SourceLocation
 from minitriton.host import debuggers
 from minitriton.host.containers import named_tuple
@@ -38,11 +37,12 @@ def _breakpoint(op: tt.BreakpointOp, machine: TileMachine) -> Callable[..., None
     stop = _frame(op.function.data, names, place, vars(module) if module else {}, debuggers.named(op.hook.data))
 
     def shown(value: object, index: int, unsigned: bool) -> object:
-        if not instance_of(value, (np.ndarray, np.generic)):
+        if not isinstance(value, np.ndarray | np.generic):
             return value
+        array = cast(Any, value)
         type_ = types[index]
-        read: Any = decoder(type_) if is_float(type_) else same
-        return np.array(read(value.view(unsigned_dtype(type_)) if unsigned else value))[()]
+        read = decoder(type_) if is_float(type_) else same
+        return np.array(read(array.view(unsigned_dtype(type_)) if unsigned else array))[()]
 
     def run(*values: object) -> None:
         made = [_made(each, [*values], shown) for each in described.values()]

@@ -55,7 +55,7 @@ class NaNInArgmax(Pass):
 def _chosen_by(reduction: tt.ReduceOp) -> tuple[type[arith.MaxnumfOp | arith.MinnumfOp], float] | None:
     """How `reduction` chooses a float and its index; None if it does not."""
     block = reduction.regions[0].first_block
-    if block is None or len(reduction.operands) != 2 or not instance_of(block.args[0].type, AnyFloat):
+    if block is None or len(reduction.operands) != 2 or not isinstance(block.args[0].type, AnyFloat):
         return None
     if isinstance(reduction.operands[0].owner, arith.SIToFPOp | arith.UIToFPOp) or not _selects(block):
         return None
