@@ -259,6 +259,7 @@ class JITFunction(JITCallable, KernelInterface):
             from minitriton.runtime.launching.dispatch import Dispatcher
 
         paths = self._paths
+        is_by_position = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in self.params)
         by_position: list[Path] = []
 
         def settled(path: Path) -> None:
@@ -272,7 +273,7 @@ class JITFunction(JITCallable, KernelInterface):
             purpose=purpose,
             names=self.arg_names,
             constexprs=frozenset(p.name for p in self.params if p.is_constexpr),
-            defaults={p.name: p.default for p in self.params if p.has_default},
+            defaults={p.name: p.default for p in self.params if p.has_default and is_by_position},
             prepare=self._warm_up if purpose is Purpose.WARMUP else self._prepare,
             on_host=self._launch_on_host,
             specialize=self._specialize if purpose is not Purpose.WARMUP else _anything,
@@ -282,7 +283,7 @@ class JITFunction(JITCallable, KernelInterface):
             always_on_host=self.is_interpreted(),
             kernel=self.__name__,
         )
-        if all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in self.params):
+        if is_by_position:
             return paths.setdefault(purpose, dispatcher.first())
 
         def bound(grid: Grid, *args: object, **options: object) -> Any:
