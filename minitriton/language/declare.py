@@ -107,6 +107,13 @@ class LibraryFunction(Declaration[..., Any]):
         return constexpr_type(self)
 
 
+@functools.cache
+def _unwrap() -> Callable[[Any], Any]:
+    from minitriton.language.values import unwrap
+
+    return unwrap
+
+
 class ConstexprFunction(Generic[R]):
     """A Python function that kernels may call with compile-time values; on the host it is the function itself."""
 
@@ -119,9 +126,9 @@ class ConstexprFunction(Generic[R]):
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: object, **kwargs: object) -> R:
-        from minitriton.language.values import unwrap
-
-        return self.fn(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
+        unwrap = _unwrap()
+        args = tuple([unwrap(a) for a in args])
+        return self.fn(*args, **{k: unwrap(v) for k, v in kwargs.items()}) if kwargs else self.fn(*args)
 
     def __get__(self, instance: object, owner: type | None = None) -> ConstexprFunction[R] | BoundConstexprFunction[R]:
         return self if instance is None else BoundConstexprFunction(instance, self)

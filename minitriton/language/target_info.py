@@ -6,6 +6,7 @@ if tl.target_info.cuda_capability_geq(9, 0): ...
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 from collections.abc import Generator
 from contextvars import ContextVar
@@ -36,47 +37,49 @@ def current_target() -> Any:
     if target is not None:
         return target
     try:
-        # Found by name: the language is below the runtime, and is complete without it.
-        return importlib.import_module("minitriton.runtime.driver").active.get_current_target()
+        return _driver_module().active.get_current_target()
     except RuntimeError:
         return None
+
+
+@functools.cache
+def _driver_module() -> Any:
+    """Found by name: the language is below the runtime, and is complete without it."""
+    return importlib.import_module("minitriton.runtime.driver")
 
 
 @constexpr_function
 def is_cuda() -> bool:
     """Whether the target is an NVIDIA GPU."""
-    return _has_backend("cuda")
+    return _is("cuda", None)
 
 
 @constexpr_function
 def cuda_capability_geq(major: int, minor: int = 0) -> bool:
     """Whether the target is an NVIDIA GPU of at least compute capability `major`.`minor`."""
-    return _has_backend("cuda") and current_target().arch >= major * 10 + minor
+    target = current_target.fn()
+    return target is not None and target.backend == "cuda" and target.arch >= major * 10 + minor
 
 
 @constexpr_function
 def is_hip() -> bool:
     """Whether the target is an AMD GPU."""
-    return _has_backend("hip")
+    return _is("hip", None)
 
 
 @constexpr_function
 def is_hip_cdna3() -> bool:
     """Whether the target is an AMD GPU of the CDNA 3 generation."""
-    return _has_arch("gfx942")
+    return _is(None, "gfx942")
 
 
 @constexpr_function
 def is_hip_cdna4() -> bool:
     """Whether the target is an AMD GPU of the CDNA 4 generation."""
-    return _has_arch("gfx950")
+    return _is(None, "gfx950")
 
 
-def _has_backend(name: str) -> bool:
-    target = current_target()
-    return target is not None and target.backend == name
-
-
-def _has_arch(name: str) -> bool:
-    target = current_target()
-    return target is not None and target.arch == name
+def _is(backend: str | None, arch: str | None) -> bool:
+    """Whether the target, if there is one, is of these."""
+    target = current_target.fn()
+    return target is not None and backend in (None, target.backend) and arch in (None, target.arch)

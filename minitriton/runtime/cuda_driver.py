@@ -253,6 +253,8 @@ _driver: CudaDriver | MinitritonError | None = None
 def _looked_for() -> CudaDriver | MinitritonError:
     """The process's driver, or why there is none; looked for once."""
     global _driver
+    if _driver is not None:
+        return _driver
     with locks.DRIVER:
         if _driver is None:
             try:
