@@ -412,9 +412,6 @@ class HookChain(list[Hook]):
             super().remove(func)
 
     def __call__(self, *args: object, **kwargs: object) -> None:
-        if len(self) == 1:
-            self[0](*args, **kwargs)
-            return
         for hook in self[::-1] if self.reversed else self[:]:
             hook(*args, **kwargs)
 

@@ -139,6 +139,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._paths: dict[Purpose, Path] = {}
         """What makes a launch or a warmup now."""
         self._last_launcher: tuple[Grid | None, Path] = (None, _nothing_launched)
+        self._last_hooked: tuple[Grid | None, Path] = (None, _nothing_launched)
         self.device_caches = DeviceCaches(self._forget_paths)
         self._interpreted: dict[str, ModuleOp] = {}
 
@@ -186,13 +187,22 @@ class JITFunction(JITCallable, KernelInterface):
         if self.pre_run_hooks or runtime.launch_arguments_hook or runtime.debug:
             return functools.partial(self._launch_watched, grid)
         if runtime.launch_enter_hook or runtime.launch_exit_hook:
-            return functools.partial(self._path(Purpose.LAUNCH_WITH_HOOKS), grid)
+            return self._launcher_with_hooks(grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
             return known[1]
         launcher = functools.partial(self._path(Purpose.LAUNCH), grid)
         if grid.__class__ is tuple:
             self._last_launcher = (grid, launcher)
+        return launcher
+
+    def _launcher_with_hooks(self, grid: Grid) -> Path:
+        known = self._last_hooked
+        if grid.__class__ is tuple and known[0] == grid:
+            return known[1]
+        launcher = functools.partial(self._path(Purpose.LAUNCH_WITH_HOOKS), grid)
+        if grid.__class__ is tuple:
+            self._last_hooked = (grid, launcher)
         return launcher
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -207,7 +217,7 @@ class JITFunction(JITCallable, KernelInterface):
     def _forget_paths(self) -> None:
         """The next launch looks for its kernel anew."""
         self._paths = {}
-        self._last_launcher = (None, _nothing_launched)
+        self._last_launcher = self._last_hooked = (None, _nothing_launched)
 
     def run(self, *args: object, grid: Grid, warmup: bool = False, **options: object) -> Any:
         """Triton's launch method: `warmup` compiles only. Returns the compiled kernel."""
@@ -237,7 +247,7 @@ class JITFunction(JITCallable, KernelInterface):
 
         def settled(path: Path) -> None:
             paths[purpose] = path
-            self._last_launcher = (None, _nothing_launched)
+            self._last_launcher = self._last_hooked = (None, _nothing_launched)
 
         dispatcher = Dispatcher(
             purpose=purpose,

@@ -190,6 +190,7 @@ class Dispatcher:
             "_mt_future": FutureKernel,
             "_mt_refusals": (RuntimeError, MinitritonError),
             "_mt_runtime": knobs.runtime,
+            "_mt_chain": knobs.HookChain,
         }
         scope["_mt_only_device"], scope["_mt_get_device"] = None, self._first_device(scope)
         code = PathCode(scope, self.purpose is Purpose.WARMUP)
@@ -287,12 +288,14 @@ _LAUNCH = """
 
 _ANNOUNCE = """
     _mt_metadata = _mt_dispatcher.metadata(_mt_entry[1], _mt_stream, (_mt_x, _mt_y, _mt_z), ({listed}))
-    if _mt_runtime.launch_enter_hook:
-        _mt_runtime.launch_enter_hook(_mt_metadata)
+    _mt_hook = _mt_runtime.launch_enter_hook
+    if _mt_hook:
+        (_mt_hook[0] if _mt_hook.__class__ is _mt_chain and len(_mt_hook) == 1 else _mt_hook)(_mt_metadata)
 """
 _CONCLUDE = """
-    if _mt_runtime.launch_exit_hook:
-        _mt_runtime.launch_exit_hook(_mt_metadata)
+    _mt_hook = _mt_runtime.launch_exit_hook
+    if _mt_hook:
+        (_mt_hook[0] if _mt_hook.__class__ is _mt_chain and len(_mt_hook) == 1 else _mt_hook)(_mt_metadata)
 """
 
 _RETURN = """
