@@ -26,12 +26,12 @@ from minitriton.runtime.launching.loading import (
     load,
     passed_values,
 )
-from minitriton.runtime.on_cpu.host_launcher import HostLauncher
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target import GPUTarget
 
 if TYPE_CHECKING:
     from minitriton.compilation.ir_source import IRSource
+    from minitriton.runtime.on_cpu.host_launcher import HostLauncher
 
 
 class CompiledKernel(StoredKernel):
@@ -57,6 +57,8 @@ class CompiledKernel(StoredKernel):
     def run(self) -> Launcher | HostLauncher:
         """The launcher of the current device; where there is no GPU, of the emulator."""
         if not has_gpu():
+            from minitriton.runtime.on_cpu.host_launcher import HostLauncher
+
             return HostLauncher(self)
         return self.loaded()
 

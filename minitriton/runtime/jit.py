@@ -335,7 +335,7 @@ class JITFunction(JITCallable, KernelInterface):
             options = {**{name: named[name] for name in self._parameters_that_are_options}, **options}
         options = self._with_debug(options)
         target = _target_of(device)
-        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))} {target}"
+        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))} {target}{knobs.compiled_in()}"
         kernel = self.device_caches[device][0].get(key)
         if kernel is None:
             full = self._full_options(target, options)
@@ -507,7 +507,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._refuse_without_memory(args)
         specialization = self._specialize(args)
         source = self._source(specialization)
-        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}"
+        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}{knobs.compiled_in()}"
         module = self._interpreted.get(key)
         if module is None:
             with finished_before_forks():

@@ -190,6 +190,8 @@ class Dispatcher:
             "_mt_future": FutureKernel,
             "_mt_refusals": (RuntimeError, MinitritonError),
             "_mt_runtime": knobs.runtime,
+            "_mt_changes": knobs.changes,
+            "_mt_compiled_in": knobs.compiled_in,
             "_mt_chain": knobs.HookChain,
         }
         scope["_mt_only_device"], scope["_mt_get_device"] = None, self._first_device(scope)
@@ -234,7 +236,10 @@ class Dispatcher:
             return _mt_untraced(_mt_dispatcher.launch_on_host)(_mt_grid, ({self._listed}), _mt_options)
         {setup}
         _mt_device = _mt_get_device() if _mt_only_device is None else _mt_only_device
-        _mt_key = ({code.key_source()}_mt_device)
+        _mt_settings = _mt_changes.settings
+        if _mt_settings is None:
+            _mt_settings = _mt_compiled_in()
+        _mt_key = ({code.key_source()}_mt_device, _mt_settings)
     except _mt_refusals as error:
         raise _mt_dispatcher.refusal(error, ({self._listed})) from None
     if _mt_options:

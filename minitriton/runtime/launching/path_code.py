@@ -12,7 +12,7 @@ For `add(x, rest, n, BLOCK: tl.constexpr)` called with a tensor, a tuple of a te
             return on_host(...)
         address_0 = x.data_ptr(); address_1 = part_0.data_ptr()
         device = get_device()
-        key = (x.dtype, part_0.dtype, class of part_1, class of n, BLOCK, BLOCK.__class__, whether all are aligned, device)
+        key = (x.dtype, part_0.dtype, class of part_1, class of n, BLOCK, BLOCK.__class__, whether all are aligned, device, settings)
         entry = entries.get(key) or prepare(...)
         launch, kernel, check, descriptors = entry
         launch(grid_x, grid_y, grid_z, stream, address_0, address_1, part_1, n)
