@@ -233,7 +233,11 @@ class JITFunction(JITCallable, KernelInterface):
 
         In an `AsyncCompileMode` it returns a `FutureKernel` at once.
         """
-        return self._path(Purpose.WARMUP)(grid, *args, **options)
+        try:
+            return self._path(Purpose.WARMUP)(grid, *args, **options)
+        except TypeError:
+            self._bind(args, dict(options))  # says what does not fit the parameters
+            raise
 
     def _path(self, purpose: Purpose) -> Path:
         """What makes a launch, or a warmup, of any arguments."""
