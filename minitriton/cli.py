@@ -47,9 +47,16 @@ _WITHOUT_COMPILER = ("cache", "--version")
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the command. Exit code 1 for an error in the input, 2 for a wrong command line, 130 when Ctrl-C ended it."""
+    try:
+        return _main(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+
+
+def _main(argv: list[str]) -> int:
     from minitriton.commands.output import print_error, until_the_reader_leaves
 
-    argv = sys.argv[1:] if argv is None else argv
     with no_garbage_collection():
         parser, commands = _parser(argv)
     arguments, unknown = parser.parse_known_args(argv)
@@ -62,9 +69,6 @@ def main(argv: list[str] | None = None) -> int:
         except MinitritonError as error:
             print_error(error, as_json=getattr(arguments, "json", False))
             return 1
-        except KeyboardInterrupt:
-            print("stopped", file=sys.stderr)
-            return 130
     return 0
 
 

@@ -115,6 +115,11 @@ class OutOfResources(MinitritonError):
     `required` and `limit` are in the units that `name` implies (bytes of shared memory, threads, registers).
     """
 
+    @property
+    def error_message(self) -> str:
+        """Triton's name for the message."""
+        return self.message
+
     def __init__(self, required: int, limit: int, name: str, location: SourceLocation | None = None) -> None:
         self.required = required
         self.limit = limit

@@ -61,7 +61,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
         "minitriton-outer-reduction-layout",
-        f"tritongpu-accelerate-matmul{{swap-tf32={hopper} wide-integers={hopper}}}",
+        f"tritongpu-accelerate-matmul{{swap-tf32={hopper} wide-integers={hopper} least-scale=true}}",
         *_on_hopper(target, "minitriton-transpose-by-copies"),
         "tritongpu-remove-layout-conversions{recompute-indices=true}",
         dot_operands,

@@ -25,6 +25,7 @@ from typing import Any
 
 import minitriton
 from minitriton.as_triton.after_import import after_import
+from minitriton.as_triton.also_named import add_names
 from minitriton.as_triton.triton_distribution import found_as, triton_version
 
 _ELSEWHERE = {
@@ -71,6 +72,7 @@ class _AliasLoader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.own_spec
+        add_names(module)
         if module.__name__ == "minitriton":
             minitriton.__version__ = triton_version()
             for name in _LOADED_WITH_TRITON:

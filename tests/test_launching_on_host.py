@@ -350,3 +350,31 @@ def test_a_kernel_reaches_the_padding_that_a_view_of_torch_leaves_out(interpret,
     assert whole.tolist() == [0] * 4 + [1] * 32 + [0] * 4
     with pytest.raises(MinitritonError, match="bytes"):
         count_up[(1,)](View(whole, slice(12, 13)), N=32)
+
+
+class Swizzled(CpuTensor):
+    """A program's own tensor: its shape is what it means, its strides are those of the bytes that it keeps."""
+
+    def __init__(self, stored: View, shape: tuple[int, ...]) -> None:
+        self.storage, self.dtype, self.meant = SimpleNamespace(data=stored), stored.dtype, shape
+
+    def data_ptr(self) -> int:
+        return self.storage.data.data_ptr()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.meant
+
+    def element_size(self) -> int:
+        return self.storage.data.element_size()
+
+    def stride(self) -> tuple[int, ...]:
+        return self.storage.data.stride()
+
+
+def test_an_object_that_keeps_a_tensor_is_as_large_as_that() -> None:
+    whole = np.zeros(40, np.int32)
+    count_up[(1,)](Swizzled(View(whole, slice(8, 40)), (100_000,)), N=32)
+    assert whole.tolist() == [0] * 8 + [1] * 32
+    with pytest.raises(MinitritonError, match="bytes"):
+        count_up[(1,)](Swizzled(View(whole, slice(9, 40)), (100_000,)), N=32)

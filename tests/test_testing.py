@@ -30,12 +30,12 @@ from minitriton.runtime import active_driver, benchmarking, driver
     ],
 )
 def test_timings_are_summarised(quantiles: Any, mode: str, expected: Any) -> None:
-    assert benchmarking._summary([4.0, 1.0, 2.0, 9.0], quantiles, mode) == expected
+    assert benchmarking.summary([4.0, 1.0, 2.0, 9.0], quantiles, mode) == expected
 
 
 def test_a_mode_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="return_mode must be one of"):
-        benchmarking._summary([1.0], None, "mode")
+        benchmarking.summary([1.0], None, "mode")
 
 
 def sweep(**others: Any) -> testing.Benchmark:

@@ -1,16 +1,19 @@
-"""`python wheel_surface.py`: the public names of every module of the `triton` package that is installed, as JSON.
+"""`python wheel_surface.py`: the names of every module of the `triton` package that is installed, as JSON.
 
 {"triton.testing": {"do_bench": ["fn", "warmup", ...], "Benchmark": {...members}, ...}, ...}: a list is a function's parameters, an object
-the public members of a class, null anything else. A module counts the names that it defines, a package (an `__init__`) also those
-that it takes from its modules. Modules that cannot be imported are left out.
+the members of a class (methods, attributes, what methods set on `self`), null anything else. Names with one underscore count, those with two on both
+sides do not. A module counts what it defines, sets, and takes from other modules of Triton; what is in `_C.libtriton` counts as well. Modules that cannot
+be imported are left out.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
 import pkgutil
+import textwrap
 from types import ModuleType
 from typing import Any
 
@@ -24,33 +27,74 @@ def surface() -> dict[str, Names]:
     """Module → name → what it is."""
     triton = importlib.import_module("triton")
     found = [module.name for module in pkgutil.walk_packages(triton.__path__, "triton.", onerror=lambda name: None)]
-    described: dict[str, Names] = {}
-    for name in ["triton", *found]:
+    names: dict[str, Names] = {}
+    for name in ["triton", "triton._C.libtriton", *found]:
         try:
-            described[name] = names_of(importlib.import_module(name))
+            module = importlib.import_module(name)
         except Exception:
             continue
-    return described
+        is_extension = name == "triton._C.libtriton"
+        names |= extension_of(module) if is_extension else {name: names_of(module)}
+    return names
+
+
+def extension_of(module: ModuleType) -> dict[str, Names]:
+    """An extension module and its submodules."""
+    own = {name: described(value) for name, value in vars(module).items() if is_counted(name, value)}
+    found = {module.__name__: own}
+    for value in vars(module).values():
+        if isinstance(value, ModuleType):
+            found |= extension_of(value)
+    return found
 
 
 def names_of(module: ModuleType) -> Names:
-    is_package = hasattr(module, "__path__")
+    assigned = set(assigned_in(module))
     names: Names = {}
-    for name, value in vars(module).items():
-        if name.startswith("_") or isinstance(value, ModuleType):
-            continue
+    for name, value in list(vars(module).items()):
         origin = getattr(value, "__module__", None)
-        if origin != module.__name__ and not (is_package and isinstance(origin, str) and origin.startswith("triton")):
-            continue
-        names[name] = described(value)
+        is_ours = isinstance(origin, str) and origin.split(".")[0] == "triton"
+        if is_counted(name, value) and (is_ours or name in assigned):
+            names[name] = described(value)
     return names
+
+
+def is_counted(name: str, value: Any) -> bool:
+    return not (name.startswith("__") and name.endswith("__")) and not isinstance(value, ModuleType)
+
+
+def tree_of(value: Any) -> ast.Module | None:
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(value)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+
+
+def assigned_in(module: ModuleType) -> list[str]:
+    """What statements of the module's body set."""
+    tree = tree_of(module)
+    targets: list[ast.expr] = []
+    for node in tree.body if tree else ():
+        if isinstance(node, ast.Assign):
+            targets += node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets.append(node.target)
+    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+
+
+def members_of(cls: type) -> list[str]:
+    """Methods and attributes of the class itself, its annotations, and what its methods set on `self`."""
+    members = {*vars(cls), *vars(cls).get("__annotations__", ())}
+    tree = tree_of(cls)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            members.add(node.attr)
+    return sorted(m for m in members if not (m.startswith("__") and m.endswith("__")) and m != "_abc_impl")
 
 
 def described(value: Any) -> Any:
     if isinstance(value, type):
-        return sorted(m for m in vars(value) if not m.startswith("_")) and {
-            m: None for m in vars(value) if not m.startswith("_")
-        }
+        return dict.fromkeys(members_of(value))
     function = getattr(value, "fn", value)
     if callable(function):
         try:

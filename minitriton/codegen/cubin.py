@@ -138,13 +138,12 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     than the GPU runs at once anyway keeps the early loads (row sums of 1023x32768 in 64 blocks: 1.29 against 0.83, of 34
     launches of this kind none slower; 2026-11-22). A limit under which products on tensor cores would run one by one is not taken.
     """
-    entry = re.search(r"\.entry ([\w$]+)[^{]*?\.reqntid ([\d, ]+)[^\n]*\n", ptx)
+    entry = _first_entry(ptx)
     if entry is None or ".maxnreg" in ptx or ptx.count("\n") > MOST_LINES:
         free = nvjitlink.assemble(ptx, flags)
         _show(free.log)
         return Cubins(free.cubin)
-    name, end = entry[1], entry.end()
-    threads = math.prod(int(n) for n in entry[2].split(",") if n.strip())
+    name, threads, end = entry
 
     @functools.cache
     def limited_to(limit: int) -> nvjitlink.Assembled | None:
@@ -177,6 +176,15 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
         if not far:
             break
     return Cubins(free.cubin) if chosen is None else Cubins(chosen, free.cubin)
+
+
+def _first_entry(ptx: str) -> tuple[str, int, int] | None:
+    """The name and the threads of the first kernel, where it says how many it has, and the end of that line."""
+    named = re.search(r"\.entry ([\w$]+)", ptx)
+    if named is None:
+        return None
+    sized = re.compile(r"\.reqntid ([\d, ]+)[^\n]*\n").search(ptx, named.end(), max(ptx.find("{", named.end()), 0))
+    return sized and (named[1], math.prod(int(n) for n in sized[1].split(",") if n.strip()), sized.end())
 
 
 def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str) -> bool:

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute
 
 from minitriton.codegen.locations import file_line_col
 from minitriton.codegen.text.values import escaped
+from minitriton.host.file_names import shortened
 
 
 class _Nodes:
@@ -64,7 +65,7 @@ class DebugInfo(_Nodes):
         self.file = 0
 
     def _file_node(self, name: str) -> int:
-        directory, base = os.path.split(name)
+        directory, base = os.path.split(shortened(name))
         return self.node(f'!DIFile(filename: "{escaped(base)}", directory: "{escaped(directory)}")')
 
     def enter(self, function: str, location: LocationAttr) -> str:

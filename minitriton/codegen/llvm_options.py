@@ -10,7 +10,6 @@ LLVM's flags belong to the process: they are on within one run only, and runs ho
 from __future__ import annotations
 
 import difflib
-import re
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
@@ -34,7 +33,10 @@ llvm.set_option("", "-help-hidden")
 def llvm_flags() -> frozenset[str]:
     """The flags of LLVM that take no value. It prints them, and ends, in a child process."""
     result = subprocess.run([sys.executable, "-c", _LIST_FLAGS], capture_output=True, text=True, check=False)
-    return frozenset(re.findall(r"^\s+--?([\w-]+)\s+- ", result.stdout, re.MULTILINE))
+    lines = (line.split() for line in result.stdout.splitlines())
+    return frozenset(
+        words[0].lstrip("-") for words in lines if words[1:2] == ["-"] and words[0][0] == "-" and "=" not in words[0]
+    )
 
 
 def check_llvm_flags(flags: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ import ctypes
 import functools
 import glob
 import importlib.util
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -64,11 +65,28 @@ class Assembled:
     log: str = ""
 
 
+MOST_CHARACTERS = 16_000
+"""Of a word or a string of PTX. nvJitLink 13.5 ends the process for a file's name of 17,000, a symbol of 100,000, and a pragma of 100,000, and
+takes 16,000 of each (2026-11-26)."""
+_LONG = re.compile(rf'"[^"\n]{{{MOST_CHARACTERS},}}|[\w$%]{{{MOST_CHARACTERS},}}')
+
+
+def _check_lengths(ptx: str) -> None:
+    """Raises `MinitritonError` for what would end the process."""
+    for number, line in enumerate(ptx.split("\n"), 1):
+        if len(line) > MOST_CHARACTERS and (found := _LONG.search(line)) is not None:
+            raise MinitritonError(
+                f"line {number} of the PTX has a word of {len(found[0])} characters",
+                help=f"shorten it to {MOST_CHARACTERS}",
+            )
+
+
 def assemble(ptx: str, options: list[str]) -> Assembled:
     """The cubin of `ptx`. `options` are nvJitLink's, such as `-arch=sm_90a`. Raises `MinitritonError` with the library's log.
 
     Without nvJitLink's own cache on disk, which gives cubins back without the log, and would make timings of it wrong.
     """
+    _check_lengths(ptx)
     options = [*options, "-Xptxas=-v", "-no-cache"]
     handle = ctypes.c_void_p()
     encoded = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))

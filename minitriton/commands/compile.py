@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minitriton.commands.constants import literal
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
-from minitriton.commands.signature import ast_source, literal
+from minitriton.commands.signature import ast_source
 from minitriton.compilation.stage_names import STAGES
 from minitriton.compiler import CompiledKernel, compile
 from minitriton.dialects.text import shown

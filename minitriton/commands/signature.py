@@ -3,7 +3,7 @@
     *fp32:16, i32:1, n=i32, 1024, EPS=0.5
         →  in order: *fp32, divisible by 16;  i32, equal to 1;  n: i32;  the next one is 1024;  EPS = 0.5
 
-An item is `[NAME=]TYPE[:HINT]` or `[NAME=]VALUE`, or for a tuple items without names in brackets: `(*fp32:16, i32, (0.5, *i64))`, where numbers
+An item is `[NAME=]TYPE[:HINT]` or `[NAME=]VALUE` (`commands/constants.py`: what a parameter under `tl.constexpr` is given is a value, `ACC=fp32` an element type), or for a tuple items without names in brackets: `(*fp32:16, i32, (0.5, *i64))`, where numbers
 are compiled in. Items without a name go to the parameters that have none yet, in order; a parameter that
 nothing is said of takes what `@triton.heuristics` computes from the values of others, or its default. Commas inside of brackets belong to
 the item: `tensordesc<fp16[128, 64]>`.
@@ -11,10 +11,10 @@ the item: `tensordesc<fp16[128, 64]>`.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from minitriton.commands.constants import is_literal, split_items, value_of
 from minitriton.commands.decorators import advice_on, computed_values
 from minitriton.compilation.ast_source import ASTSource, Attributes, Path, TypeName
 from minitriton.errors import MinitritonError
@@ -48,6 +48,7 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
     """All parameters of `kernel` in order. Raises `MinitritonError` for what does not fit."""
     found: dict[str, Parameter] = {}
     names: list[str] = list(kernel.arg_names)
+    compiled_in = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
     help = "parameters: " + ", ".join(names)
     for item in split_items(text):
         name, equals, rest = item.partition("=")
@@ -56,7 +57,11 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
         free = [name] if equals else [n for n in names if n not in found]
         if not free:
             raise MinitritonError(f"more types than parameters at {item!r}", help=help)
-        found[free[0]] = _parameter(free[0], rest if equals else item, is_named=bool(equals))
+        text_of_item, name = rest if equals else item, free[0]
+        if name in compiled_in:
+            found[name] = _constant(name, value_of(text_of_item, kernel))
+        else:
+            found[name] = _parameter(name, text_of_item, kernel, is_named=bool(equals))
     computed = computed_values(kernel, {name: given.constant for name, given in found.items() if given.is_constant})
     for parameter in kernel.params:
         if parameter.name in found:
@@ -110,45 +115,23 @@ def typed(item: str) -> tuple[str, int | None]:
     return kind, int(hint) if hint else None
 
 
-def literal(text: str) -> object:
-    """The Python value that `text` spells, or `text` itself."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
-def split_items(text: str) -> list[str]:
-    """The items of a list, split at commas outside of brackets."""
-    parts: list[str] = []
-    depth, current = 0, ""
-    for c in text:
-        depth += (c in "[(<{") - (c in "])>}")
-        if c == "," and depth == 0:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += c
-    return [*parts, current.strip()] if current.strip() else parts
-
-
-def _parameter(name: str, text: str, *, is_named: bool) -> Parameter:
+def _parameter(name: str, text: str, kernel: JITCallable, *, is_named: bool) -> Parameter:
     text = text.strip()
     if text.startswith("("):
-        value = literal(text)
-        return _tuple(name, text) if isinstance(value, str) else _constant(name, value)
+        value = value_of(text, kernel) if text.endswith(")") and is_literal(text) else None
+        return _tuple(name, text, kernel) if value is None else _constant(name, value)
     if is_named and not _is_type(text):
-        return _constant(name, literal(text))
-    value = literal(text)
-    if isinstance(value, (int, float)):
-        return _constant(name, value)
+        return _constant(name, value_of(text, kernel))
+    if is_literal(text) or text.startswith(("@", "tl.", "triton.language.")):
+        return _constant(name, value_of(text, kernel))
     return Parameter(name, *typed(text))
 
 
-def _tuple(name: str, text: str) -> Parameter:
+def _tuple(name: str, text: str, kernel: JITCallable) -> Parameter:
     if text[-1] != ")" or len(split_items(text)) != 1:
         raise MinitritonError(f"{text!r} has a bracket that nothing closes", help="a tuple is written (*fp32:16, i32)")
-    items = [_parameter(f"{name}[{i}]", item, is_named=False) for i, item in enumerate(split_items(text[1:-1]))]
+    parts = split_items(text[1:-1])
+    items = [_parameter(f"{name}[{i}]", item, kernel, is_named=False) for i, item in enumerate(parts)]
     return Parameter(name, text, items=tuple(items))
 
 

@@ -120,7 +120,7 @@ class IRSource:
             names = {"ttg.num-warps": "num_warps", "ttg.num-ctas": "num_ctas"}
             attributes = self.module.attributes
             return {o: v.value.data for a, o in names.items() if isinstance(v := attributes.get(a), IntegerAttr)}
-        threads = re.search(r"\.reqntid\b([^.{]*)" if self.ext == "ptx" else r'nvvm\.reqntid"?\D+(\d+)', self.src)
+        threads = re.search(r"\.reqntid\b([^.{]*)" if self.ext == "ptx" else r'nvvm\.reqntid"?\D{1,20}(\d+)', self.src)
         return {"num_warps": self._warps(threads)} if threads else {}
 
     def _warps(self, found: re.Match[str]) -> int:
@@ -174,8 +174,8 @@ def _type_name(attribute: Attribute | str) -> str:
     return {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}.get(text, text)
 
 
-_PTX_ENTRY = re.compile(r"\.(?:visible|extern)\s+\.entry\s+(\w+)\s*\(([^)]*)\)")
-_LLVM_ENTRY = re.compile(r"define (?:\w+ )*ptx_kernel [^@]*@\"?([\w.$]+)\"?\((.*)\)")
+_PTX_ENTRY = re.compile(r"\.(?:visible|extern)\s+\.entry\s+(\w+)\s*\(([^()]*)\)")
+_LLVM_ENTRY = re.compile(r"^define (?:(?!ptx_kernel )\w+ )*+ptx_kernel [^@\n]*+@\"?([\w.$]+)\"?\((.*)\)", re.MULTILINE)
 _HIDDEN_PARAMETERS = 2
 
 

@@ -22,7 +22,7 @@ class PromptConnection(H11Protocol):
 
     silent: ClassVar[dict[PromptConnection, asyncio.TimerHandle]] = {}
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
         self._expect_request()
 

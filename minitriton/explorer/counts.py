@@ -80,6 +80,8 @@ def counts_by_line(report: Report, places: dict[int, Place]) -> tuple[dict[Place
         for counts in into:
             _add(counts, instruction, report)
             counts.findings += findings.get(instruction.line, [])
+    for line in findings.keys() - ptx.keys():
+        ptx[line] = LineCounts(findings=findings[line])
     return sources, ptx
 
 

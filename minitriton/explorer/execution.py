@@ -39,6 +39,12 @@ class Ran:
         """All lines together."""
         return total_of(self.ptx)
 
+    @property
+    def elsewhere(self) -> list[str]:
+        """What was found at no line of the kernel."""
+        shown = {text for one in self.sources.values() for text in one.findings}
+        return [text for text in dict.fromkeys(self.total.findings) if text not in shown]
+
     def plain(self, files: dict[str, int]) -> RunPlain:
         """As JSON can hold it; files by their numbers."""
         return {
@@ -46,7 +52,7 @@ class Ran:
             "sources": [
                 {**counts.plain(), "file": files[path], "line": line} for (path, line), counts in self.sources.items() if path in files
             ],
-            "ptx": {str(line): counts.plain() for line, counts in self.ptx.items() if counts.instructions},
+            "ptx": {str(line): counts.plain() for line, counts in self.ptx.items() if counts.instructions or counts.findings},
             "output": self.report.output, "arrays": {name: summary(array) for name, array in self.arrays.items()},
         }  # fmt: skip
 

@@ -93,7 +93,7 @@ def text_of(ran: Ran, sources: dict[str, str], *, colour: bool, kernel: str) -> 
         text = sources.get(path, "").splitlines()
         lines.append(painted(Path(path).name, BOLD, colour))
         for (file, line), one in sorted(ran.sources.items()):
-            if file != path or not one.instructions:
+            if file != path or not (one.instructions or one.findings):
                 continue
             per_request = f"{one.sectors_per_request:.2f}" if one.requests else ""
             cells = f"{one.instructions:>8} {per_request:>8} {one.wasted or '':>8} {one.conflicts or '':>9} {one.barriers or '':>8}"
@@ -101,6 +101,7 @@ def text_of(ran: Ran, sources: dict[str, str], *, colour: bool, kernel: str) -> 
             shown = text[line - 1].rstrip() if line <= len(text) else ""
             lines.append(f"{painted(cells, heat, colour)}  {line:>4} {shown}")
             lines += [painted(f"{'':45}  ^ {finding}", RED, colour) for finding in dict.fromkeys(one.findings)]
+    lines += [painted(f"{'':45}  {finding}", RED, colour) for finding in ran.elsewhere]
     total = ran.total
     lines += [
         "",

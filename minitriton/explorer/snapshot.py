@@ -41,17 +41,21 @@ def _kept(module: ModuleOp, names: ValueNames, identities: Identities) -> KeptMo
 
 
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,.*)?$', re.MULTILINE)
+_FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,.*)?$', re.MULTILINE)
 _DBG = re.compile(r"!dbg !(\d+)")
 _PTX_REGISTER = re.compile(r"%[a-z]+\d+")
 
 
 def lines_of_ptx(text: str, callers: dict[Place, list[Place]]) -> list[Line]:
-    """PTX without its debugging sections; each instruction has the place of the `.loc` before it, of inlined ones the user's own."""
+    """PTX without its debugging sections; each instruction has the place of the `.loc` before it, of inlined ones the user's own.
+
+    Instructions begin with a tab, but for those of inline assembly after the first line of its text.
+    """
     users = Callers(callers)
     files = {int(number): path for number, path in _FILE.findall(text)}
     place: tuple[str, int] | None = None
     lines: list[Line] = []
+    is_inline = False
     for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         if (found := _LOC.match(line)) is not None:
             # Line 0: of no line, as what was moved or merged.
@@ -60,7 +64,9 @@ def lines_of_ptx(text: str, callers: dict[Place, list[Place]]) -> list[Line]:
             break
         elif not line.lstrip().startswith("//") or "inline asm" in line:
             registers = _PTX_REGISTER.findall(line)
-            shown = place if line.startswith("\t") else None
+            if "inline asm" in line:
+                is_inline = "begin" in line
+            shown = place if is_inline or line.startswith("\t") else None
             lines.append(Line(line, source=shown, uses=tuple(registers), number=number))
     return lines
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.wire import Failure, Problem, Question
+from minitriton.host import interrupts
 from minitriton.host.source_text import text_at
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Worker:
         context = _context()
         self._pipe, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs, *self._given), daemon=True)
-        process.start()
+        interrupts.start(process)
         self._process = process
         theirs.close()
 

@@ -39,6 +39,7 @@ from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.places import file_line_col, named
 from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.semantic.fp8_constants import bits_of_fp8e4b15, in_fp8
 from minitriton.language.dtypes import base_type, block_type, dtype
 from minitriton.language.dtypes import pointer_type as language_pointer
 from minitriton.language.values import Function, base_value, tensor
@@ -176,12 +177,13 @@ class IRBuilder:
         found = known.get(key)
         if found is None:
             result_type = self.ir_type(type)
-            is_bits = type.scalar.is_fp8e4b15()
-            if is_bits and number != 0:
-                raise LanguageValueError(
-                    "fp8e4b15 has no constants but 0", "cast: tl.full(..., tl.float16).to(tl.float8e4b15)"
-                )
-            number = float(number) if type.scalar.is_floating() and not is_bits else int(number)
+            scalar = type.scalar
+            if scalar.is_fp8e4b15():
+                number = bits_of_fp8e4b15(number)
+            elif scalar.is_fp8():
+                number = in_fp8(scalar, number, self.target.features.has_fp8_conversions)
+            else:
+                number = float(number) if scalar.is_floating() else int(number)
             attribute = number_attr(result_type, number)
             found = known[key] = self.op(ConstantOp, (), result_type, {"value": attribute})
         else:

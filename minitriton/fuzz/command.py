@@ -49,7 +49,7 @@ def add_fuzz_command(commands: Subcommands) -> None:
     fuzz.add_argument(
         "--oracles",
         help="of interpreter, ttir, ttgir, emulator, emulator-sm80, gpu; of tiles also triton, of control flow also python "
-        "(default: interpreter,ttgir,emulator,triton; python,interpreter,ttir,emulator,emulator-sm80)",
+        "(default: interpreter,ttir,ttgir,emulator,triton; python,interpreter,ttir,emulator,emulator-sm80)",
     )
     fuzz.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
     fuzz.add_argument("--out", type=Path, metavar="DIR", help="where reproducers and summary.json go")

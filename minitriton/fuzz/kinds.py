@@ -78,7 +78,7 @@ def _alike(findings: Sequence[FuzzFinding], finding: FuzzFinding) -> list[FuzzFi
 
 KINDS = {
     "tiles": FuzzKind(
-        ORACLES, ("interpreter", "ttgir", "emulator", "triton"), guarded, _compare_tiles, _reproduce_tiles
+        ORACLES, ("interpreter", "ttir", "ttgir", "emulator", "triton"), guarded, _compare_tiles, _reproduce_tiles
     ),
     "control-flow": FuzzKind(
         control_flow.CONTROL_FLOW_ORACLES,

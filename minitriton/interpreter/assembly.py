@@ -1,4 +1,4 @@
-"""What the interpreter asks of whoever runs PTX for it."""
+"""What the interpreter asks of whoever runs PTX and device functions for it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+
+
+class DeviceFunctions(Protocol):
+    """Runs functions of libdevice: of one array for each argument, the results. Raises `MinitritonError` if there is no such function."""
+
+    def __call__(self, symbol: str, arguments: Sequence[np.ndarray], result: np.dtype) -> np.ndarray: ...
 
 
 class Assembly(Protocol):

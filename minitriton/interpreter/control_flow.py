@@ -17,7 +17,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning
-from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
+from minitriton.interpreter.values import Array, dtype_of
 
 _Value = TypeVar("_Value")
 
@@ -30,17 +30,15 @@ def results_of(values: Sequence[_Value]) -> _Value | tuple[_Value, ...]:
 @WITH_MACHINE.add(scf.ForOp)
 def _for(op: scf.ForOp, machine: TileMachine) -> Meaning:
     body = machine.code(op.regions[0].block)
-    type_ = op.operands[0].type
-    dtype = dtype_of(type_)
-    counted = unsigned_dtype(type_) if "unsignedCmp" in op.properties else dtype
+    dtype = dtype_of(op.operands[0].type)
 
     def run(lower: Array, upper: Array, step: Array, *carried: Array) -> Array | tuple[Array, ...]:
-        if not step.view(counted) > 0:
+        if not step > 0:
             raise InterpreterError(f"the step of a loop must be positive, got {step}")
         values: Sequence[Array] = carried
-        for index in range(int(lower.view(counted)), int(upper.view(counted)), int(step.view(counted))):
+        for index in range(int(lower), int(upper), int(step)):
             machine.turn()
-            values = body.run((counted.type(index).view(dtype), *values))
+            values = body.run((dtype.type(index), *values))
         return results_of(values)
 
     return run

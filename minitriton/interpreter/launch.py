@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.interpreter import meanings
-from minitriton.interpreter.assembly import Assembly
+from minitriton.interpreter.assembly import Assembly, DeviceFunctions
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import Array, Observer, TileMachine
 from minitriton.interpreter.memory.descriptors import DescriptorValue
@@ -33,6 +33,7 @@ def interpret(
     observer: Observer | None = None,
     barriers_placed: bool = False,
     inline_assembly: Assembly | None = None,
+    device_functions: DeviceFunctions | None = None,
     capability: int | None = None,
     seconds: float = 0.0,
     reachable: Sequence[np.ndarray] = (),
@@ -46,7 +47,8 @@ def interpret(
 
     The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.shared_memory.membar` has seen it: then each access to shared memory
     must be behind a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
-    `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused.
+    `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused. `device_functions` likewise computes the functions of
+    libdevice that NumPy lacks, as `minitriton.emulator.device_functions.evaluate` does.
     `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.
     `reachable` are further arrays, which the kernel reaches by their addresses.
     A launch that is not at its end after `seconds` (0: however long it takes) is an error at the loop that it is in.
@@ -60,6 +62,7 @@ def interpret(
         observer,
         barriers_placed=barriers_placed,
         inline_assembly=inline_assembly,
+        device_functions=device_functions,
         capability=capability,
         seconds=seconds,
     )

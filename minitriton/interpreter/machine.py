@@ -19,7 +19,7 @@ from minitriton.errors import MinitritonError
 from minitriton.host.deadline import Deadline
 from minitriton.host.source_text import line_at
 from minitriton.interpreter.arrays import Array
-from minitriton.interpreter.assembly import Assembly
+from minitriton.interpreter.assembly import Assembly, DeviceFunctions
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.mbarrier import MbarrierState
@@ -97,6 +97,7 @@ class TileMachine:
         *,
         barriers_placed: bool = False,
         inline_assembly: Assembly | None = None,
+        device_functions: DeviceFunctions | None = None,
         capability: int | None = None,
         seconds: float = 0.0,
     ) -> None:
@@ -105,6 +106,7 @@ class TileMachine:
         self.capability = capability or _capability_of(module)
         """The compute capability times ten of the GPU whose arithmetic is meant."""
         self.inline_assembly = inline_assembly
+        self.device_functions = device_functions
         self.functions: dict[str, Operation] = {}
         for op in module.ops:
             name = op.properties.get("sym_name")

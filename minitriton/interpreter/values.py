@@ -113,7 +113,7 @@ def encoder(type_: Attribute, *, toward_zero: bool = False) -> Callable[[Array],
         return lambda numbers: formats.to_float16(numbers, toward_zero=toward_zero)
     native = _NATIVE_FLOATS.get(type(element))
     if native is not None:
-        return lambda numbers: numbers.astype(native)
+        return lambda numbers: formats.toward_zero_in(native, numbers) if toward_zero else numbers.astype(native)
     if isinstance(element, BFloat16Type):
         return lambda numbers: formats.encode_bf16(numbers, toward_zero=toward_zero)
     name = element.name
@@ -125,6 +125,9 @@ def constant_value(attribute: Attribute, type_: Attribute) -> Array:
     if instance_of(attribute, IntegerAttr):
         return held_scalar(attribute.value.data, type_)
     if isinstance(attribute, FloatAttr):
+        name = element_type(type_).name
+        if name in formats.SMALL_FLOATS:
+            return formats.encode_small(name, scalar(np.float64(attribute.value.data)), saturate=False)[()]
         return held_scalar(attribute.value.data, type_)
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
         raise NoMeaning(f"the interpreter knows no constant like {attribute}")

@@ -52,7 +52,7 @@ class AutotuneListener(Protocol):
         fn: object,
         key: tuple[object, ...],
         best_config: object,
-        configs_timings: Mapping[Any, Sequence[float]],
+        configs_timings: Mapping[Any, float | Sequence[float]],
         duration: float | None,
         cache_hit: bool,
     ) -> None: ...

@@ -22,8 +22,7 @@ from minitriton.compilation.request import Switches
 from minitriton.dialects.attribute_values import integer_or
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.emulator import Report
-from minitriton.emulator.inline_assembly import evaluate
+from minitriton.emulator import Report, device_functions, inline_assembly
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.source_text import line_at
 from minitriton.interpreter import interpret
@@ -147,7 +146,8 @@ class Launch:
                 self.grid,
                 observer=observer,
                 barriers_placed=barriers_placed,
-                inline_assembly=evaluate,
+                inline_assembly=inline_assembly.evaluate,
+                device_functions=device_functions.evaluate,
                 capability=self.target.arch,
                 seconds=knobs.emulator.seconds,
             )

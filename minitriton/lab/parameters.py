@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from minitriton.commands.signature import DIVISIBLE, split_items, typed
+from minitriton.commands.constants import split_items
+from minitriton.commands.signature import DIVISIBLE, typed
 from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects import tt

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from minitriton.language.declare import ConstexprFunction, Emits
 from minitriton.language.dtypes import base_type, tuple_type
@@ -120,7 +120,7 @@ def as_value(value: object) -> object:
     if isinstance(value, base_value):
         return value
     if isinstance(value, tuple):
-        elements: tuple[object, ...] = value
+        elements = cast(tuple[object, ...], value)
         fields = getattr(elements, "_fields", None)
         values = [as_value(each) for each in elements]
         return language_tuple(values, None if fields is None else tuple_type([type_of(v) for v in values], fields))
@@ -149,7 +149,7 @@ def aggregate(cls: type) -> type[aggregate_value]:
     return made
 
 
-def aggregate_replace(instance: aggregate_value, **changes: object) -> aggregate_value:
+def aggregate_replace(instance: object, **changes: object) -> aggregate_value:
     """A copy of an aggregate with some fields changed. Raises `TypeError` for a field that it has not."""
     if not isinstance(instance, aggregate_value):
         raise TypeError(f"aggregate_replace() takes an aggregate, got {type(instance).__name__}")

@@ -5,7 +5,8 @@
       use %0 }
 
 `loop-invariant-code-motion` moves ops without effects that are harmless if the loop never runs. `triton-licm` also moves
-loads out of `scf.for` loops that write nothing, masked by whether the loop runs at all.
+loads out of `scf.for` loops that write nothing, masked by whether the loop runs at all. A loop of
+`tl.range(..., disable_licm=True)` keeps what is in it.
 """
 
 from __future__ import annotations
@@ -115,10 +116,16 @@ def hoist_out_of(loop: Operation) -> None:
     _Hoister(loop, with_loads=False).run()
 
 
+def _keeps_invariants(loop: Operation) -> bool:
+    return "licm = <disable = true" in str(loop.attributes.get("llvm.loop_annotation", ""))
+
+
 def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> bool:
     """Moves invariant ops out of all loops below `root`, innermost loops first. Whether there were any."""
     hoisted = False
     for loop in [op for op in ops_in_inner_first(root) if op.regions and isinstance(RegionFlow.of(op), Loop)]:
+        if _keeps_invariants(loop):
+            continue
         hoister = _Hoister(loop, with_loads)
         hoister.run()
         hoisted |= hoister.has_moved

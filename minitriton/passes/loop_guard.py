@@ -10,7 +10,6 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Region
 
 from minitriton.dialects import arith
-from minitriton.dialects.loops import is_unsigned, less_than
 from minitriton.dialects.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter
@@ -19,7 +18,7 @@ from minitriton.rewriting.insertion import Inserter
 def surely_runs(loop: scf.ForOp) -> bool:
     """Whether the bounds are numbers with an iteration between them."""
     low, high = int_constant(loop.lb), int_constant(loop.ub)
-    return low is not None and high is not None and low < high and not is_unsigned(loop)
+    return low is not None and high is not None and low < high
 
 
 def put_under_condition(loop: scf.ForOp) -> None:
@@ -27,7 +26,7 @@ def put_under_condition(loop: scf.ForOp) -> None:
     if surely_runs(loop):
         return
     at = Inserter.before(loop)
-    has_iteration = at.value(arith.CmpiOp(loop.lb, loop.ub, less_than(loop)))
+    has_iteration = at.value(arith.CmpiOp(loop.lb, loop.ub, "slt"))
     used = [result for result in loop.results if result.first_use is not None]
     then, otherwise = Block(), Block()
     choice = at.insert(scf.IfOp(has_iteration, [result.type for result in used], Region(then), Region(otherwise)))

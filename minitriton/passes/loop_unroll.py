@@ -20,7 +20,6 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects import arith
-from minitriton.dialects.loops import is_unsigned
 from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
 from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -125,7 +124,7 @@ def _inline_if_short(loop: scf.ForOp) -> bool:
 
 def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
     """Unrolls `loop` by `factor`; the loop that does the iterations left over, if there is one."""
-    if block_of(loop).first_op is block_of(loop).last_op or is_unsigned(loop):
+    if block_of(loop).first_op is block_of(loop).last_op:
         return None
     step = operand_at(loop, 2)
     count = trip_count(loop)

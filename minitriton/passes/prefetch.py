@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import cf, scf
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import MemoryEffectKind
 
@@ -116,7 +116,7 @@ def _is_read_in_time(loop: scf.ForOp, load: Operation, dot: Operation) -> bool:
     return False
 
 
-def _is_buffer(value: object) -> bool:
+def _is_buffer(value: SSAValue | SymbolRefAttr | None) -> bool:
     return isinstance(value, SSAValue) and isinstance(value.type, ttg.MemDescType)
 
 

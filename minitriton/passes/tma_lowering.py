@@ -25,6 +25,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import classes_in
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
+from minitriton.analysis.tensor_store_remarks import remark_stores_past_rows
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.narrowing import instance_of
@@ -180,4 +181,5 @@ class TMALowering(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not classes_in(op).isdisjoint(patterns.classes):
+            remark_stores_past_rows(op)
             apply_patterns_greedily(op, patterns)

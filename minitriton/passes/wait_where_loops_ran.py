@@ -79,7 +79,7 @@ def _is_known_before(value: SSAValue, loop: Operation) -> bool:
 
 def _guard(wait: ttng.WarpGroupDotWaitOp, loop: scf.ForOp) -> None:
     block = cast(Block, loop.parent)
-    ran = arith.CmpiOp(loop.lb, loop.ub, "ult" if "unsignedCmp" in loop.properties else "slt")
+    ran = arith.CmpiOp(loop.lb, loop.ub, "slt")
     types = [result.type for result in loop.results]
     then, skipped = Block(), Block([scf.YieldOp(*loop.operands[3:])])
     choice = scf.IfOp(ran.result, types, Region(then), Region(skipped))

@@ -190,9 +190,9 @@ class Autotuner(KernelInterface):
                     f"finished after {self.bench_time:.2f}s,\nbest config selected: {best};"
                 )
         if knobs.autotuning.listener is not None:
-            kernel = self.fn
-            while hasattr(kernel.fn, "fn"):
-                kernel = kernel.fn
+            kernel: object = self.fn
+            while hasattr(inner := getattr(kernel, "fn", None), "fn"):
+                kernel = inner
             knobs.autotuning.listener(
                 fn=kernel,
                 key=key,

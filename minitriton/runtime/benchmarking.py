@@ -53,7 +53,7 @@ class TimingDriver(Protocol):
     def clear_cache(self, cache: Any, /) -> None: ...
 
 
-def _summary(times: list[float], quantiles: Sequence[float] | None, return_mode: str) -> Times:
+def summary(times: list[float], quantiles: Sequence[float] | None, return_mode: str) -> Times:
     if quantiles is not None:
         found = [_quantile(times, q) for q in quantiles]
         return found[0] if len(found) == 1 else found
@@ -109,7 +109,7 @@ def time_launches(
     Under `run_as_triton --cpu`, where there is no GPU, the emulator's estimate of one run (`runtime.on_cpu.emulation_cost`).
     """
     if TIMING.by_count:
-        return _summary([estimated_time(fn)], quantiles, return_mode)
+        return summary([estimated_time(fn)], quantiles, return_mode)
     driver = _with_gpu(active)
     device = driver.get_device_interface()
     fn()
@@ -138,7 +138,7 @@ def time_launches(
         fn()
         end.record()
     device.synchronize()
-    return _summary([s.elapsed_time(e) for s, e in pairs], quantiles, return_mode)
+    return summary([s.elapsed_time(e) for s, e in pairs], quantiles, return_mode)
 
 
 def time_graph(
@@ -151,7 +151,7 @@ def time_graph(
 ) -> Times:
     """Milliseconds of `fn` replayed from a CUDA graph, so that launch overhead does not count."""
     if TIMING.by_count:
-        return _summary([estimated_time(fn)], quantiles, return_mode)
+        return summary([estimated_time(fn)], quantiles, return_mode)
     _with_gpu(active)
     import torch
 
@@ -184,4 +184,4 @@ def time_graph(
             end.record()
             torch.cuda.synchronize()
             times.append(start.elapsed_time(end) / repeats)
-        return _summary(times, quantiles, return_mode)
+        return summary(times, quantiles, return_mode)

@@ -127,6 +127,8 @@ class JITFunction(JITCallable, KernelInterface):
             noinline=noinline,
         )
         self.version = version
+        self.do_not_specialize = do_not_specialize
+        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
         self.module = fn.__module__
         self.constexprs = [p.num for p in self.params if p.is_constexpr]
         self.debug = debug

@@ -106,3 +106,8 @@ def test_damaged_text_is_refused_with_a_place_or_still_valid(seed):
         parse_module("".join(tokens), "k.ttir")
     except IRError as error:
         assert error.location is not None
+
+
+def test_a_loop_over_unsigned_bounds_is_refused():
+    error = refused("tt.func @f(%n: i32) {\n  scf.for unsigned %i = %n to %n step %n : i32 {\n  }\n  tt.return\n}")
+    assert str(error.location).startswith("k.ttir:2:") and "unsigned bounds are not supported" in error.message

@@ -91,6 +91,17 @@ def test_a_scale_of_255_is_not_a_number_unless_the_kernel_says_fast_math(fast: b
     assert np.isfinite(np.delete(c, 5, 0)).all()
 
 
+def test_the_least_scale_is_a_subnormal_number() -> None:
+    a, x = operand("e5m2", 64, 64)
+    b, y = operand("bf16", 32, 64)
+    c = np.zeros((64, 32), np.float32)
+    scales = np.zeros((64, 2), np.uint8)
+    scaled[(1,)](
+        a, scales, np.ascontiguousarray(b.T), None, c, 64, 32, 64, "e5m2", "bf16", tl.float8e5, tl.bfloat16, False
+    )
+    np.testing.assert_allclose(c * 2.0**127, x @ y.T, rtol=2e-2, atol=1)
+
+
 @triton.jit
 def nvfp4(a, sa, b, c, PACKED_ALONG_K: tl.constexpr):
     r, half, groups = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 4)

@@ -131,9 +131,9 @@ def test_what_lies_outside_reads_as_zero_or_nan_and_is_not_written(nan: bool) ->
     inside[2:, :4] = True
     np.testing.assert_array_equal(out, np.where(inside, 1, np.nan if nan else 0))
     target, new = np.zeros((5, 8), np.float32), np.full((4, 8), 7, np.float32)
-    assert emulator.run(kernel(STORE, 2, 128, (3, -4)), "k", (1,), [map_of(target, "f32", (4, 8)), new]).ok
+    assert emulator.run(kernel(STORE, 2, 128, (3, 4)), "k", (1,), [map_of(target, "f32", (4, 8)), new]).ok
     wanted = np.zeros((5, 8))
-    wanted[3:, :4] = 7
+    wanted[3:, 4:] = 7
     np.testing.assert_array_equal(target, wanted)
 
 

@@ -103,6 +103,16 @@ def test_every_line_stands_once_on_its_side(module: ModuleOp) -> None:
     assert [r.right for r in rows if r.right is not None] == list(range(len(after.lines)))
 
 
+def test_every_line_of_inline_assembly_has_its_place() -> None:
+    text = (
+        ".visible .entry k(\n)\n{\n\t.loc\t1 7 3\n\t// begin inline asm\n\t{\n.reg .b64 a;\nwgmma.fence.sync.aligned;\n}\n\t// end inline asm\n"
+        '$L__BB0_1:\n\tret;\n}\n\t.file\t1 "/k/a.py"\n'
+    )
+    sources = {line.text.strip(): line.source for line in lines_of_ptx(text, {})}
+    assert sources[".reg .b64 a;"] == sources["wgmma.fence.sync.aligned;"] == sources["ret;"] == ("/k/a.py", 7)
+    assert sources["$L__BB0_1:"] is None and sources[".visible .entry k("] is None
+
+
 def test_ptx_lines_have_the_place_of_their_loc() -> None:
     lines = lines_of_ptx('\t.loc\t1 7 3\n\tadd.s32 %r1, %r2, 7;\n\t.loc\t1 9 1\n\tret;\n\t.file\t1 "/k/a.py"\n', {})
     assert [(line.text.strip(), line.source) for line in lines if line.source] == [

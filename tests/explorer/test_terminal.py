@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minitriton import emulator
 from minitriton.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer import run_command
 from minitriton.explorer.colours import background, painted
+from minitriton.explorer.counts import counts_by_line
+from minitriton.explorer.execution import Ran
 from minitriton.explorer.explain_command import kernel_at
 from minitriton.explorer.layout_command import banks, holders
 from minitriton.explorer.layout_facts import layout_fact, read_encoding
@@ -126,6 +129,26 @@ def test_a_fault_is_shown_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixt
     status = main(["run", f"{file}:k", "--signature", "*i32,i32,B=64", "--grid", "4", "--arg", "n=8"])
     text = capsys.readouterr().out
     assert status == 1 and "global-race" in text
+
+
+def test_a_fault_at_no_line_of_the_kernel_is_shown() -> None:
+    ptx = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 x)
+.reqntid 32
+{
+	.reg .b64 %rd<2>;
+	ld.param.u64 %rd1, [x];
+	st.global.u32 [%rd1+1024], 7;
+	ret;
+}
+"""
+    report = emulator.run(ptx, None, (1,), [np.zeros(4, np.int32)])
+    ran = Ran((1,), 0.1, report, *counts_by_line(report, {}))
+    assert "out-of-bounds" in run_command.text_of(ran, {}, colour=False, kernel="k")
+    assert ran.plain({})["total"]["findings"] == ran.elsewhere != []
 
 
 def test_colour_is_for_terminals_only() -> None:

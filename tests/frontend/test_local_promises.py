@@ -36,6 +36,17 @@ def promises_in_a_loop_that_may_not_run(x, out, start, aligned, KIND: tl.constex
 
 
 @triton.jit
+def promises_about_what_a_loop_carries(x, out, start, aligned, KIND: tl.constexpr):
+    pointers = x + start + tl.arange(0, 256)
+    before = tl.load(pointers)
+    for _ in range(aligned):
+        pointers = tl.multiple_of(pointers, 16)
+        before += tl.load(pointers) - tl.load(pointers + 16)
+        pointers += 16
+    tl.store(out + tl.arange(0, 256), before + 1 + 15 * aligned)
+
+
+@triton.jit
 def promises_behind_a_return(x, out, start, aligned, KIND: tl.constexpr):
     offsets = start + tl.arange(0, 256)
     if aligned == 0:
@@ -62,6 +73,7 @@ KERNELS: list[tuple[Any, str]] = [
     (promises_in_one_branch, "assume"),
     (promises_in_one_branch, "max_contiguous"),
     (promises_in_a_loop_that_may_not_run, ""),
+    (promises_about_what_a_loop_carries, ""),
     (promises_behind_a_return, ""),
 ]
 

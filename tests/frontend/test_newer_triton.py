@@ -501,6 +501,18 @@ def test_a_number_is_compared_in_the_dtype_of_the_tensor_from_3_9_on(run: Run) -
     assert run(compares_with_a_number, x, triton_version="3.9.0").sum() == 16
 
 
+@triton.jit
+def stores_truths(out, x):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
+def test_an_integer_that_is_not_zero_is_stored_as_true(run: Run, dtype: type) -> None:
+    x = (N * 256).astype(dtype)
+    assert run(stores_truths, x, dtype=np.bool_).tolist() == (x != 0).tolist()
+
+
 def test_programs_are_told_the_version_that_is_set() -> None:
     code = (
         "import minitriton.run_as_triton as r; r.install(); import triton, importlib.metadata as m;"

@@ -15,6 +15,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.cli import main
+from minitriton.dialects import tt
 from minitriton.fuzz.control_flow.generator import generate
 from minitriton.fuzz.control_flow.judging import fuzz_control_flow, run_program
 from minitriton.fuzz.control_flow.program import Block, Buffer, Line, Node, Program, source_of
@@ -203,3 +204,15 @@ def test_the_levels_agree_on_some_programs(first: int) -> None:
         assert not report.findings, (
             f"minitriton fuzz --kind control-flow --seed 1 --only {number}\n{report.findings[0]}"
         )
+
+
+def test_a_pass_that_breaks_the_ir_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def apply(self: ReorderBroadcast, ctx: Context, op: ModuleOp) -> bool:
+        for store in [inner for inner in op.walk() if isinstance(inner, tt.StoreOp)]:
+            store.operands[0] = next(inner for inner in op.walk() if isinstance(inner, tt.FuncOp)).body.block.args[0]
+            store.operands = [store.operands[1], *store.operands[1:]]
+        return True
+
+    monkeypatch.setattr(ReorderBroadcast, "apply", apply)
+    signatures = [finding.signature for finding in run_program(SUM, CHEAP)[0].findings]
+    assert signatures and all(signature.endswith("triton-reorder-broadcast") for signature in signatures)

@@ -90,7 +90,7 @@ def test_a_broken_pass_is_found_and_shrunk_to_what_shows_it(broken_compiler: Non
     assert len(source_of(small).splitlines()) < 0.7 * len(source_of(kernel).splitlines())
     assert "max" in operations(small)
     (finding,) = run_case(small, ORACLES).verdict.findings
-    assert finding.signature == "interpreter | emulator"
+    assert finding.signature == "interpreter | emulator: test-maximum-is-minimum"
     path = write_reproducer(tmp_path, small, finding, 5, 0, ORACLES)
     # Run by itself it uses the compiler as it is, which is sound.
     ran = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)

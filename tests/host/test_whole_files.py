@@ -96,7 +96,9 @@ def test_only_one_module_writes_files() -> None:
 
 
 def _writes(path: Path) -> bool:
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    is_plain = not any(word in text for word in (".write_text", ".write_bytes", "open(", "savetxt", "to_csv"))
+    for node in () if is_plain else ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue
         name = ast.unparse(node.func).rpartition(".")[2]

@@ -9,6 +9,8 @@ import pytest
 from cases import CASES, Case
 from ttgir_programs import assert_case_right, our_module, our_passes, place_memory_and_barriers
 
+from minitriton.pass_manager import Hook
+
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -30,9 +32,7 @@ def test_a_kernel_can_be_run_after_every_pass(case: Case) -> None:
     args = case.inputs(np.random.default_rng(0))
     ran: list[Any] = []
 
-    class RunAfterEachPass:
-        def before(self, step: Any, value: Any) -> None: ...
-
+    class RunAfterEachPass(Hook):
         def after(self, step: Any, value: Any) -> None:
             assert_case_right(case, value, args)
             ran.append(step)

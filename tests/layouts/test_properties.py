@@ -16,8 +16,8 @@ from minitriton.layouts.encodings import (
     SwizzledShared,
 )
 from minitriton.layouts.properties import (
-    allocation_shape_per_cta,
     are_layouts_equivalent,
+    buffer_bytes,
     contig_per_thread,
     elems_per_thread,
     get_order,
@@ -105,8 +105,8 @@ def test_alignment_and_size_of_buffers() -> None:
     assert [shared_alignment(NVMMAShared(width, False, 16)) for width in (0, 32, 64, 128)] == [128, 256, 512, 1024]
     assert shared_alignment(SwizzledShared(1, 1, 1, (0,))) == 16
     assert shared_alignment(SharedLinear(((1,),), (), 64)) == 64
-    assert allocation_shape_per_cta(NVMMAShared(128, False, 8, fp4_padded=True), (32, 64)) == (32, 128)
-    assert allocation_shape_per_cta(SwizzledShared(1, 1, 1, (1, 0), ((1, 0),)), (32, 64)) == (16, 64)
+    assert buffer_bytes(NVMMAShared(128, False, 8, fp4_padded=True), (32, 64), 8) == 32 * 128
+    assert buffer_bytes(SwizzledShared(1, 1, 1, (1, 0), ((1, 0),)), (32, 64), 16) == 16 * 64 * 2
 
 
 def test_views_are_expensive_if_registers_or_copies_change() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from filecheck_ir import check, run
 
@@ -332,3 +333,42 @@ def test_a_second_run_changes_nothing_and_locations_survive() -> None:
     assert str(module) == once
     division = next(op for op in module.walk() if op.name == "arith.divsi")
     assert "2" in str(division.location)
+
+
+@pytest.mark.parametrize(
+    ("integer", "wide", "narrow", "merged"),
+    [
+        ("i8", "f32", "f16", True),
+        ("i32", "f64", "f32", True),
+        ("i32", "f32", "bf16", False),
+        ("i64", "f64", "f32", False),
+    ],
+)
+def test_an_integer_is_rounded_once_where_the_first_conversion_is_exact(
+    integer: str, wide: str, narrow: str, merged: bool
+) -> None:
+    text = run(
+        f"""
+        tt.func @f(%x: tensor<4x{integer}>) -> tensor<4x{narrow}> {{
+          %0 = arith.sitofp %x : tensor<4x{integer}> to tensor<4x{wide}>
+          %1 = arith.truncf %0 : tensor<4x{wide}> to tensor<4x{narrow}>
+          tt.return %1 : tensor<4x{narrow}>
+        }}""",
+        Canonicalize(),
+    )
+    assert ("arith.truncf" not in text) == merged
+
+
+@pytest.mark.parametrize("number", [2**62 + 2**38 + 1, -(2**62) - 2**38 - 1, 2**62 + 2**38, 2**53 + 1, 3, 0])
+def test_a_constant_integer_is_rounded_once(number: int) -> None:
+    text = run(
+        f"""
+        tt.func @f() -> f32 {{
+          %0 = arith.constant {number} : i64
+          %1 = arith.sitofp %0 : i64 to f32
+          tt.return %1 : f32
+        }}""",
+        Canonicalize(),
+    )
+    (constant,) = (op for op in parse_module(text).walk() if op.name == "arith.constant")
+    assert constant.properties["value"].value.data == float(np.int64(number).astype(np.float32))

@@ -185,3 +185,24 @@ def test_what_is_stored_is_not_read_ahead_where_steps_overlap_turn_back_or_are_n
     p = rows()
     assert not runs_ahead(steps_of_any_width[(1,)](p, 3, 0, BLOCK=BLOCK))
     assert (p[0] == 8).all()
+
+
+@triton.jit
+def doubled_by_assembly(p, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    for i in tl.range(0, n, num_stages=3):
+        x = tl.load(p + i * BLOCK + offsets)
+        tl.inline_asm_elementwise(
+            "st.global.b32 [$1], $2; mov.b32 $0, 0;",
+            "=r,l,r",
+            [(p + (i + 1) * BLOCK + offsets).to(tl.int64), (x * 2).to(tl.int32, bitcast=True)],
+            dtype=tl.int32,
+            is_pure=False,
+            pack=1,
+        )
+
+
+def test_a_load_does_not_move_over_assembly_that_may_write() -> None:
+    rows = np.ones((ROUNDS + 1, BLOCK), np.float32)
+    doubled_by_assembly[(1,)](rows, ROUNDS, BLOCK)
+    assert (rows == 2.0 ** np.arange(ROUNDS + 1)[:, None]).all()

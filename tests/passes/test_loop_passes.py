@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from filecheck_ir import check, run
 
+from minitriton.pass_registry import Pass
 from minitriton.passes.for_triton_tests.scf_to_cf import ConvertScfToCf
 from minitriton.passes.licm import LoopInvariantCodeMotion, TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse
@@ -71,14 +73,14 @@ LOAD_LOOP = """
         %m = arith.addi %a, %u : i32
         {store}
         scf.yield %m : i32
-      }}
+      }}{attributes}
       tt.return %r : i32
     }}"""
 
 
 def test_invariant_ops_move_out_but_not_divisions_and_loads() -> None:
     check(
-        LOAD_LOOP.format(store=""),
+        LOAD_LOOP.format(store="", attributes=""),
         LoopInvariantCodeMotion(),
         """
         // CHECK: arith.muli %arg3, %arg3
@@ -91,7 +93,7 @@ def test_invariant_ops_move_out_but_not_divisions_and_loads() -> None:
 
 def test_loads_move_out_under_the_mask_that_the_loop_runs() -> None:
     check(
-        LOAD_LOOP.format(store=""),
+        LOAD_LOOP.format(store="", attributes=""),
         TritonLoopInvariantCodeMotion(),
         """
         // CHECK: [[RUNS:%.*]] = arith.cmpi slt, %{{.*}}, %arg2
@@ -102,8 +104,15 @@ def test_loads_move_out_under_the_mask_that_the_loop_runs() -> None:
 
 
 def test_loads_stay_in_loops_that_write() -> None:
-    text = run(LOAD_LOOP.format(store="tt.store %q, %m : !tt.ptr<i32>"), TritonLoopInvariantCodeMotion())
+    text = run(LOAD_LOOP.format(store="tt.store %q, %m : !tt.ptr<i32>", attributes=""), TritonLoopInvariantCodeMotion())
     assert text.index("scf.for") < text.index("tt.load")
+
+
+@pytest.mark.parametrize("step", [LoopInvariantCodeMotion(), TritonLoopInvariantCodeMotion()], ids=["ops", "loads"])
+def test_nothing_moves_out_of_a_loop_that_asks_for_it(step: Pass) -> None:
+    keeps = " {llvm.loop_annotation = #llvm.loop_annotation<licm = <disable = true>>}"
+    text = run(LOAD_LOOP.format(store="", attributes=keeps), step)
+    assert text.index("scf.for") < min(text.index("arith.muli"), text.index("tt.load"))
 
 
 def test_values_carried_twice_are_carried_once() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from filecheck_ir import check, run
 
+from minitriton.dialects.op_access import operand_use
+from minitriton.dialects.text import parse_module
 from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions
+from minitriton.passes.remove_layout_conversions.slices import backward_slice
+from minitriton.passes.tensor_layouts import layout_of_value
 
 REMOVE = RemoveLayoutConversions()
 
@@ -236,3 +240,28 @@ def test_running_the_pass_again_changes_nothing() -> None:
         }
     """)
     assert run(source, REMOVE) == run(source, REMOVE, REMOVE)
+
+
+def test_a_value_that_one_op_takes_as_it_is_and_another_in_a_new_layout_is_not_computed_again() -> None:
+    text = """
+    #a = #ttg.blocked<{sizePerThread = [4, 4], threadsPerWarp = [1, 32], warpsPerCTA = [1, 1], order = [1, 0]}>
+    #t = #ttg.blocked<{sizePerThread = [4, 4], threadsPerWarp = [32, 1], warpsPerCTA = [1, 1], order = [0, 1]}>
+    module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32} {
+      tt.func @f() {
+        %e = arith.constant dense<[[0], [1], [2], [3]]> : tensor<4x1xi32, #a>
+        %v = tt.broadcast %e : tensor<4x1xi32, #a> -> tensor<4x4xi32, #a>
+        %x = tt.trans %v {order = array<i32: 1, 0>} : tensor<4x4xi32, #a> -> tensor<4x4xi32, #t>
+        %y = ttg.convert_layout %x : tensor<4x4xi32, #t> -> tensor<4x4xi32, #a>
+        %z = arith.addi %y, %OTHER : tensor<4x4xi32, #a>
+        %r = ttg.convert_layout %z : tensor<4x4xi32, #a> -> tensor<4x4xi32, #t>
+        tt.return
+      }
+    }
+    """
+    for other, possible in (("v", False), ("y", True)):
+        convert = [op for op in parse_module(text.replace("OTHER", other)).walk() if op.name == "ttg.convert_layout"][
+            -1
+        ]
+        layout = layout_of_value(convert.results[0])
+        assert layout is not None
+        assert (backward_slice(operand_use(convert, 0), layout) is not None) == possible

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import _utils, knobs
+from minitriton.as_triton.also_named import ALSO_NAMED, add_names
 from minitriton.backends import Backend, BaseBackend, DriverBase, backends
 from minitriton.backends.compiler import CUDABackend, make_backend
+from minitriton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.runtime.autotuner import Heuristics, OutOfResources, PTXASError, heuristics
@@ -172,3 +175,37 @@ def test_torch_sees_which_tensors_a_kernel_reads_and_writes(tmp_path: Path) -> N
         [sys.executable, "-m", "minitriton.run_as_triton", str(tmp_path / "asks.py")], capture_output=True, text=True
     )
     assert done.stdout.strip() == "['x', 'y'] ['out']", done.stderr
+
+
+@triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=[0])
+def unspecialised(x, n):
+    pass
+
+
+def test_a_kernel_says_what_it_is_not_specialised_on() -> None:
+    assert unspecialised.do_not_specialize == ["n"] and unspecialised.do_not_specialize_on_alignment == [0]
+
+
+def test_a_runtime_error_has_its_message_by_triton_s_name() -> None:
+    assert OutOfResources(3, 2, "shared memory").error_message in str(OutOfResources(3, 2, "shared memory"))
+
+
+def test_ptxas_and_names_of_targets_are_given_by_the_backend() -> None:
+    assert [sm_arch_from_capability(arch) for arch in (80, 90)] == ["sm_80", "sm_90a"]
+    try:
+        expected = knobs.nvidia.ptxas.path
+    except RuntimeError:
+        with pytest.raises(RuntimeError):
+            get_ptxas(90)
+    else:
+        assert get_ptxas(90).path == expected
+
+
+def test_every_name_that_a_module_has_also_is_there() -> None:
+    for module, names in ALSO_NAMED.items():
+        here = importlib.import_module(module)
+        add_names(here)
+        add_names(here)
+        for name in names:
+            assert getattr(here, name) is not None
+        assert not hasattr(here, "no_such_name")

@@ -36,7 +36,7 @@ class Taking:
 
     def __init__(self, *names: str) -> None:
         self.arg_names = list(names)
-        self.params = [SimpleNamespace(name=name, has_default=False) for name in names]
+        self.params = [SimpleNamespace(name=name, has_default=False, is_constexpr=False) for name in names]
 
 
 def test_a_signature_says_types_hints_and_constants() -> None:

@@ -28,7 +28,6 @@ from minitriton.analysis.integer_range.fact import (
     full,
     join,
     meet,
-    refined,
     signed,
     widened,
     wrapped,
@@ -218,8 +217,6 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
     def _variable(self, op: Operation) -> IntegerRange:
         """lower <= i <= upper - 1, and i = lower + k * step"""
         low, high, step = (self.fact(operand) for operand in operand_values(op)[:3])
-        if "unsignedCmp" in op.properties:
-            return refined(low.width, *full(low.width)[1:3], low.umin, max(high.umax - 1, low.umin))
         last = max(high.smax - 1, low.smin)
         if low.constant is not None and step.constant is not None and step.constant > 0:
             last -= (last - low.smin) % step.constant
@@ -228,7 +225,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
     def _sums(self, op: Operation) -> dict[SSAValue, tuple[IntegerRange, IntegerRange]]:
         """Of what the loop only adds a number to: the range inside the loop, and behind it."""
         body = op.regions[0].block
-        if len(body.args) == 1 or "unsignedCmp" in op.properties:
+        if len(body.args) == 1:
             return {}
         assert body.last_op is not None
         low, high, step = (self.fact(operand) for operand in operand_values(op)[:3])

@@ -18,7 +18,7 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.access_width import access_width
+from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
@@ -240,9 +240,8 @@ class _Ordering(NamedTuple):
 
 def _ordering(f: FunctionLowering, op: tt.AtomicLoadOp | tt.AtomicStoreOp, element: Attribute) -> _Ordering:
     bits = bit_width(element)
-    accesses = Accesses(f, op.ptr, op.mask, max(8, bits))
-    if bits < 32:
-        accesses.narrow(1)  # a word of several elements would be one access of another size than others make
+    # A word of several elements would be one access of another size than others make.
+    accesses = Accesses(f, op.ptr, 1 if bits < 32 else neighbours(f.module.axis, op.ptr, op.mask).width)
     predicates = [p for p in _predicates(f, op.ptr, op.mask, accesses) if p is not None]
     sem = _name(op.sem)
     fenced = sem != "relaxed" and len(accesses.starts) > 1
@@ -306,8 +305,7 @@ def atomic_store(f: FunctionLowering, op: tt.AtomicStoreOp) -> None:
 @lowers(tt.AtomicPollOp)
 def atomic_poll(f: FunctionLowering, op: tt.AtomicPollOp) -> None:
     """Each element by a loop of its own. Without a time limit all are found, so nothing is exchanged."""
-    accesses = Accesses(f, op.ptr, None, bit_width(f.element_type(op.expected)))
-    accesses.narrow(1)
+    accesses = Accesses(f, op.ptr, 1)
     started = None if op.timeout is None else _global_time(f)
     predicates = _predicates(f, op.ptr, None, accesses)
     found = [_polled(f, op, start, p, started) for start, p in zip(accesses.starts, predicates, strict=True)]

@@ -21,6 +21,7 @@ from minitriton.codegen.types import (
     BF16,
     F16,
     F32,
+    F64,
     I8,
     I16,
     bit_width,
@@ -125,7 +126,7 @@ def _conversion(
     """From `source` to `result`, whose scalar type in LLVM is `element`; between 8-bit floats by way of f16."""
     if source in _FLOAT_WIDTH and result in _FLOAT_WIDTH:
         if towards_zero and _FLOAT_WIDTH[result] < _FLOAT_WIDTH[source]:
-            return lambda b, v: _towards_zero(b, resized(b, v[0], F32), element)
+            return lambda b, v: _towards_zero(b, _f32_towards_zero(b, v[0]), element)
         return lambda b, v: resized(b, v[0], element)
     if source not in _FLOAT_WIDTH and result not in _FLOAT_WIDTH:
         if source == result:
@@ -152,7 +153,16 @@ def _conversion(
     return lambda b, v: _write_e5m2(b, _as_f16_towards_zero(b, v[0]))
 
 
+def _f32_towards_zero(b: Builder, value: SSAValue) -> SSAValue:
+    """As f32; f64 towards zero, so that rounding on in that direction rounds once."""
+    if lane_type(value.type) is F64:
+        return each_lane(b, "llvm.nvvm.d2f.rz", (value,), F32)
+    return resized(b, value, F32)
+
+
 def _towards_zero(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
+    if element is F32:
+        return value
     if element is BF16:
         return each_lane(b, "llvm.nvvm.f2bf16.rz", (value,), BF16)
     return inline_ptx(b, "cvt.rz.f16.f32 $0, $1;", "=h,f", 1, (value,), (F16,))[0]
@@ -161,7 +171,7 @@ def _towards_zero(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
 def _as_f16_towards_zero(b: Builder, value: SSAValue) -> SSAValue:
     """As f16, towards zero: rounding to nearest afterwards is then not done twice."""
     element = lane_type(value.type)
-    return value if element is F16 else _towards_zero(b, resized(b, value, F32), F16)
+    return value if element is F16 else _towards_zero(b, _f32_towards_zero(b, value), F16)
 
 
 def _read_e4m3(b: Builder, value: SSAValue) -> SSAValue:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from xdsl.dialects import cf, scf, ub
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, TensorType, UnitAttr
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from minitriton.codegen import registers
@@ -126,8 +126,7 @@ def for_(f: FunctionLowering, op: scf.ForOp) -> None:
     b.move_to(header.block)
     header.bind(f, arguments)
     counter = f.scalar(arguments[0])
-    unsigned = isinstance(op.properties.get("unsignedCmp") or op.attributes.get("unsignedCmp"), UnitAttr)
-    b.cond_branch(b.icmp("ult" if unsigned else "slt", counter, upper), body, exit_)
+    b.cond_branch(b.icmp("slt", counter, upper), body, exit_)
     b.move_to(body)
     yielded = _yielded(f, block)
     b.branch(header.block, header.send(f, [b.add(counter, step), *yielded]))

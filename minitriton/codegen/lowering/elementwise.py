@@ -153,6 +153,28 @@ def lanewise(emit: Emit) -> Lowering:
     return lower
 
 
+def _shift(cls: type[Operation]) -> Lowering:
+    """A shift. By a constant of the width or more, of which LLVM knows no result, it is what PTX makes of one known at run time only."""
+
+    def lower(f: FunctionLowering, op: Operation) -> None:
+        result = op.results[0]
+        amount, element = number_of(constant_attr(op.operands[1])), scalar_type(result.type)
+        emit = _integer(cls)
+        if isinstance(amount, int) and not 0 <= amount < (bits := bit_width(element)):
+            known = bits - 1 if cls is L.AShrOp else None
+            emit = lambda b, v: _shifted_out(b, v[0], known)  # noqa: E731
+        f.values[result] = apply_lazily(f, result, operands_of(f, op), emit)
+
+    return lower
+
+
+def _shifted_out(b: Builder, value: SSAValue, amount: int | None) -> SSAValue:
+    """`value` shifted right by `amount`, or 0."""
+    if amount is None:
+        return b.constant(value.type, 0)
+    return b.binary(L.AShrOp, value, b.constant(value.type, amount))
+
+
 def _division(cls: type[Operation]) -> Lowering:
     """As `cls`, or what a division is made of which more is known."""
 
@@ -174,9 +196,9 @@ LOWERINGS.update(
         arith.AndIOp: lanewise(_integer(L.AndOp)),
         arith.OrIOp: lanewise(_integer(L.OrOp)),
         arith.XOrIOp: lanewise(_integer(L.XOrOp)),
-        arith.ShLIOp: lanewise(_integer(L.ShlOp)),
-        arith.ShRSIOp: lanewise(_integer(L.AShrOp)),
-        arith.ShRUIOp: lanewise(_integer(L.LShrOp)),
+        arith.ShLIOp: _shift(L.ShlOp),
+        arith.ShRSIOp: _shift(L.AShrOp),
+        arith.ShRUIOp: _shift(L.LShrOp),
         arith.MaxSIOp: lanewise(lambda b, v: b.overloaded("llvm.smax", v)),
         arith.MaxUIOp: lanewise(lambda b, v: b.overloaded("llvm.umax", v)),
         arith.MinSIOp: lanewise(lambda b, v: b.overloaded("llvm.smin", v)),

@@ -8,6 +8,7 @@ ttng.async_tma_copy_local_to_global %d[%m, %n] %buf
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from itertools import product
 
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
+from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
@@ -28,6 +30,7 @@ from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma
+from minitriton.dialects.tt.types import TensorDescType
 from minitriton.dialects.ttg import MemDescType
 from minitriton.errors import LoweringError
 from minitriton.layouts.cta_split import shape_per_cta, split_among_ctas
@@ -35,7 +38,7 @@ from minitriton.layouts.encodings import NVMMAShared
 from minitriton.layouts.nvmma_layout import tma_block_shape
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.rewriting.constants import constant_attr, number_of
-from minitriton.target.tensor_map import GRAIN, SHARED_ALIGNMENT
+from minitriton.target.tensor_map import GRAIN, SHARED_ALIGNMENT, illegal_corner
 
 TENSOR_MAP_BYTES = 128
 _UNIT = UnitAttr()
@@ -201,6 +204,20 @@ def _coordinates(f: FunctionLowering, given: list[SSAValue], offsets: tuple[int,
     return moved[::-1]
 
 
+def _check_corner(op: Operation, descriptor: SSAValue, given: Sequence[SSAValue], *, stores: bool) -> None:
+    """Raises `LoweringError` where what is known of the first coordinates lets no copy begin there."""
+    assert isinstance(descriptor.type, TensorDescType)
+    known = [number_of(constant_attr(each)) for each in reversed(given)]
+    corner = [each if isinstance(each, int) else 0 for each in known]
+    why = illegal_corner(corner, element_bytes(descriptor.type), stores=stores)
+    if why is not None:
+        raise LoweringError(
+            f"a tensor copy {why}, which the hardware ends with an illegal instruction",
+            source_location(op.location),
+            help="begin the block elsewhere, or access it through pointers and a mask",
+        )
+
+
 def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None, warps: int = 1) -> SSAValue:
     """True in one thread of each of the first `warps`."""
     elected = f.b.value(nvvm.ElectSyncOp, (), I1)
@@ -214,6 +231,7 @@ def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None, warps: in
 def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> None:
     """Every CTA gets its part, those that hold copies too."""
     descriptor, *given, barrier, target, pred = op.operands
+    _check_corner(op, descriptor, given, stores=False)
     thread = _issuing_thread(f, f.scalar(pred))
     base, bar = _address(f, target), _address(f, barrier)
     type_ = memdesc(target)
@@ -227,6 +245,7 @@ def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> 
 def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, Attribute]) -> None:
     """Of CTAs that hold the same part the first one stores it, each of its first warps a box: copies are started side by side."""
     descriptor, *given, source = op.operands
+    _check_corner(op, descriptor, given, stores=True)
     type_ = memdesc(source)
     parts, _ = split_among_ctas(shared_encoding(type_).cga, type_.get_shape())
     copies = sum(1 << bit for bit, part in enumerate(parts) if not any(part))

@@ -53,7 +53,7 @@ from minitriton.dialects.places import file_line_col
 from minitriton.dialects.tt.enums import IntegerEnumAttr
 
 NUMBERS = IntegerType | IndexType | AnyFloat
-_ALIAS_DEFINITION = re.compile(r"^\s*([#!][A-Za-z_][\w$.-]*)\s*=\s*", re.MULTILINE)
+_ALIAS_DEFINITION = re.compile(r"^[^\S\n]*([#!][A-Za-z_][\w$.-]*)\s*=\s*", re.MULTILINE)
 _TYPE = re.compile(
     r"(?:tensor|!tt\.ptr|!tt\.tensordesc|!ttg\.memdesc)<(?:[^<>\"]|<(?:[^<>\"]|<(?:[^<>\"]|<[^<>\"]*>)*>)*>)*>"
 )

@@ -38,6 +38,10 @@ def _with_yield(region: Region) -> Region:
 
 
 def _parse_for(parser: Parser) -> Operation:
+    if parser.parse_optional_keyword("unsigned") is not None:
+        parser.raise_error(
+            "loops over unsigned bounds are not supported: flip the sign bits of both bounds, or widen them"
+        )
     variable = parser.parse_argument(expect_type=False)
     parser.parse_punctuation("=")
     bounds = [parser.parse_unresolved_operand()]

@@ -35,7 +35,7 @@ _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _GUARD = re.compile(r"@(!?)\s*([%\w$]+)\s+")
 _OPCODE = re.compile(r"[a-z][\w.:]*")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
-_CALL_SITE = re.compile(r"([\w./<>-]+):(\d+):(\d+) \]*$")
+_CALL_SITE = re.compile(r"(?<![\w./<>-])([\w./<>-]+):(\d+):(\d+) \]*$")
 _HEADER = re.compile(
     r"\.(?P<what>entry|func)\s+(?:\((?P<results>[^)]*)\)\s*)?(?P<name>[\w$]+)\s*(?:\((?P<parameters>.*)\))?(?P<rest>.*)$",
     re.S,
@@ -48,6 +48,10 @@ _VARIABLE = re.compile(
 )
 _INTEGER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
 _SPLIT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|[;{}\n]", re.S)
+
+
+MOST_SCOPES = 256
+"""Blocks of PTX within each other: a name is looked up in each. LLVM writes one around a call."""
 
 
 class _Scope:
@@ -78,9 +82,10 @@ class _Parser:
         return EmulationError(message, SourceLocation(self.name, self.line), source_line=" ".join(statement.split()))
 
     def parse(self) -> Module:
-        for match in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', self.text, re.M):
+        for match in re.finditer(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"', self.text, re.M):
             self.module.files[int(match[1])] = match[2]
         pending, position, skip_depth = "", 0, 0
+        earlier: list[str] = []  # lines of the statement before this one: each is looked at once
         for match in _SPLIT.finditer(self.text):
             token = match[0]
             chunk = self.text[position : match.start()]
@@ -90,16 +95,21 @@ class _Parser:
                 self.line += token.count("\n")
                 continue
             pending += chunk
+            if token in ";{}":
+                pending = "".join([*earlier, pending])
+                earlier.clear()
             if token[0] == '"':
                 pending += token
             elif token[0] == "/":
                 stripped = pending.strip()
-                if stripped.startswith(".loc"):
+                if not earlier and stripped.startswith(".loc"):
                     self.location(stripped, token)
                     pending = ""
                 self.line += token.count("\n")
             elif token == "\n":
-                pending = self.end_of_line(pending)
+                line = pending + " " if earlier else self.end_of_line(pending)
+                earlier += [line] if line.strip() else []
+                pending = ""
                 self.line += 1
             elif token == ";":
                 self.statement(self.take_labels(pending).strip())
@@ -117,6 +127,7 @@ class _Parser:
                 pending += token
             else:
                 self.close()
+        pending = "".join([*earlier, pending])
         if pending.strip() or self.kernel is not None:
             raise self.fail("the PTX text ends within a statement or a function", pending[-80:])
         for kernel in self.module.kernels.values():
@@ -176,6 +187,8 @@ class _Parser:
             self.kernel.line = self.line_above(match["name"])
             self.sizes(self.kernel, match["rest"])
             self.kernel_file, self.source, self.fixups = 0, None, []
+        if len(self.scopes) >= MOST_SCOPES:
+            raise self.fail(f"blocks are nested more than {MOST_SCOPES} deep", header)
         self.scopes.append(_Scope())
 
     def sizes(self, kernel: PTXKernel, directives: str) -> None:

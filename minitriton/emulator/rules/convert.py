@@ -18,15 +18,15 @@ _ROUND: dict[str, np.ufunc] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor,
 
 
 def float_to_integer(x: Lanes, mode: str, dtype: np.dtype) -> Lanes:
-    """Rounds and clamps to the range of `dtype`; NaN gives 0 (0x8000000000000000 for 64-bit results)."""
+    """Rounds and clamps to the range of `dtype`. NaN gives 0, of doubles and in 64 bits the highest bit (PTX ISA 9.0, "cvt")."""
     rounded = _ROUND[mode](x.astype(np.float64))
     limits = np.iinfo(dtype)
     nan = rounded != rounded
     low, high = float(limits.min), float(limits.max)
     inside = np.where(nan, 0.0, np.clip(rounded, low, high))
     result = np.where(inside >= high, dtype.type(limits.max), np.where(inside >= high, 0, inside).astype(dtype))
-    if dtype.itemsize == 8:
-        result = np.where(nan, np.uint64(1 << 63).astype(dtype), result)
+    if dtype.itemsize == 8 or x.dtype == np.float64:
+        result = np.where(nan, np.uint64(1 << (8 * dtype.itemsize - 1)).astype(dtype), result)
     return result
 
 

@@ -25,6 +25,7 @@ from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, is_function, wrapped
+from minitriton.frontend.generator.static_operators import STATIC, check_format
 from minitriton.frontend.semantic import arithmetic
 from minitriton.frontend.semantic.casts import cast
 from minitriton.frontend.semantic.shapes import index, permute, unsplat
@@ -47,18 +48,18 @@ def _python(name: str) -> PythonOperator:
 
 
 _BINARY: dict[type[ast.operator], tuple[Callable[[IRBuilder, Operand, Operand], tensor] | None, PythonOperator]] = {
-    ast.Add: (arithmetic.add, _python("add")),
-    ast.Sub: (arithmetic.sub, _python("sub")),
-    ast.Mult: (arithmetic.mul, _python("mul")),
-    ast.Div: (arithmetic.truediv, _python("truediv")),
-    ast.FloorDiv: (arithmetic.floordiv, _python("floordiv")),
-    ast.Mod: (arithmetic.mod, _python("mod")),
-    ast.LShift: (arithmetic.shl, _python("lshift")),
-    ast.RShift: (arithmetic.shr, _python("rshift")),
-    ast.BitAnd: (arithmetic.and_, _python("and_")),
-    ast.BitOr: (arithmetic.or_, _python("or_")),
-    ast.BitXor: (arithmetic.xor, _python("xor")),
-    ast.Pow: (None, _python("pow")),
+    ast.Add: (arithmetic.add, STATIC["add"]),
+    ast.Sub: (arithmetic.sub, STATIC["sub"]),
+    ast.Mult: (arithmetic.mul, STATIC["mul"]),
+    ast.Div: (arithmetic.truediv, STATIC["truediv"]),
+    ast.FloorDiv: (arithmetic.floordiv, STATIC["floordiv"]),
+    ast.Mod: (arithmetic.mod, STATIC["mod"]),
+    ast.LShift: (arithmetic.shl, STATIC["lshift"]),
+    ast.RShift: (arithmetic.shr, STATIC["rshift"]),
+    ast.BitAnd: (arithmetic.and_, STATIC["and_"]),
+    ast.BitOr: (arithmetic.or_, STATIC["or_"]),
+    ast.BitXor: (arithmetic.xor, STATIC["xor"]),
+    ast.Pow: (None, STATIC["pow"]),
 }
 """Emitter for tensors and Python's own operator for compile-time values."""
 
@@ -220,6 +221,7 @@ class Expressions:
                 )
             form = "" if value.conversion < 0 else "!" + chr(value.conversion)
             spec = "" if value.format_spec is None else ":" + unwrap(self.visit(value.format_spec))
+            check_format(spec)
             parts.append(f"{{{form}{spec}}}".format(unwrap(evaluated)))
         return constexpr("".join(parts))
 
@@ -421,7 +423,9 @@ class Expressions:
         why = self.generator.why_constant(node.value.id) if isinstance(node.value, ast.Name) else ""
         raise LanguageTypeError(
             f"{ast.unparse(node.value)} is the compile-time constant {number!r}, which has no attribute {node.attr!r}{why}",
-            f"convert it by tl.cast({ast.unparse(node.value)}, dtype)" if node.attr == "to" else "tl.full makes a tensor of it",
+            f"convert it by tl.cast({ast.unparse(node.value)}, dtype)"
+            if node.attr == "to"
+            else "tl.full makes a tensor of it",
         )
 
     def attribute(self, owner: object, name: str) -> object:

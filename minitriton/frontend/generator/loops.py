@@ -17,13 +17,13 @@ from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from minitriton.frontend.builder import UNKNOWN, named_location
-from minitriton.frontend.errors import LanguageTypeError
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator.branches import type_text
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.loop_counters import counter_of
-from minitriton.frontend.loop_variables import value_before
+from minitriton.frontend.loop_variables import known_length, value_before
 from minitriton.frontend.prepared_tree import PreparedFor, PreparedWhile
 from minitriton.frontend.semantic.values import scalar_constant, to_tensor
 from minitriton.language.aggregates import aggregate_value
@@ -60,6 +60,10 @@ def _placed(hints: list[Hint]) -> dict[str, Attribute]:
     }
 
 
+MOST_UNROLLED = 1 << 16
+"""Iterations of all static ranges of a function: each has ops of its own."""
+
+
 class Loops:
     """Compiles `for` and `while`."""
 
@@ -69,6 +73,8 @@ class Loops:
         self.visit = generator.visit
         self.unsupported = generator.unsupported
         self.expressions = expressions
+        self.unrolled = 0
+        """Iterations of static ranges that were compiled."""
         self.statements = statements
 
     def visit_For(self, node: PreparedFor) -> None:
@@ -93,6 +99,12 @@ class Loops:
     def _unrolled(self, node: PreparedFor, name: str, iterator: static_range) -> None:
         before = self.generator.lscope.get(name)
         counts = builtins.range(unwrap(iterator.start), unwrap(iterator.end), unwrap(iterator.step))
+        if counts[MOST_UNROLLED - self.unrolled :]:
+            raise LanguageValueError(
+                f"static_range repeats its body more than {MOST_UNROLLED} times",
+                "write tl.range(...): a loop in the program",
+            )
+        self.unrolled += len(counts)
         for i in counts:
             self.generator.lscope[name] = constexpr(i)
             self.statements.run(node.body)
@@ -165,7 +177,7 @@ class Loops:
         if why is None and type_of(after.get(target, counter)) != counted.dtype:
             why = f"it is the variable of a loop, whose body makes it {type_text(after.pop(target))}"
         lost = self._forget_loop_variables(names, initial, [block.args[1:]])
-        hints = self._argument_hints(flatten_all(initial), [block.args[1:]])
+        hints = self._argument_hints(flatten_all(initial), [block.args[1:]], runs=bool(known_length(loop)))
         kept, same = self._drop_unchanged(names, initial, after, [block.args[1:]])
         b.location = location
         yielded = flatten_all(after[n] for n in kept)
@@ -223,8 +235,8 @@ class Loops:
             lost.append(name)
         return lost
 
-    def _argument_hints(self, initial: Sequence[SSAValue], arguments: Sequence[Arguments]) -> list[Hint]:
-        """The promises that the loop's body makes about its variables. They hold for the values before the loop too."""
+    def _argument_hints(self, initial: Sequence[SSAValue], arguments: Sequence[Arguments], *, runs: bool) -> list[Hint]:
+        """The promises that the loop's body makes about its variables. If it surely `runs` they hold for the values before the loop too."""
         mine: list[Hint] = []
         rest: list[Hint] = []
         for argument, name, promise in self.b.argument_hints:
@@ -232,7 +244,7 @@ class Loops:
                 rest.append((argument, name, promise))
                 continue
             mine.append((argument, name, promise))
-            for args in arguments:
+            for args in arguments if runs else ():
                 if argument in args:
                     owner = initial[list(args).index(argument)].owner
                     if isinstance(owner, Operation):
@@ -314,7 +326,7 @@ class Loops:
         self._check_carried(before, None)
         after = self.generator.lscope
         lost = self._forget_loop_variables(names, initial, [body_block.args, test_block.args])
-        hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])
+        hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args], runs=False)
         kept, same = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
         b.location = location
         b.insert(scf.YieldOp.create(operands=[same.get(h, h) for h in flatten_all(after[n] for n in kept)]))

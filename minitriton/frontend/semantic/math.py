@@ -94,7 +94,9 @@ def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False, appr
     if approx and not x.dtype.is_fp32():
         raise LanguageValueError("approx division requires float32 operands", "cast them: .to(tl.float32)")
     if approx:
-        return inline_asm_elementwise(b, "div.approx.f32 $0, $1, $2;", "=f,f,f", (x, y), x.dtype, True, 1)
+        quotient = inline_asm_elementwise(b, "div.approx.f32 $0, $1, $2;", "=f,f,f", (x, y), x.dtype, True, 1)
+        assert isinstance(quotient, tensor)
+        return quotient
     op = tt.PreciseDivFOp if ieee_rounding and x.dtype.is_fp32() else arith.DivfOp
     return tensor(b.value(op(x.handle, y.handle)), x.type)
 

@@ -216,6 +216,8 @@ def store(
                 "add offsets to the pointer: `ptr + tl.arange(0, BLOCK)`",
             )
         _require_scalar(mask, "Mask")
+    # A boolean is a byte in memory: 256 is true, although its lowest byte is 0.
+    value = cast(b, value, kind.element_ty)
     pointer, element = _storage(b, pointer, kind)
     _require_mask(mask)
     value = cast(b, value, element)

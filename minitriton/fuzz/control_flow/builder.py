@@ -55,10 +55,14 @@ class ProgramBuilder:
         """Whether what is written now never runs."""
         self.depth = 0
         """Loops and branches around what is written now."""
+        self.copies = 1
+        """How often what is written now stands in unrolled code."""
         self.count = 0
         self.programs = rng.choice([1, 1, 1, 1, 2, 3])
-        self.size = rng.choice([1, 2, 4, 16, 32, 32, 64, 128, 128, 256])
+        self.size = rng.choice([1, 2, 4, 16, 32, 32, 64, 64, 128, 256])
         """Elements of a tile."""
+        self.warps = [1, 1, 2, 2, 4, 4, 8]
+        """Numbers of warps to choose from."""
 
     # Randomness.
 
@@ -80,12 +84,12 @@ class ProgramBuilder:
     @contextlib.contextmanager
     def scope(self, *, dead: bool = False) -> Generator[list[Node]]:
         """Lines written inside go to the list given; names are forgotten afterwards."""
-        outside = self.lines, list(self.variables), list(self.numbers), self.dead
+        outside = self.lines, list(self.variables), list(self.numbers), self.dead, self.copies
         self.lines, self.dead, self.depth = [], self.dead or dead, self.depth + 1
         try:
             yield self.lines
         finally:
-            self.lines, self.variables, self.numbers, self.dead = outside
+            self.lines, self.variables, self.numbers, self.dead, self.copies = outside
             self.depth -= 1
 
     def block(self, header: str, write: Callable[[], object], *, dead: bool = False) -> None:
@@ -218,7 +222,7 @@ class ProgramBuilder:
         ones = [s.name for s in scalars if s.value == 1 and s.element == INT32 and self.chance(0.3)]
         return Program(
             self.seed, buffers, scalars, tuple(self.functions.values()), body, self.programs,
-            self.random.choice([1, 2, 4, 4, 8]), self.chance(0.5), frozenset(ones), frozenset(self.features),
+            self.random.choice(self.warps), self.chance(0.5), frozenset(ones), frozenset(self.features),
         )  # fmt: skip
 
 

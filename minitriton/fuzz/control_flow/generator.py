@@ -40,7 +40,7 @@ def _drawn(seed: int, rng: random.Random) -> Program:
     if matrices is None:
         tiles.start(b)
     statements = _of_matrices(b, matrices) if matrices is not None else _of_tiles(b)
-    budget = rng.randint(3, 14)
+    budget = rng.randint(2, 7) if matrices is not None else rng.randint(3, 13)
 
     def some() -> None:
         """A few statements, or a block of them."""
@@ -63,6 +63,8 @@ def _drawn(seed: int, rng: random.Random) -> Program:
 
     while budget > 0:
         emit_loop(b, some) if b.chance(0.6) else some()
+    if matrices is not None and b.chance(0.7):
+        b.weighted([(matrices.dot, 1.0), (matrices.sum_of_products, 2.0)])()
     matrices.finish() if matrices is not None else tiles.finish(b)
     return b.finished()
 
@@ -79,6 +81,7 @@ def _of_matrices(b: ProgramBuilder, matrices: Matrices) -> list[tuple[Statement,
     return [
         (matrices.dot, 4.0),
         (matrices.sum_of_products, 4.0),
+        (matrices.rewrite, 2.0),
         (lambda: tiles.update_scalar(b), 3.0),
         (lambda: tiles.store_cell(b), 1.0),
         (lambda: tiles.load_cell(b), 1.0),

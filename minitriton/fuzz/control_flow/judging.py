@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from minitriton.fuzz.control_flow.program import Program
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.generation.generator import kernel_seed
 from minitriton.fuzz.judging.access_analysis import Written
-from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, judge
-from minitriton.fuzz.running.blame import first_wrong_pass
+from minitriton.fuzz.running.agreement import KernelVerdict, differing_array, judge
+from minitriton.fuzz.running.blame import with_pass
 from minitriton.fuzz.running.campaign import KernelReport, guarded_by
 from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, run_oracles
 
@@ -64,12 +63,5 @@ def run_program(
     def is_right(outcome: OracleOutcome) -> bool:
         return outcome.error is None and differing_array(parameters, exactness, outcome, expected) is None
 
-    def named(finding: FuzzFinding) -> FuzzFinding:
-        """A difference with the name of the pass that makes it."""
-        if finding.kind != "difference":
-            return finding
-        arch = 80 if all(is_right(o) for name, o in outcomes.items() if name != "emulator-sm80") else 90
-        return replace(finding, signature=f"{finding.signature}: {first_wrong_pass(case, is_right, arch)}")
-
-    verdict.findings = [named(finding) for finding in verdict.findings]
+    verdict.findings = with_pass(verdict.findings, case, outcomes, is_right)
     return verdict, outcomes

@@ -17,6 +17,8 @@ Write = Callable[[], object]
 
 LENGTHS = [(0, 3.0), (-1, 1.0), (-2, 1.0), (-5, 0.5), (1, 3.0), (2, 4.0), (3, 3.0), (4, 2.0), (5, 1.0), (7, 0.5)]
 MOST_DEPTH = 3
+MOST_COPIES = 3
+"""Of a statement, before one more loop around it is unrolled."""
 
 
 def emit_loop(b: ProgramBuilder, write: Write) -> None:
@@ -41,9 +43,11 @@ def _emit_for(b: ProgramBuilder, write: Write) -> None:
     read_after = element == INT32 and b.chance(0.12)
     if read_after:
         b.line(f"{name} = {_typed(b, INT32, b.random.choice([-1, 0, 9]))}")
-    header = f"for {name} in {_range(b, start, stop, step)}:"
+    factor = b.random.choice([2, 3, 4]) if b.chance(0.25) and b.copies < MOST_COPIES else 1
+    header = f"for {name} in {_range(b, start, stop, step, factor)}:"
 
     def body() -> None:
+        b.copies *= factor
         b.variables.append(Variable(name, element))
         write()
 
@@ -70,52 +74,49 @@ def _ragged(b: ProgramBuilder, outer: Variable) -> tuple[str, str]:
         return "0", length
     if b.chance(0.3):
         return outer.name, b.bound(INT32, b.random.choice([1, 2, 4]))
-    return "0", b.random.choice([outer.name, f"{outer.name} - 1", f"{outer.name} % 3", f"({outer.name} & 3)"])
+    return "0", b.random.choice(
+        [outer.name, f"{outer.name} - 1", f"{outer.name} % 3", f"({outer.name} & 3)", f"tl.cdiv({outer.name}, 2)"]
+    )
+
+
+def _numbers(b: ProgramBuilder, element: Element) -> tuple[int, int, int]:
+    """Start, stop and step of a short range: empty, reversed, on both sides of a sign, near the end of the type, downwards."""
+    length, step = b.weighted(LENGTHS), b.weighted([(1, 7.0), (2, 1.5), (3, 1.0), (5, 0.5)])
+    sign = 1 << (element.bits - 1)
+    near_sign = [(sign - 2, 2.0), (sign - 60, 0.5)] if not element.signed else [(sign - 14, 2.0), (-sign + 50, 0.5)]
+    start = b.weighted([(0, 6.0), (1, 1.0), (2, 1.0), (-2 if element.signed else 5, 1.5), *near_sign])
+    start = max(start, element.low - length * step)
+    stop = start + length * step - (b.random.randrange(step) if length > 0 else 0)
+    if not element.low <= stop <= element.high:
+        start, stop = 0, max(length, 0)
+    if start < sign <= stop and not element.signed:
+        b.features.add("unsigned bounds across the sign")
+    if b.chance(0.1) and start - step >= element.low and stop > element.low:
+        return stop - 1, start - 1, -step
+    return start, stop, step
 
 
 def _bounds(b: ProgramBuilder) -> tuple[str, str, str, Element, bool]:
-    """Start, stop and step of a range of a known number of iterations, the type of its variable, and whether it never runs."""
-    element, length = b.weighted(BOUNDS), b.weighted(LENGTHS)
-    size = b.weighted([(1, 7.0), (2, 1.5), (3, 1.0), (5, 0.5)])
-    low, high, middle = element.low, element.high, (1 << (element.bits - 1)) - (0 if not element.signed else 12)
-    base = b.weighted(
-        [
-            (0, 6.0),
-            (1, 1.0),
-            (2, 1.0),
-            (-2 if element.signed else 5, 1.5),
-            (middle - 2, 2.0),
-            (high - 50, 0.5),
-            (low + 50, 0.5),
-        ]
-    )
-    base = max(base, low - length * size)
-    stop = base + length * size - (b.random.randrange(size) if length > 0 else 0)
-    if not low <= stop <= high or not low <= base <= high:
-        base, stop = 0, max(length, 0)
+    """The texts of a range's start, stop and step, the type of its variable, and whether it never runs."""
+    element = b.weighted(BOUNDS)
+    start, stop, step = _numbers(b, element)
     b.features.add(f"{element.short} bounds")
-    if element.high > 127 and middle - 3 <= base <= middle and stop > middle and not element.signed:
-        b.features.add("unsigned bounds across the sign")
+    length = (stop - start) * (1 if step > 0 else -1)
     if length <= 0:
         b.features.add("a loop that never runs" if length == 0 else "a range below its start")
-    if size == 1 and base == 0 and element == INT32 and b.chance(0.6):
-        return "0", b.bound(element, stop), "1", element, stop <= 0
-    backward = b.chance(0.1) and base - size >= low
-    first, last, step = (stop - 1, base - 1, -size) if backward and stop > low else (base, stop, size)
-    start, stop_text = b.bound(element, first), b.bound(element, last, literal=element == INT32)
-    # The step's type takes part in the promotion: a Python number is an int32.
-    kind = INT32 if start.lstrip("-").isdigit() and stop_text.lstrip("-").isdigit() else element
-    step_text = str(step)
+    if (start, step, element) == (0, 1, INT32) and b.chance(0.6):
+        return "0", b.bound(element, stop), "1", element, length <= 0
+    texts = [b.bound(element, start), b.bound(element, stop, literal=element == INT32), str(step)]
     if step > 0 and b.chance(0.15):
         b.features.add("a step at run time")
-        step_text = b.bound(element, step, literal=False)
-    elif element.bits < 32 or start.isdigit():
-        kind = promoted(kind, INT32)
-    return start, stop_text, step_text, kind, length <= 0
+        texts[2] = b.bound(element, step, literal=False)
+    # A Python number is an int32.
+    first, last, by = (INT32 if text.lstrip("-").isdigit() else element for text in texts)
+    return texts[0], texts[1], texts[2], promoted(promoted(first, last), by), length <= 0
 
 
-def _range(b: ProgramBuilder, start: str, stop: str, step: str) -> str:
-    """The call of `range` or `tl.range`, perhaps with hints."""
+def _range(b: ProgramBuilder, start: str, stop: str, step: str, factor: int) -> str:
+    """The call of `range` or `tl.range`, perhaps with hints; `factor`: copies of the body that unrolling makes."""
     arguments = [stop] if start == "0" and step == "1" and b.chance(0.6) else [start, stop]
     if step != "1":
         arguments.append(step)
@@ -124,8 +125,8 @@ def _range(b: ProgramBuilder, start: str, stop: str, step: str) -> str:
         hints.append("flatten=True")
     if b.chance(0.3):
         hints.append(f"num_stages={b.random.choice([1, 2, 3, 4])}")
-    if b.chance(0.2):
-        hints.append(f"loop_unroll_factor={b.random.choice([2, 3, 4])}")
+    if factor > 1:
+        hints.append(f"loop_unroll_factor={factor}")
     if b.chance(0.05):
         hints.append(b.random.choice(["disable_licm=True", "disallow_acc_multi_buffer=True"]))
     b.features.update(hint.split("=")[0] for hint in hints)
@@ -163,11 +164,13 @@ def _emit_static(b: ProgramBuilder, write: Write) -> None:
     b.features.add("static_range")
     name = b.fresh("u")
 
+    first, count = b.random.choice([0, 0, 1, 3]), b.random.choice([0, 1, 2, 3] if b.copies < MOST_COPIES else [0, 1])
+
     def body() -> None:
+        b.copies *= max(count, 1)
         b.numbers.append(name)
         write()
 
-    first, count = b.random.choice([0, 0, 1, 3]), b.random.choice([0, 1, 2, 3])
     b.block(f"for {name} in tl.static_range({first}, {first + count}):", body, dead=count == 0)
 
 

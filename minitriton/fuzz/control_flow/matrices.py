@@ -38,8 +38,8 @@ class Matrices:
             [("float32", 5.0), ("float16", 3.0), ("bfloat16", 1.5), ("int8", 1.0), ("int32", 1.0), ("float64", 0.5)]
         )
         self.element: Element = ELEMENTS[name]
-        self.m, self.n = b.random.choice([(16, 16), (16, 16), (32, 16), (16, 32), (8, 16), (4, 8)])
-        self.k = b.weighted([(1, 1.0), (2, 1.0), (4, 1.0), (8, 1.0), (16, 2.0), (32, 0.3)])
+        self.m, self.n = b.random.choice([(16, 16), (16, 16), (16, 16), (32, 16), (16, 32), (8, 16), (4, 8), (2, 16)])
+        self.k = b.weighted([(1, 1.0), (2, 1.0), (4, 1.0), (8, 1.0), (16, 1.5), (32, 0.2)])
         if b.chance(0.3):
             self.m = self.n = self.k = 16
         self.has_dot = self.m >= 16 and self.n >= 16 and self.k >= (32 if name == "int8" else 16) and name != "int32"
@@ -47,9 +47,12 @@ class Matrices:
         wide = name == "float32" and b.chance(0.7)
         self.precise = wide
         b.buffer(Buffer("x", self.element, self.m * self.k * CHUNKS, *((-4095, 4095) if wide else (-3, 3))))
-        b.buffer(Buffer("y", self.element, self.k * self.n * CHUNKS, -3, 3))
+        self.is_rewritten = b.chance(0.35)
+        b.buffer(Buffer("y", self.element, self.k * self.n * CHUNKS, -3, 3, written=self.is_rewritten))
         b.line(f"rows, columns, inner = tl.arange(0, {self.m}), tl.arange(0, {self.n}), tl.arange(0, {self.k})")
         b.size = self.m * self.n
+        if self.m * self.k * self.n > 2048:  # few elements a lane: little code
+            b.warps = [4, 4, 4, 8]
         self.shape = self.m, self.n
         self.accumulator = b.define(
             "t", f"tl.zeros(({self.m}, {self.n}), tl.{self.sum.name})", self.sum, self.shape, changes=True
@@ -74,9 +77,27 @@ class Matrices:
             x = f"tl.load({rows}, mask=inner[None, :] < {b.operand(INT32)}, other=0)"
         else:
             x = f"tl.load({rows})"
-        y = f"tl.load(y + ({chunk} * {self.k} + inner)[:, None] * {self.n} + columns[None, :])"
+        if b.chance(0.15):
+            y = f"tl.trans(tl.load(y + ({chunk} * {self.k} + inner)[None, :] * {self.n} + columns[:, None]))"
+        else:
+            y = f"tl.load({self.part_of_y(chunk)})"
         found = b.define("x", x, self.element, (self.m, self.k)), b.define("y", y, self.element, (self.k, self.n))
         return found[0].name, found[1].name
+
+    def part_of_y(self, chunk: str) -> str:
+        """Pointers to a piece of the second factor."""
+        return f"y + ({chunk} * {self.k} + inner)[:, None] * {self.n} + columns[None, :]"
+
+    def rewrite(self) -> None:
+        """A store to the second factor, which what is loaded later must see and what was loaded before must not."""
+        b = self.b
+        if not self.is_rewritten:
+            b.weighted([(self.dot, 1.0), (self.sum_of_products, 1.0)])()
+            return
+        b.features.add("a factor stored between loads")
+        number = b.random.choice([-2, 1, 2, 3])
+        tile = f"tl.full(({self.k}, {self.n}), {number}, tl.{self.element.name})"
+        b.line(f"tl.store({self.part_of_y(self.chunk())}, {tile})", writes=True)
 
     def dot(self) -> None:
         """A `tl.dot` into the accumulator; where shapes or types have none, a sum of products."""

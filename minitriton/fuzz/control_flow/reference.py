@@ -35,7 +35,7 @@ from minitriton.fuzz.control_flow.values import (
 from minitriton.fuzz.generation.elements import ELEMENTS, INT32, INT64, Element, promoted
 from minitriton.fuzz.printing import KERNEL
 
-MOST_ITERATIONS = 150
+MOST_ITERATIONS = 80
 """Of all loops of a program together."""
 
 

@@ -11,6 +11,7 @@ from minitriton.fuzz.control_flow.program import Program, source_of
 from minitriton.fuzz.reproducer import free_path, tree_text
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.oracles import available
+from minitriton.host.whole_file import write_whole
 
 _TEMPLATE = '''"""{kind}: {signature}
 
@@ -41,13 +42,11 @@ def write_reproducer(
     """Writes the file of a finding."""
     path = free_path(folder, f"control_flow_{seed}_{number}")
     text = finding.text.replace("\\", "\\\\").replace('"""', "'''")
-    path.write_text(
-        _TEMPLATE.format(
-            kind=finding.kind, signature=finding.signature, seed=seed, number=number, text=text, source=source_of(program),
-            tree=tree_text(replace(program, features=frozenset())), oracles=tuple(oracles),
-        ),
-        "utf-8",
+    content = _TEMPLATE.format(
+        kind=finding.kind, signature=finding.signature, seed=seed, number=number, text=text, source=source_of(program),
+        tree=tree_text(replace(program, features=frozenset())), oracles=tuple(oracles),
     )  # fmt: skip
+    write_whole(path, content)
     return path
 
 

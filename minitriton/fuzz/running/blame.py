@@ -6,16 +6,41 @@ TTGIR is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.oracles import ARCH, Compilation, OracleOutcome, written
 from minitriton.lab.rounding import less_exact_dot, rounding_tolerance
 from minitriton.pass_registry import Property
 
 IsRight = Callable[[OracleOutcome], bool]
+NOT_OURS = frozenset({"triton", "python"})
+"""Oracles that run no code of minitriton."""
+_INTERPRETER = "interpreter on"
+"""How the stages of the interpreter begin."""
+
+
+def with_pass(
+    findings: Sequence[FuzzFinding], case: FuzzedLaunch, outcomes: Mapping[str, OracleOutcome], is_right: IsRight
+) -> list[FuzzFinding]:
+    """`findings`, those that a pass made with its name: differences between minitriton's own levels, and IR on which the interpreter fails."""
+    ran = [
+        name for name, o in outcomes.items() if name not in NOT_OURS and (o.error is None or _INTERPRETER in o.stage)
+    ]
+    wrong = [name for name in ran if not is_right(outcomes[name])]
+    if not wrong:
+        return list(findings)
+    name = first_wrong_pass(case, is_right, 80 if wrong == ["emulator-sm80"] else ARCH)
+    return [
+        replace(f, signature=f"{f.signature}: {name}")
+        if f.kind == "difference" or (f.kind == "error" and _INTERPRETER in f.signature)
+        else f
+        for f in findings
+    ]
 
 
 def first_wrong_pass(case: FuzzedLaunch, is_right: IsRight, arch: int = ARCH) -> str:

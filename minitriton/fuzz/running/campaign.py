@@ -27,6 +27,7 @@ from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
 from minitriton.fuzz.running.time_limit import ENDED, end_this_process_after
+from minitriton.host import interrupts
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 BATCH = 20
@@ -243,7 +244,7 @@ def _in_processes(
         started.append(said)
         process = context.Process(target=_serve, args=(theirs, str(said), seed, tuple(oracles), work), daemon=True)
         with _one_thread():
-            process.start()
+            interrupts.start(process)
         theirs.close()
         ours.send(left)
         workers.append(_CampaignWorker(process, ours, said, left, time.monotonic()))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from minitriton.fuzz.judging.analysis import Analysis, analyse
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.running.agreement import KernelVerdict, judge
+from minitriton.fuzz.running.agreement import KernelVerdict, differing_array, judge
+from minitriton.fuzz.running.blame import with_pass
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.launch_arguments import make_arguments
 from minitriton.fuzz.running.oracles import OracleOutcome, run_oracles
@@ -28,7 +29,15 @@ def run_case(kernel: Kernel, oracles: Sequence[str], analysis: Analysis | None =
     analysis = analysis or analyse(kernel)
     case = _launch(kernel, analysis)
     outcomes = run_oracles(case, oracles)
-    return CaseResult(case.source, judge(kernel.arrays, analysis.written, outcomes), outcomes)
+    verdict, first = judge(kernel.arrays, analysis.written, outcomes), outcomes.get("interpreter")
+
+    def is_right(outcome: OracleOutcome) -> bool:
+        if first is None or first.error is not None:
+            return True
+        return outcome.error is None and differing_array(kernel.arrays, analysis.written, outcome, first) is None
+
+    verdict.findings = with_pass(verdict.findings, case, outcomes, is_right)
+    return CaseResult(case.source, verdict, outcomes)
 
 
 def case_of(kernel: Kernel) -> FuzzedLaunch:

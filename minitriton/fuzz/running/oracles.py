@@ -33,7 +33,7 @@ import minitriton.language
 from minitriton import emulator, knobs
 from minitriton.compiler import ASTSource
 from minitriton.dialects.context import make_context
-from minitriton.emulator.inline_assembly import evaluate
+from minitriton.emulator import device_functions, inline_assembly
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.printing import KERNEL
 from minitriton.fuzz.running.launch import FuzzedLaunch
@@ -154,7 +154,8 @@ class Compilation:
                 self.source.name,
                 arguments.fresh(),
                 self.case.grid,
-                inline_assembly=evaluate,
+                inline_assembly=inline_assembly.evaluate,
+                device_functions=device_functions.evaluate,
                 capability=self.target.arch,
                 seconds=knobs.emulator.seconds,
             ),

@@ -1,6 +1,6 @@
 """Conversions between types: integers by wrapping and extending, floats by rounding to nearest even, bits by looking again.
 
-arith.truncf f32 1.00390625 to bf16 = 1.0        arith.fptosi f32 3e10 to i32 = 2147483647 (saturated; NaN is 0)
+arith.truncf f32 1.00390625 to bf16 = 1.0        arith.fptosi f32 3e10 to i32 = 2147483647 (as PTX saturates)
 arith.extui i1 true to i32 = 1                   arith.extsi i1 true to i32 = -1
 """
 
@@ -79,21 +79,30 @@ def _integers_to_float(target: Attribute) -> Unary:
     return lambda a: encode(a.astype(np.float64))
 
 
+def truncated(numbers: Array, limits: np.iinfo, of_nan: int) -> Array:
+    """Floats as integers of the type of `limits`, toward zero; what is out of range becomes the nearest limit, NaN the bits `of_nan`."""
+    whole = np.trunc(np.asarray(numbers, np.float64))
+    # Of 64 bits the largest number rounds up as a double.
+    is_high = whole >= float(limits.max)
+    inside = np.where(is_high | (whole < limits.min) | np.isnan(whole), 0, whole).astype(limits.dtype)
+    result = np.where(is_high, limits.dtype.type(limits.max), inside)
+    result = np.where(whole < limits.min, limits.dtype.type(limits.min), result)
+    return np.where(np.isnan(whole), np.uint64(of_nan).astype(limits.dtype), result)
+
+
 def _to_integer(unsigned: bool) -> Callable[[Operation], Unary]:
     def make(op: Operation) -> Unary:
         source, target = _types(op)
         decode, dtype = decoder(source), dtype_of(target)
         if is_i1(target):
             return lambda a: np.trunc(decode(a)) != 0
-        limits = np.iinfo(unsigned_dtype(target) if unsigned else dtype)
+        # There is no conversion to 8 bits: PTX has the low half of one to 16.
+        width = max(dtype.itemsize, 2)
+        limits = np.iinfo(f"{'u' if unsigned else 'i'}{width}")
+        of_nan = 1 << (8 * width - 1) if width == 8 or dtype_of(source) == np.float64 else 0
 
         def convert(a: Array) -> Array:
-            whole = np.trunc(np.asarray(decode(a), np.float64))
-            inside = np.where((whole >= limits.min) & (whole < float(limits.max)), whole, 0)
-            numbers = inside.astype(limits.dtype)
-            numbers = np.where(whole >= float(limits.max), limits.dtype.type(limits.max), numbers)
-            numbers = np.where(whole < limits.min, limits.dtype.type(limits.min), numbers)
-            return numbers.view(dtype)[()]
+            return truncated(np.asarray(decode(a)), limits, of_nan).astype(f"u{dtype.itemsize}").view(dtype)[()]
 
         return convert
 
@@ -107,6 +116,9 @@ def _float_to_float(op: arith.ExtFOp | arith.TruncFOp | tt.FpToFpOp) -> Unary:
         return same
     rounding = getattr(op.properties.get("rounding"), "data", None)
     decode, encode = decoder(source), encoder(target, toward_zero=rounding == RoundingMode.RTZ)
+    if dtype_of(source) == np.float64 and dtype_of(target).itemsize == 1 and rounding != RoundingMode.RTZ:
+        # There is no instruction for it: the GPU rounds to 32 bits before.
+        return lambda a: encode(decode(a).astype(np.float32))
     return lambda a: encode(decode(a))
 
 

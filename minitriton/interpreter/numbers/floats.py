@@ -19,8 +19,11 @@ from minitriton.dialects import math as math_ops
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import PropagateNan
 from minitriton.host.extremes import extreme
-from minitriton.interpreter.registry import PURE
-from minitriton.interpreter.values import Array, decoder, encoder, is_native_float
+from minitriton.interpreter.machine import TileMachine
+from minitriton.interpreter.registry import PURE, WITH_MACHINE
+from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float
+from minitriton.rewriting.constants import constant_attr, number_of
+from minitriton.target.architectures import architecture_of
 
 
 def on_numbers(function: Callable[..., Array], operand: Attribute, result: Attribute) -> Callable[..., Array]:
@@ -79,14 +82,20 @@ def _compare(op: arith.CmpfOp) -> Callable[[Array, Array], Array]:
     return lambda a, b: function(decode(a), decode(b))
 
 
-@PURE.add(tt.ClampFOp)
-def _clamp(op: tt.ClampFOp) -> Callable[[Array, Array, Array], Array]:
+@WITH_MACHINE.add(tt.ClampFOp)
+def _clamp(op: tt.ClampFOp, machine: TileMachine) -> Callable[[Array, Array, Array], Array]:
+    """NaN that is not passed through becomes the lower limit; with opposite limits on sm_90 that of its sign (PTX ISA, `min.xorsign.abs`)."""
     nan = getattr(op.propagate_nan, "data", None) == PropagateNan.ALL
+    type_ = op.results[0].type
+    by_sign = not nan and architecture_of(machine.capability).has_symmetric_clamp and dtype_of(type_) != np.float64
 
     def clamp(x: Array, low: Array, high: Array) -> Array:
-        return extreme(extreme(x, low, True, nan), high, False, nan)
+        result = extreme(extreme(x, low, True, nan), high, False, nan)
+        return np.where(np.isnan(x), np.copysign(high, x), result)[()] if are_opposite else result
 
-    return on_numbers(clamp, op.operands[0].type, op.results[0].type)
+    low, high = (number_of(constant_attr(limit)) for limit in op.operands[1:])
+    are_opposite = by_sign and low is not None and high is not None and low == -high and high >= 0
+    return on_numbers(clamp, op.operands[0].type, type_)
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:

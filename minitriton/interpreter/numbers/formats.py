@@ -148,11 +148,15 @@ def to_float32_odd(numbers: Array) -> Array:
 def to_float16(numbers: Array, *, toward_zero: bool = False) -> Array:
     """As float16, to nearest even or toward zero."""
     exact = np.asarray(numbers)
-    near = exact.astype(np.float16)
-    if not toward_zero:
-        return near
+    return toward_zero_in(np.float16, exact) if toward_zero else exact.astype(np.float16)
+
+
+def toward_zero_in(dtype: type[np.generic], numbers: Array) -> Array:
+    """As float16 or float32, toward zero."""
+    exact, bits = np.asarray(numbers), np.dtype(f"u{np.dtype(dtype).itemsize}")
+    near = exact.astype(dtype)
     too_far = np.abs(near.astype(np.float64)) > np.abs(exact.astype(np.float64))
-    return (near.view(np.uint16) - too_far.astype(np.uint16)).view(np.float16)
+    return (near.view(bits) - too_far.astype(bits)).view(dtype)
 
 
 def encode_e5m2_without_hardware(numbers: Array) -> Array:

@@ -2,7 +2,8 @@
 
     arith.addi  i8 100, 100  = -56          arith.divsi  -7, 2 = -3 (toward zero)          arith.divui  -1, 2 = 2147483647
 
-Division by zero gives 0; a shift by the width or more gives 0 (or the sign). Bits (`i1`) are booleans: their sum is
+Where PTX leaves room it is what GPUs do: division by zero gives a quotient of all ones and the dividend as remainder. A shift by the width or
+more gives 0 (or the sign), by the low 32 bits of the amount (PTX ISA, `shl`). Bits (`i1`) are booleans: their sum is
 exclusive or, and read as signed numbers, true is -1.
 """
 
@@ -49,19 +50,39 @@ def _unsigned(function: Binary, on_bits: Binary) -> Callable[[Operation], Binary
 
 
 def divide_toward_zero(a: Array, b: Array) -> Array:
-    """The signed quotient, rounded toward zero; 0 for division by zero."""
+    """The signed quotient, rounded toward zero; -1 for division by zero."""
     quotient = np.floor_divide(a, b)
     inexact_negative = (np.remainder(a, b) != 0) & ((a < 0) != (b < 0))
-    return np.where(b == 0, np.zeros((), a.dtype), quotient + inexact_negative.astype(a.dtype))[()]
+    return np.where(b == 0, a.dtype.type(-1), quotient + inexact_negative.astype(a.dtype))[()]
 
 
 def remainder_of_dividend(a: Array, b: Array) -> Array:
-    """The signed remainder, with the sign of the dividend; 0 for division by zero."""
-    return np.fmod(a, b)
+    """The remainder, with the sign of the dividend; the dividend for division by zero."""
+    return np.where(b == 0, a, np.fmod(a, b))[()]
 
 
 def _divide_unsigned(a: Array, b: Array) -> Array:
-    return np.floor_divide(a, b)
+    return np.where(b == 0, ~a.dtype.type(0), np.floor_divide(a, b))[()]
+
+
+def _shift(function: Binary) -> Callable[[Operation], Binary]:
+    """A shift by the low 32 bits of the amount, unsigned."""
+
+    def make(op: Operation) -> Binary:
+        type_ = op.results[0].type
+        if is_i1(type_):
+            return _first
+        unsigned = unsigned_dtype(type_)
+        limit, most = unsigned.itemsize * 8, np.uint64(0xFFFF_FFFF)
+
+        def run(a: Array, b: Array) -> Array:
+            amount = np.asarray(b).view(unsigned) & most.astype(unsigned)
+            # NumPy shifts by the width and more to 0 or the sign, but by a signed amount only.
+            return function(a, np.minimum(amount, unsigned.type(limit)).astype(a.dtype))
+
+        return run
+
+    return make
 
 
 def ceil_divide(a: Array, b: Array) -> Array:
@@ -87,6 +108,11 @@ def _first(a: Array, b: Array) -> Array:
 
 def _no_bits(a: Array, b: Array) -> Array:
     return a & ~a & b
+
+
+def _shift_right_unsigned(a: Array, b: Array) -> Array:
+    unsigned = np.dtype(f"u{a.dtype.itemsize}")
+    return np.right_shift(a.view(unsigned), b.view(unsigned)).view(a.dtype)
 
 
 _PREDICATES: tuple[tuple[Binary, bool], ...] = (
@@ -207,13 +233,13 @@ PURE.update(
         arith.CeilDivUIOp: _unsigned(lambda a, b: (a + b - a.dtype.type(1)) // b, _first),
         arith.FloorDivSIOp: _binary(np.floor_divide, _first),
         arith.RemSIOp: _binary(remainder_of_dividend, _no_bits),
-        arith.RemUIOp: _unsigned(np.fmod, _no_bits),
+        arith.RemUIOp: _unsigned(remainder_of_dividend, _no_bits),
         arith.AndIOp: _binary(_mask, _mask),
         arith.OrIOp: _binary(_either, _either),
         arith.XOrIOp: _binary(_differ, _differ),
-        arith.ShLIOp: _binary(np.left_shift, _first),
-        arith.ShRSIOp: _binary(np.right_shift, _first),
-        arith.ShRUIOp: _unsigned(np.right_shift, _first),
+        arith.ShLIOp: _shift(np.left_shift),
+        arith.ShRSIOp: _shift(np.right_shift),
+        arith.ShRUIOp: _shift(_shift_right_unsigned),
         arith.MaxSIOp: _binary(np.maximum, _mask),
         arith.MinSIOp: _binary(np.minimum, _either),
         arith.MaxUIOp: _unsigned(np.maximum, _either),

@@ -1,7 +1,7 @@
 """Functions of NVIDIA's libdevice, by symbol: `__nv_expf`, `__nv_fast_sinf`, `__nv_pow`, ...
 
 In: a `tt.extern_elementwise`. Out: the NumPy function of the same name, for float and double alike; the fast variants and those
-with a rounding to nearest (`_rn`) are the plain ones.
+with a rounding to nearest (`_rn`) are the plain ones. Of a function that NumPy lacks, the library's own code is run.
 """
 
 from __future__ import annotations
@@ -16,11 +16,46 @@ from xdsl.dialects.builtin import StringAttr
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.host.extremes import extreme
-from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.assembly import DeviceFunctions
+from minitriton.interpreter.errors import NoMeaning
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers.floats import fma, on_numbers
 from minitriton.interpreter.numbers.math_functions import elementwise, erf, round_half_away, rsqrt
-from minitriton.interpreter.registry import PURE, Meaning
+from minitriton.interpreter.registry import WITH_MACHINE, Meaning
 from minitriton.interpreter.values import Array, dtype_of, is_float
+
+
+def _of_half_turns(x: Array, quarters: int) -> Array:
+    """sin((x + quarters / 2) pi), exact at multiples of a half; the sign of a zero is that of `x` for the sine."""
+    dtype = np.result_type(x)
+    rest = np.fmod(np.asarray(x, np.float64), 2.0)
+    nearest = np.rint(2 * rest)
+    angle, quadrant = (rest - nearest / 2) * np.pi, nearest + quarters
+    is_odd, is_negative = np.mod(quadrant, 2) == 1, np.mod(quadrant, 4) >= 2
+    value = np.where(is_odd, np.cos(angle), np.sin(angle))
+    value = np.where(is_negative, -value, value)
+    zero = np.copysign(0.0, x) if quarters == 0 else 0.0
+    return np.where(value == 0, zero, value).astype(dtype)[()]
+
+
+def _lgamma(x: float) -> float:
+    return math.inf if math.isinf(x) or (x <= 0 and x == math.floor(x)) else math.lgamma(x)
+
+
+def _gamma(x: float) -> float:
+    if x == 0:
+        return math.copysign(math.inf, x)
+    if x < 0 and x == math.floor(x):
+        return math.nan
+    try:
+        return math.gamma(x)
+    except OverflowError:
+        return math.inf
+
+
+def _remainder(x: float, y: float) -> float:
+    return math.nan if math.isinf(x) or y == 0 else math.remainder(x, y)
+
 
 _OF_ONE: dict[str, Callable[[Array], Array]] = {
     "abs": np.abs,
@@ -34,7 +69,7 @@ _OF_ONE: dict[str, Callable[[Array], Array]] = {
     "ceil": np.ceil,
     "cos": np.cos,
     "cosh": np.cosh,
-    "cospi": lambda x: np.cos(x * np.pi).astype(x.dtype),
+    "cospi": partial(_of_half_turns, quarters=1),
     "erf": erf,
     "erfc": elementwise(math.erfc),
     "exp": np.exp,
@@ -47,7 +82,7 @@ _OF_ONE: dict[str, Callable[[Array], Array]] = {
     "isfinited": np.isfinite,
     "isinf": np.isinf,
     "isnan": np.isnan,
-    "lgamma": elementwise(math.lgamma),
+    "lgamma": elementwise(_lgamma),
     "llabs": np.abs,
     "log": np.log,
     "log10": np.log10,
@@ -63,11 +98,11 @@ _OF_ONE: dict[str, Callable[[Array], Array]] = {
     "signbit": np.signbit,
     "sin": np.sin,
     "sinh": np.sinh,
-    "sinpi": lambda x: np.sin(x * np.pi).astype(x.dtype),
+    "sinpi": partial(_of_half_turns, quarters=0),
     "sqrt": np.sqrt,
     "tan": np.tan,
     "tanh": np.tanh,
-    "tgamma": elementwise(math.gamma),
+    "tgamma": elementwise(_gamma),
     "trunc": np.trunc,
 }
 
@@ -76,6 +111,7 @@ _OF_TWO: dict[str, Callable[[Array, Array], Array]] = {
     "atan2": np.arctan2,
     "copysign": np.copysign,
     "div": np.divide,
+    "fast_powf": lambda x, y: np.exp2(y * np.log2(x)),
     "fdim": lambda x, y: np.maximum(x - y, x.dtype.type(0)),
     "fdivide": np.divide,
     "fmax": partial(extreme, largest=True),
@@ -89,7 +125,7 @@ _OF_TWO: dict[str, Callable[[Array, Array], Array]] = {
     "nextafter": np.nextafter,
     "pow": np.power,
     "powi": lambda x, n: np.power(x, n.astype(x.dtype)),
-    "remainder": elementwise(math.remainder, 2),
+    "remainder": elementwise(_remainder, 2),
     "sub": np.subtract,
 }
 
@@ -98,8 +134,10 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {**_OF_ONE, **_OF_TWO, "fma": fma}
 
 def function_of(symbol: str) -> Callable[..., Array] | None:
     """The function behind a libdevice symbol; None if there is none here."""
-    name = symbol.removeprefix("__nv_").removeprefix("fast_").removesuffix("_rn")
+    whole = symbol.removeprefix("__nv_")
+    name = whole.removeprefix("fast_").removesuffix("_rn")
     for candidate in (
+        whole,
         name,
         name.removesuffix("f"),
         name.removesuffix("d"),
@@ -111,18 +149,14 @@ def function_of(symbol: str) -> Callable[..., Array] | None:
     return None
 
 
-@PURE.add(tt.ExternElementwiseOp)
-def _extern(op: tt.ExternElementwiseOp) -> Meaning:
+@WITH_MACHINE.add(tt.ExternElementwiseOp)
+def _extern(op: tt.ExternElementwiseOp, machine: TileMachine) -> Meaning:
     symbol = op.symbol
     assert isinstance(symbol, StringAttr)
     function = function_of(symbol.data)
-    if function is None:
-        raise InterpreterError(
-            f"the interpreter does not know the function {symbol.data}",
-            source_location(op.location),
-            help="add it to minitriton.interpreter.numbers.libdevice",
-        )
     result = op.results[0].type
+    if function is None:
+        return _of_the_device(op, symbol.data, machine.device_functions)
     if not is_float(result):
         dtype = dtype_of(result)
         return lambda *values: function(*values).astype(dtype)
@@ -131,3 +165,20 @@ def _extern(op: tt.ExternElementwiseOp) -> Meaning:
         return on_numbers(function, result, result)
     dtype = dtype_of(result)
     return lambda *values: np.asarray(function(*values)).astype(dtype)[()]
+
+
+def _of_the_device(op: tt.ExternElementwiseOp, symbol: str, evaluate: DeviceFunctions | None) -> Meaning:
+    """The library's own code, run by `evaluate` on the elements of all operands."""
+    if evaluate is None:
+        raise NoMeaning(
+            f"NumPy has no function {symbol}",
+            source_location(op.location),
+            help="pass interpret(..., device_functions=minitriton.emulator.device_functions.evaluate)",
+        )
+    dtype = dtype_of(op.results[0].type)
+
+    def run(*values: Array) -> Array:
+        arrays = np.broadcast_arrays(*values)
+        return evaluate(symbol, [array.ravel() for array in arrays], dtype).reshape(arrays[0].shape)[()]
+
+    return run

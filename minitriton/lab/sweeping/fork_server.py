@@ -28,6 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from minitriton.dialects.xdsl_loading import load_xdsl
+from minitriton.host.interrupts import held_back
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Of a worker's linear algebra, where the user asks for no other number: the processors have a worker each."""
@@ -121,9 +122,10 @@ def _current_server(module: str) -> _Server:
     with theirs:
         command = f"from minitriton.lab.sweeping.fork_server import run; run({module!r}, {theirs.fileno()})"
         environment = {**ONE_THREAD, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        process = subprocess.Popen(
-            [sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL
-        )
+        with held_back():
+            process = subprocess.Popen(
+                [sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL
+            )
     _servers.append(_Server(process, ours, surroundings))
     return _servers[0]
 
@@ -177,9 +179,9 @@ def run(module: str, descriptor: int) -> None:
             message, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES, 1 + len(_OUTPUTS), socket.MSG_WAITALL)
         if not message:
             os._exit(0)
-        control.sendall(
-            str(_answer(message.split(), descriptors, control, copied.serve)).encode().ljust(_MESSAGE_BYTES)
-        )
+        answer = str(_answer(message.split(), descriptors, control, copied.serve)).encode().ljust(_MESSAGE_BYTES)
+        with contextlib.suppress(ConnectionError):  # the starter has ended: the next turn sees that
+            control.sendall(answer)
 
 
 def _answer(words: list[bytes], descriptors: list[int], control: socket.socket, serve: Callable[[int], None]) -> int:

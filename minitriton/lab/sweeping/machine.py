@@ -23,7 +23,7 @@ _SASS_BYTES = 16
 
 _ENTRY = re.compile(r"\.entry ([\w$]+)")
 _THREADS = re.compile(r"\.reqntid ([\d, ]+)")
-_OPCODE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.MULTILINE)
+_OPCODE = re.compile(r"^[^\S\n]*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.MULTILINE)
 
 
 def check_assembler() -> None:

@@ -24,9 +24,9 @@ import numpy as np
 from minitriton.emulator import Report
 from minitriton.errors import MinitritonError
 
-_PLACES = re.compile(r"^\s*\.(?:loc|file)\s.*$|//.*$|^\$L__(?:tmp|func_begin|func_end)\d+:$", re.MULTILINE)
+_PLACES = re.compile(r"^[^\S\n]*\.(?:loc|file)\s.*$|//.*$|^\$L__(?:tmp|func_begin|func_end)\d+:$", re.MULTILINE)
 _DEBUG_SECTIONS = "\t.section\t.debug_"
-_INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?[a-z][\w.:]*(?:\s|;)", re.MULTILINE)
+_INSTRUCTION = re.compile(r"^[^\S\n]+(?:@!?%\w+\s+)?[a-z][\w.:]*(?:\s|;)", re.MULTILINE)
 
 
 @dataclass(frozen=True)

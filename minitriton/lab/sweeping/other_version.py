@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from minitriton.errors import MinitritonError
+from minitriton.host.interrupts import held_back
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.point import Point
@@ -53,10 +54,11 @@ class OtherVersion:
                 help="give the folder that holds `minitriton/`",
             )
         path = os.pathsep.join([str(self.tree.resolve()), *filter(None, sys.path)])
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.tree,
-            env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
+        with held_back():
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.tree,
+                env={**os.environ, "PYTHONPATH": path},
+            )  # fmt: skip
         self._say({"reference": reference.text(), "metrics": list(metrics)})
 
     def _say(self, message: object) -> None:

@@ -40,11 +40,13 @@ class AccelerateMatmul(Pass):
     name: ClassVar[str] = "tritongpu-accelerate-matmul"
     acts_on = frozenset({tt.DotOp, tt.DotScaledOp})
     requires = frozenset({Property.ENCODINGS})
-    beyond_triton: ClassVar[Mapping[str, object]] = {"swap_tf32": False, "wide_integers": False}
+    beyond_triton: ClassVar[Mapping[str, object]] = {"swap_tf32": False, "wide_integers": False, "least_scale": False}
     swap_tf32: bool = False
     """Whether tf32 operands with K not contiguous go through registers, on the left (not Triton's way)."""
     wide_integers: bool = False
     """Whether `wgmma` of int8 has up to 256 columns, as many as the instruction can (in Triton 224: of 256 it makes two times 128)."""
+    least_scale: bool = False
+    """Whether the scale 0 of `tt.dot_scaled` is 2^-127, as the format says (in Triton 3.6.0: 0 where the dot is of bf16)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module; a module without one is left as it is."""
@@ -57,13 +59,13 @@ class AccelerateMatmul(Pass):
                 transpose_for_left_scale(dot)
             elif self.swap_tf32:
                 swap_product(dot, arch)
-        apply_patterns_greedily(op, _patterns(arch, self.swap_tf32, self.wide_integers))
+        apply_patterns_greedily(op, _patterns(arch, self.swap_tf32, self.wide_integers, self.least_scale))
         promote_operands(op, arch)
 
 
 @cache
-def _patterns(arch: int, swap_tf32: bool, wide_integers: bool) -> PatternSet:
+def _patterns(arch: int, swap_tf32: bool, wide_integers: bool, least_scale: bool) -> PatternSet:
     patterns = PatternSet()
     patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32, wide_integers))
-    patterns.pattern(tt.DotScaledOp)(decompose_scaled)
+    patterns.pattern(tt.DotScaledOp)(decompose_scaled(least_scale))
     return patterns

@@ -15,6 +15,7 @@ lib/Dialect/TritonGPU/Transforms/DecomposeScaledBlocked.cpp and `transposeDotOp`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, bf16, f16, f32
@@ -64,8 +65,17 @@ def transpose_for_left_scale(op: tt.DotScaledOp) -> None:
     block.erase_op(op)
 
 
-def decompose_scaled(op: tt.DotScaledOp, rewriter: Rewriter) -> bool:
-    """A dot of 16-bit floats. Operands packed along another axis than k are left."""
+def decompose_scaled(least_scale: bool) -> Callable[[tt.DotScaledOp, Rewriter], bool]:
+    """The pattern that makes a dot of 16-bit floats; with `least_scale` a scale of 0 is 2^-127 in bf16, too."""
+
+    def rewrite(op: tt.DotScaledOp, rewriter: Rewriter) -> bool:
+        return _decompose(op, rewriter, least_scale)
+
+    return rewrite
+
+
+def _decompose(op: tt.DotScaledOp, rewriter: Rewriter, least_scale: bool) -> bool:
+    """Operands packed along another axis than k are left."""
     layout = layout_of_value(op.result)
     if layout is None or isinstance(layout, NvidiaMma):
         return False
@@ -79,7 +89,7 @@ def decompose_scaled(op: tt.DotScaledOp, rewriter: Rewriter) -> bool:
     compute = f16 if tt.ScaleDotElemType.FP16 in formats else bf16
     operands: list[SSAValue] = []
     for index, (value, scale) in enumerate(((op.a, op.a_scale), (op.b, op.b_scale))):
-        side = _Side(op, rewriter, index, formats[index] is tt.ScaleDotElemType.E2M1, compute)
+        side = _Side(op, rewriter, index, formats[index] is tt.ScaleDotElemType.E2M1, compute, least_scale)
         scaled = side.scaled(value, scale)
         operands.append(
             _inserted(rewriter, ttg.ConvertLayoutOp(scaled, with_layout(scaled.type, DotOperand(index, layout))))
@@ -115,6 +125,7 @@ class _Side:
     index: int
     is_fp4: bool
     compute: AnyFloat
+    least_scale: bool
 
     def _add(self, op: Operation) -> SSAValue:
         return _inserted(self.rewriter, op)
@@ -150,6 +161,10 @@ class _Side:
         amount = self.rewriter.constant(int_attr(integer, mantissa))
         amounts = self._add(tt.SplatOp(amount, widened.type))
         shifted = self._add(arith.ShLIOp(widened, amounts))
+        if self.least_scale and wide == self.compute:
+            # Byte 0 is 2^-127, a subnormal number: a bit of the mantissa.
+            least = self.rewriter.constant(int_attr(widened.type, 1 << mantissa - 1))
+            shifted = self._add(arith.MaxUIOp(shifted, least))
         number = self._add(tt.BitcastOp(shifted, with_element(shifted, wide)))
         if wide != self.compute:
             number = self._add(arith.TruncFOp(number, with_element(number, self.compute)))

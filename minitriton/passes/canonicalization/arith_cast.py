@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.dialects import arith
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.passes.canonicalization.arith_compare import significant_bits
 from minitriton.passes.canonicalization.arith_int import defining
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.patterns import PatternSet
@@ -58,9 +59,9 @@ def truncate_arithmetic_shift(op: Operation, rewriter: Rewriter) -> bool:
 
 @patterns.pattern(arith.TruncFOp)
 def truncate_converted(op: Operation, rewriter: Rewriter) -> bool:
-    """truncf (sitofp x) = sitofp x"""
+    """truncf (sitofp x) = sitofp x, where the wider float has all bits of x: else it rounds twice"""
     inner = defining(operand_at(op, 0), arith.SIToFPOp, arith.UIToFPOp)
-    if inner is None:
+    if inner is None or width_of(operand_at(inner, 0).type) > significant_bits(inner.results[0].type):
         return False
     rewriter.replace_with(op, inner.__class__.create(operands=operand_values(inner), result_types=[op.results[0].type]))
     return True

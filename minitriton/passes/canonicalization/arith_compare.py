@@ -18,7 +18,7 @@ from minitriton.dialects.arith.predicates import predicate_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.canonicalization.arith_int import defining
-from minitriton.rewriting.constants import float_constant, int_attr
+from minitriton.rewriting.constants import element_type, float_constant, int_attr
 from minitriton.rewriting.floats import round_to
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -47,6 +47,11 @@ _RELATIONS = {
 }
 """Relation of a cmpf predicate by its number, where no operand is a NaN."""
 _ORD, _UNO = 7, 14
+
+
+def significant_bits(type_: Attribute) -> int:
+    """The bits of an integer that a float, or the elements of a tensor of floats, can hold; 0 where that is not known."""
+    return _PRECISION.get(element_type(type_).__class__, (0, 0))[0]
 
 
 def _conversion_may_matter(constant: float, float_type: Attribute, width: int, is_signed: bool) -> bool:

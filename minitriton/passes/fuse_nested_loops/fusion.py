@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.loops import is_unsigned
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import (
@@ -59,10 +58,8 @@ def fuse(node: LoopNode, dominance: Dominance) -> None:
 def _fusible(node: LoopNode, dominance: Dominance) -> tuple[list[InnerLoop], set[Operation]]:
     inner: list[InnerLoop] = []
     hoisted: set[Operation] = set()
-    if is_unsigned(node.loop):
-        return [], hoisted
     for child in node.children:
-        if is_unsigned(child.loop) or child.loop.parent is not node.loop.body.block:
+        if child.loop.parent is not node.loop.body.block:
             continue
         ops = invariant_ops(child.loop, node.loop, dominance)
         if ops is not None:

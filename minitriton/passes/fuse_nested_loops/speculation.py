@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, Region
 
 from minitriton.dialects import arith, llvm, tt
-from minitriton.dialects.loops import is_unsigned
 from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import bounds_of, hoist, invariant_ops, move_to
@@ -33,8 +32,6 @@ WARP_SPECIALIZE = "tt.warp_specialize"
 
 def prepare(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> bool:
     """Makes `inner` surely run at least once and shortens lives; False if that cannot be done."""
-    if is_unsigned(outer) or is_unsigned(inner):
-        return False
     hoist_out_of(outer)
     if inner.parent is not outer.body.block:
         return False

@@ -22,12 +22,17 @@ from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots, points
 from minitriton.dialects import llvm, tt
 from minitriton.remarks import remark
-from minitriton.rewriting.effects import may_write
 
 
 def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Operation]:
     """Of the `loads` in a loop: those of arrays that it stores to, with a remark for each."""
-    stores = [(op, pointer) for op in ops_in(loop) if op is not loop for pointer in written_pointers(op)]
+    ops = [op for op in ops_in(loop) if op is not loop]
+    unknown = next(filter(may_write_anything, ops), None)
+    if unknown is not None:
+        for load in loads:
+            remark(load, f"not started ahead of its iteration: `{unknown.name}` may write anything", unknown)
+        return set(loads)
+    stores = [(op, pointer) for op in ops for pointer in written_pointers(op)]
     if not stores:
         return set()
     roots = _roots_around(loop)
@@ -55,10 +60,8 @@ def writes_what_is_read(loop: scf.ForOp, loads: Iterable[Operation]) -> bool:
     roots = _roots_around(loop)
     read = frozenset[SSAValue]().union(*(roots.of(load.operands[0]) for load in reads))
     for op in ops_in(loop):
-        if op.regions or not may_write(op) or isinstance(op, _WRITES_NO_ARRAY):
-            continue
-        pointers = written_pointers(op)
-        if any(read & roots.of(pointer) for pointer in pointers) or not (pointers or _writes_only_buffers(op)):
+        is_unknown = not op.regions and get_effects(op) is None and not isinstance(op, tt.CallOp)
+        if may_write_anything(op) or is_unknown or any(read & roots.of(pointer) for pointer in written_pointers(op)):
             return True
     return False
 
@@ -66,12 +69,12 @@ def writes_what_is_read(loop: scf.ForOp, loads: Iterable[Operation]) -> bool:
 _WRITES_NO_ARRAY = (llvm.AssumeOp, tt.PrintOp, tt.AssertOp)
 
 
-def _writes_only_buffers(op: Operation) -> bool:
-    """Whether an op names what it writes, and that is in shared memory."""
-    effects = get_effects(op)
-    return bool(effects) and all(
-        isinstance(e.value, SSAValue) for e in effects or () if e.kind is MemoryEffectKind.WRITE
-    )
+def may_write_anything(op: Operation) -> bool:
+    """Whether an op writes and does not say what: inline assembly that is not pure."""
+    if op.regions or isinstance(op, _WRITES_NO_ARRAY):
+        return False
+    effects = get_effects(op) or ()
+    return any(e.kind is MemoryEffectKind.WRITE and not isinstance(e.value, SSAValue) for e in effects)
 
 
 def _roots_around(loop: scf.ForOp) -> PointerRoots:

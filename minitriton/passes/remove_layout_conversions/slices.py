@@ -35,7 +35,7 @@ Existing = Callable[[Use, DistributedEncoding], SSAValue | None]
 
 @dataclass
 class BackwardSlice:
-    """The values of a slice, in the order in which they were met, and their layouts."""
+    """The values of a slice, in the order in which they were met, and their layouts, also of what its ops take as it is."""
 
     values: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     layouts: dict[SSAValue, DistributedEncoding] = field(default_factory=dict[SSAValue, DistributedEncoding])
@@ -43,6 +43,10 @@ class BackwardSlice:
     def add(self, value: SSAValue, layout: DistributedEncoding) -> bool:
         """Take `value` in; False if it is there with another layout."""
         self.values[value] = None
+        return self.keep(value, layout)
+
+    def keep(self, value: SSAValue, layout: DistributedEncoding) -> bool:
+        """An op of the slice takes `value` with the layout that it has; False if the slice makes it anew with another."""
         return self.layouts.setdefault(value, layout) == layout
 
     def merge(self, other: BackwardSlice) -> None:
@@ -170,6 +174,8 @@ def _enter_op(
         now = layout_of_value(operand)
         if now is not None and now != source:
             enqueue(operand_use(op, index), source)
+        elif now is not None and not found.keep(operand, source):
+            return False
     return True
 
 

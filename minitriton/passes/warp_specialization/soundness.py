@@ -24,7 +24,7 @@ from minitriton.dialects import tt, ttng
 from minitriton.dialects.facts.launch import module_of
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
-from minitriton.passes.pipelining.stored_arrays import written_pointers
+from minitriton.passes.pipelining.stored_arrays import may_write_anything, written_pointers
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, CannotSpecialize, tasks_of
@@ -43,6 +43,8 @@ def check_soundness(function: tt.FuncOp) -> None:
         if _is_seen(op) and len(tasks_of(op)) != 1:
             times = "several warp groups" if tasks_of(op) else "no warp group"
             raise CannotSpecialize(op, f"{times} would run `{op.name}`")
+        if may_write_anything(op):
+            raise CannotSpecialize(op, f"`{op.name}` may write what another warp group reads")
         if isinstance(op, ttng.WarpGroupDotOp):
             _check_registers(op)
     stores = [(op, pointer) for op in ops for pointer in written_pointers(op)]

@@ -116,11 +116,17 @@ def fold_truncf(op: Operation) -> Folded:
     return float_attr(result_type, value) if round_to(value, element_type(result_type)) == value else None
 
 
+def _as_float(value: int, type: Attribute) -> Attribute:
+    """`value` as a constant of a float type, rounded once: what a double cannot hold leaves an odd last bit, which later rounding sees."""
+    excess = 0 if element_type(type).__class__ is Float64Type else max(0, value.bit_length() - 53)
+    return float_attr(type, float(((value >> excess) | (value % (1 << excess) != 0)) << excess))
+
+
 @folder(arith.SIToFPOp)
 def fold_sitofp(op: Operation) -> Folded:
     """A constant."""
     value = int_constant(operand_at(op, 0))
-    return None if value is None else float_attr(op.results[0].type, float(value))
+    return None if value is None else _as_float(value, op.results[0].type)
 
 
 @folder(arith.UIToFPOp)
@@ -129,7 +135,7 @@ def fold_uitofp(op: Operation) -> Folded:
     value = int_constant(operand_at(op, 0))
     if value is None:
         return None
-    return float_attr(op.results[0].type, float(to_unsigned(value, width_of(operand_at(op, 0).type))))
+    return _as_float(to_unsigned(value, width_of(operand_at(op, 0).type)), op.results[0].type)
 
 
 @folder(arith.FPToSIOp, arith.FPToUIOp)

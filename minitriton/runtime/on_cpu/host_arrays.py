@@ -50,7 +50,7 @@ def host_view(array: Any, runs_on: str) -> np.ndarray:
             help="move all arguments to the CPU, or all to the GPU",
         )
     if offers(array, "data_ptr"):
-        return _over_tensor(array)
+        return _over_tensor(_tensor_within(array))
     return np.asarray(array) if offers(array, "__array_interface__") else np.from_dlpack(array)
 
 
@@ -59,7 +59,7 @@ def memory_around(values: Iterable[Any]) -> list[np.ndarray]:
     leaves out. Of a large storage, `_PADDING` bytes on each side of the view.
     """
     found: list[np.ndarray] = []
-    for value in values:
+    for value in map(_tensor_within, values):
         if not (offers(value, "untyped_storage") and is_host_array(value)):
             continue
         storage, width, view = value.untyped_storage(), value.element_size(), _over_tensor(value)
@@ -73,6 +73,22 @@ def memory_around(values: Iterable[Any]) -> list[np.ndarray]:
 
 
 _PADDING = 1 << 20
+
+
+def _tensor_within(value: Any, depth: int = 3) -> Any:
+    """The tensor of torch that an object with `data_ptr` keeps in its attributes and is the address of, or else the object itself.
+
+    A program's own class may have a shape and strides that mean something else than where its bytes lie.
+    """
+    if not offers(value, "data_ptr") or offers(value, "untyped_storage"):
+        return value
+    address, held = value.data_ptr(), [value]
+    for _ in range(depth):
+        held = [attribute for part in held for attribute in getattr(part, "__dict__", {}).values()]
+        for part in held:
+            if offers(part, "untyped_storage") and part.data_ptr() == address:
+                return part
+    return value
 
 
 def _over_tensor(tensor: Any) -> np.ndarray:

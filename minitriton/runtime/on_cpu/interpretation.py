@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.dialects.context import make_context
-from minitriton.emulator.inline_assembly import evaluate
+from minitriton.emulator import device_functions, inline_assembly
 from minitriton.interpreter import interpret
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
@@ -44,7 +44,8 @@ def run_on_interpreter(
         source.name,
         values,
         grid,
-        inline_assembly=evaluate,
+        inline_assembly=inline_assembly.evaluate,
+        device_functions=device_functions.evaluate,
         capability=capability,
         seconds=seconds,
         reachable=reachable,

@@ -1,0 +1,42 @@
+"""Ctrl-C of a command with helper processes: it is for the command, which ends them.
+
+with held_back():
+    subprocess.Popen(...)       never sees Ctrl-C: neither while it imports nor when it works
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Generator
+from typing import Protocol
+
+
+class Startable(Protocol):
+    """A process of `multiprocessing`."""
+
+    def start(self) -> None: ...
+
+
+def start(process: Startable) -> None:
+    """Starts a process, and what starts processes for it, so that neither sees Ctrl-C."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()  # lets Ctrl-C through again when it has started
+    with held_back():
+        process.start()
+
+
+@contextlib.contextmanager
+def held_back() -> Generator[None]:
+    """Ctrl-C comes at the end of the block. Processes that are started in it inherit that it is blocked, and so do theirs."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
