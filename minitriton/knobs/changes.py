@@ -33,11 +33,11 @@ class _NoticedEnvironment(_environment_class):
     """`os.environ`, and a note of each change."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
+        super().__setitem__(key, value)  # pyright: ignore[reportUnknownMemberType]
         changes.note()
 
     def __delitem__(self, key: Any) -> None:
-        super().__delitem__(key)
+        super().__delitem__(key)  # pyright: ignore[reportUnknownMemberType]
         changes.note()
 
 

@@ -96,8 +96,9 @@ def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
         launcher = kernel.launcher
         values = None if launcher is None else launcher.plain_values(args)
         if launcher is not None and values is not None:
-            size = grid if grid.__class__ is tuple and len(grid) == 3 else full_grid(grid)
-            launcher.enqueue(*size, current_raw_stream() if stream is None else stream, values)
+            given: Any = grid
+            x, y, z = given if given.__class__ is tuple and len(given) == 3 else full_grid(grid)
+            launcher.enqueue(x, y, z, current_raw_stream() if stream is None else stream, values)
             return
         arguments = expanded_arguments(given_arguments(kernel, args), kernel.metadata.tensordesc_meta)
         size = full_grid(grid)

@@ -236,7 +236,8 @@ class JITFunction(JITCallable, KernelInterface):
         In an `AsyncCompileMode` it returns a `FutureKernel` at once.
         """
         try:
-            return self._path(Purpose.WARMUP)(grid, *args, **options)
+            made: Any = self._path(Purpose.WARMUP)(grid, *args, **options)
+            return made
         except TypeError:
             self._bind(args, dict(options))  # says what does not fit the parameters
             raise

@@ -70,7 +70,7 @@ class PathCode:
 
     def check_kinds(self, arguments: Iterable[Value], otherwise: str) -> None:
         """Leaves by `otherwise` where the kind of an argument is another."""
-        level = list(arguments)
+        level: list[Value] = list(arguments)
         while level:
             self.lines.append(f"if {' or '.join(c for value in level for c in self._checks(value))}: {otherwise}")
             for value in level:
