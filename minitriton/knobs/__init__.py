@@ -24,7 +24,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 from minitriton.errors import MinitritonError
 from minitriton.host.records import dataclass
-from minitriton.knobs.changes import changes, notice_the_environment
+from minitriton.knobs.changes import NotingList, changes, notice_the_environment
 from minitriton.knobs.hook_types import (
     AutotuneListener,
     BuildImpl,
@@ -403,7 +403,7 @@ class base_knobs:
                     os.environ[key] = value
 
 
-class HookChain(list[Hook]):
+class HookChain(NotingList[Hook]):
     """Functions called in order (in reverse order if `reversed`). A list, so that asking whether there are any costs nothing."""
 
     def __init__(self, reversed: bool = False) -> None:
@@ -625,6 +625,17 @@ def compiled_in() -> str:
     if changes.count == count:
         changes.settings = text
     return text
+
+
+def launches_are_watched() -> bool:
+    """Whether launches are told to anyone, or are made in debug mode."""
+    if changes.watched is not None:
+        return changes.watched
+    count = changes.count
+    watched = any((runtime.launch_arguments_hook, runtime.launch_enter_hook, runtime.launch_exit_hook, runtime.debug))
+    if changes.count == count:
+        changes.watched = watched
+    return watched
 
 
 def _is_set(group: base_knobs, name: str) -> bool:

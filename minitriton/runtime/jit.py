@@ -185,11 +185,11 @@ class JITFunction(JITCallable, KernelInterface):
 
     def __getitem__(self, grid: Grid) -> Path:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
-        runtime = knobs.runtime
-        if self.pre_run_hooks or runtime.launch_arguments_hook or runtime.debug:
-            return functools.partial(self._launch_watched, grid)
-        if runtime.launch_enter_hook or runtime.launch_exit_hook:
-            return self._launcher_with_hooks(grid)
+        watched = _changes.watched
+        if watched is None:
+            watched = knobs.launches_are_watched()
+        if watched or self.pre_run_hooks:
+            return self._watched_launcher(grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
             return known[1]
@@ -198,7 +198,11 @@ class JITFunction(JITCallable, KernelInterface):
             self._last_launcher = (grid, launcher)
         return launcher
 
-    def _launcher_with_hooks(self, grid: Grid) -> Path:
+    def _watched_launcher(self, grid: Grid) -> Path:
+        """The launcher while hooks or the debug knob are set."""
+        runtime = knobs.runtime
+        if self.pre_run_hooks or runtime.launch_arguments_hook or runtime.debug:
+            return functools.partial(self._launch_watched, grid)
         known = self._last_hooked
         if grid.__class__ is tuple and known[0] == grid:
             return known[1]
@@ -532,6 +536,7 @@ def _nothing_launched() -> None:
     """Stands for the last launcher before there is one."""
 
 
+_changes = knobs.changes
 _MISSING = object()
 _name = operator.itemgetter(0)
 

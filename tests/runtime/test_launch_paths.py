@@ -466,3 +466,28 @@ def test_a_changed_variable_of_the_environment_is_noticed(
         launched[(1,)](*KINDS["tensors"]())
         launched[(1,)](*KINDS["tensors"]())
     assert len(device) == 3
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda chain, hook: chain.add(hook),
+        lambda chain, hook: chain.append(hook),
+        lambda chain, hook: chain.extend([hook]),
+        lambda chain, hook: chain.insert(0, hook),
+        lambda chain, hook: chain.__iadd__([hook]),
+        lambda chain, hook: chain.__setitem__(slice(0, 0), [hook]),
+        lambda chain, hook: chain.calls.append(hook),
+    ],
+)
+@pytest.mark.parametrize("take", [lambda chain, hook: chain.remove(hook), lambda chain, hook: chain.clear()])
+def test_hooks_that_come_and_go_are_noticed(add: Any, take: Any, device: list[Compiled]) -> None:
+    launched: JITFunction = triton.jit(kernel.fn)
+    told: list[Any] = []
+    for chain in (triton.knobs.runtime.launch_enter_hook, triton.knobs.runtime.launch_exit_hook):
+        launched[(1,)](*KINDS["tensors"]())
+        add(chain, told.append)
+        launched[(1,)](*KINDS["tensors"]())
+        take(chain, told.append)
+        launched[(1,)](*KINDS["tensors"]())
+    assert len(told) == 2
