@@ -127,15 +127,15 @@ class Record(Trial):
         return ["-m", "minitriton", "record", "--cpu", "--out", str(self.written), str(self.program)]
 
     def count(self) -> int:
+        there = list(self.written.glob("[!.]*"))
         found = launches_in(self.written)
         for folder in found:
             launch = read_launch(folder)
             values = open_program(Asked(launch.reference, launch=str(folder))).launch().arguments.values
             if np.asarray(values[0]).size != 100_000:
                 raise Broken(f"{folder} has other arrays")
-        visible = [path for path in self.written.glob("[!.]*") if path not in found]
-        if visible:
-            raise Broken(f"no recordings: {visible}")
+        if broken := [path for path in there if path not in found]:
+            raise Broken(f"no recordings: {broken}")
         return len(found)
 
     def result(self) -> object:
@@ -204,7 +204,7 @@ class Autotune(Compile):
         super().__init__(folder, AUTOTUNED)
 
     def result(self) -> object:
-        timings = [file for file in self.written.glob("[!.]*/*.autotune.json")]
+        timings = self.written.glob("[!.]*/*.autotune.json")
         return super().result(), [file.name for file in timings]
 
 
