@@ -7,7 +7,8 @@ recording opens, the store is sound and has no fewer records than before, each e
 and its result is compared with that of one that nobody killed; no name that begins with a dot may be left but those of the last kills, which the
 next program removes after an hour.
 
-A kill falls at any moment between the time that a first write takes and twice that, as measured first.
+A kill falls at any moment until twice the time that a first write takes, as measured first, every second one near that. The compiler's sources must
+not change meanwhile: they are part of the keys.
 """
 
 from __future__ import annotations
@@ -251,6 +252,7 @@ def campaign(kind: type[Trial], kills: int, rng: random.Random) -> None:
             if found < before - (kind is Record):
                 raise Broken(f"{found} are there, where {before} were")
             before = found
+            print(f"{kind.__name__}: kill {done} of {kills}, {found} of {whole} written", flush=True)
             if found == whole:  # nothing left to be written: begin again
                 if kind is not Record and trial.result() != expected:
                     raise Broken(
