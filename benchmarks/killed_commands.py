@@ -7,7 +7,7 @@ recording opens, the store is sound and has no fewer records than before, each e
 and its result is compared with that of one that nobody killed; no name that begins with a dot may be left but those of the last kills, which the
 next program removes after an hour.
 
-A kill falls at any moment until twice the time that a first write takes, as measured first, every second one near that. The compiler's sources must
+Every third kill falls at any moment of a program's life, the others while it writes, or up to half a second after. The compiler's sources must
 not change meanwhile: they are part of the keys.
 """
 
@@ -230,6 +230,21 @@ def first_write(trial: Trial) -> float:
     return took
 
 
+def wait_for_writing(trial: Trial, running: subprocess.Popen[bytes]) -> None:
+    """Until something changes in the folder that is written to, or the program ends."""
+    before = changes(trial.written)
+    while running.poll() is None and changes(trial.written) == before:
+        time.sleep(0.0005)
+
+
+def changes(folder: Path) -> int:
+    """Differs after a file or a folder was made, written or renamed."""
+    try:
+        return hash(tuple((one.name, one.stat().st_mtime_ns, one.stat().st_size) for one in os.scandir(folder)))
+    except FileNotFoundError:
+        return 0
+
+
 def campaign(kind: type[Trial], kills: int, rng: random.Random) -> None:
     with tempfile.TemporaryDirectory() as root:
         trial = kind(Path(root))
@@ -239,8 +254,11 @@ def campaign(kind: type[Trial], kills: int, rng: random.Random) -> None:
         before, done, ended = 0, 0, 0
         while done < kills:
             running = trial.start()
-            moment = rng.uniform(0, 2 * began) if done % 2 else rng.uniform(0.8 * began, 1.5 * began)
-            time.sleep(moment)
+            if done % 3:
+                wait_for_writing(trial, running)
+                time.sleep(rng.choice((0.0, rng.uniform(0.0, 0.02), rng.uniform(0.0, 0.5))))
+            else:
+                time.sleep(rng.uniform(0.0, 1.5 * began))
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)
                 done += 1
