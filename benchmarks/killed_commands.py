@@ -230,10 +230,13 @@ def first_write(trial: Trial) -> float:
     return took
 
 
-def wait_for_writing(trial: Trial, running: subprocess.Popen[bytes]) -> None:
-    """Until something changes in the folder that is written to, or the program ends."""
+def wait_for_changes(trial: Trial, running: subprocess.Popen[bytes], count: int) -> None:
+    """Until something has changed `count` times in the folder that is written to, or the program ends."""
     before = changes(trial.written)
-    while running.poll() is None and changes(trial.written) == before:
+    while count and running.poll() is None:
+        now = changes(trial.written)
+        count -= now != before
+        before = now
         time.sleep(0.0005)
 
 
@@ -255,7 +258,7 @@ def campaign(kind: type[Trial], kills: int, rng: random.Random) -> None:
         while done < kills:
             running = trial.start()
             if done % 3:
-                wait_for_writing(trial, running)
+                wait_for_changes(trial, running, rng.randrange(1, 20))
                 time.sleep(rng.choice((0.0, rng.uniform(0.0, 0.02), rng.uniform(0.0, 0.5))))
             else:
                 time.sleep(rng.uniform(0.0, 1.5 * began))
