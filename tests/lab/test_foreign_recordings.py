@@ -128,7 +128,9 @@ def test_a_description_that_nobody_recorded_is_an_error(recorded: Path, name: st
 
     plain[name] = value
     digest = module._digest(plain)
-    (recorded / "launch.json").write_text(json.dumps({**plain, "checksum": digest, "seal": seals.seal("launch", digest)}))
+    (recorded / "launch.json").write_text(
+        json.dumps({**plain, "checksum": digest, "seal": seals.seal("launch", digest)})
+    )
     with pytest.raises(MinitritonError):
         opened(recorded)
 

@@ -51,7 +51,9 @@ def test_what_can_be_written_nowhere_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with knobs.cache.scope():
         knobs.cache.dir = str(tmp_path / "file" / "cache")
-        with pytest.warns(RuntimeWarning, match="what is compiled is kept until this process ends. Set TRITON_CACHE_DIR"):
+        with pytest.warns(
+            RuntimeWarning, match="what is compiled is kept until this process ends. Set TRITON_CACHE_DIR"
+        ):
             KernelCache().store("k", {"a": b"1"})
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -105,7 +107,9 @@ def test_a_file_under_another_name_or_key_is_not_taken(tmp_path: Path) -> None:
     assert cache.load("k1") is None
 
 
-def test_an_entry_that_another_process_takes_away_first_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_another_process_takes_away_first_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / ("a" * 64)).mkdir()
 
     def gone(self: Path, target: Path) -> None:

@@ -107,7 +107,11 @@ def arguments_of(
 
 
 def _arguments(
-    launch: RecordedLaunch, parameters: Parameters, numbers: Mapping[str, object], contents: Mapping[str, np.ndarray], seed: int
+    launch: RecordedLaunch,
+    parameters: Parameters,
+    numbers: Mapping[str, object],
+    contents: Mapping[str, np.ndarray],
+    seed: int,
 ) -> Arguments:
     by_name = _by_name(launch, parameters)
     memory = _memory(launch, seed)

@@ -63,7 +63,9 @@ class FileCacheManager(CacheManager):
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         self.key = key
-        root = knobs.cache.dump_dir if dump else knobs.cache.override_dir if override else writable_folder(knobs.cache.dir)
+        root = (
+            knobs.cache.dump_dir if dump else knobs.cache.override_dir if override else writable_folder(knobs.cache.dir)
+        )
         self.cache_dir = os.path.join(root, key)
         if not override:
             os.makedirs(self.cache_dir, exist_ok=True)
@@ -71,7 +73,8 @@ class FileCacheManager(CacheManager):
     def _path(self, filename: str) -> Path:
         if os.path.basename(filename) != filename or filename in ("", ".", ".."):
             raise MinitritonError(
-                f"a file of the cache cannot be called {filename!r}", help="give a plain name: it is in the folder of its key"
+                f"a file of the cache cannot be called {filename!r}",
+                help="give a plain name: it is in the folder of its key",
             )
         return Path(self.cache_dir) / filename
 
