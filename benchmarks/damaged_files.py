@@ -59,7 +59,21 @@ def damage(folder: Path, rng: random.Random) -> str:
     path, other = rng.choice(files), rng.choice(files)
     content = bytearray(path.read_bytes())
     kind = rng.choice(
-        ("bits", "bits", "bytes", "zeros", "cut", "grown", "emptied", "deleted", "folder", "pipe", "swapped", "json", "link")
+        (
+            "bits",
+            "bits",
+            "bytes",
+            "zeros",
+            "cut",
+            "grown",
+            "emptied",
+            "deleted",
+            "folder",
+            "pipe",
+            "swapped",
+            "json",
+            "link",
+        )
     )
     match kind:
         case "bits":
@@ -79,7 +93,9 @@ def damage(folder: Path, rng: random.Random) -> str:
         case "swapped":
             path.write_bytes(other.read_bytes())
         case "json":
-            path.write_bytes(rng.choice((b"[" * 100_000, b"{}", b"null", b"3", b'{"format": 2}', b'"' + b"a" * 1000 + b'"', b"\xff")))
+            path.write_bytes(
+                rng.choice((b"[" * 100_000, b"{}", b"null", b"3", b'{"format": 2}', b'"' + b"a" * 1000 + b'"', b"\xff"))
+            )
         case _:
             path.unlink()
             if kind == "folder":
@@ -127,7 +143,10 @@ class Stores:
         store = Store(self.whole / "s.db", "one")
         store.add_kernel("k", references(["running_sums"])[0].text(), "cse")
         store.add(
-            [Record("k", f"cse,p{n}", Class.RIGHT, "", "", f"d{n % 9}", {"instructions": n % 9 + 0.5}) for n in range(300)],
+            [
+                Record("k", f"cse,p{n}", Class.RIGHT, "", "", f"d{n % 9}", {"instructions": n % 9 + 0.5})
+                for n in range(300)
+            ],
             [KernelProgram("k", f"d{n}", f".version {n}\n" * 200, 90, CUDAOptions()) for n in range(9)],
         )
         store.add_metrics("k", "machine", {f"d{n}": {"registers": float(n)} for n in range(9)})
@@ -228,7 +247,12 @@ def campaign(kind: Callable[[Path], Any], count: int, seed: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", default=[], help="recordings, foreign (recordings of another user), stores, caches (default: all)")
+    parser.add_argument(
+        "kinds",
+        nargs="*",
+        default=[],
+        help="recordings, foreign (recordings of another user), stores, caches (default: all)",
+    )
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()

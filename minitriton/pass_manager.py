@@ -305,7 +305,7 @@ def write_reproducer(path: Path, pipeline: Pipeline, text: str) -> None:
 def read_reproducer(path: Path) -> tuple[Pipeline, str]:
     """The pipeline and the IR text of a file written by `write_reproducer`. Raises `PipelineError` if it is none."""
     content = path.read_text("utf-8")
-    found = _REPRODUCER_PIPELINE.search(content)
+    found = _REPRODUCER_PIPELINE.match(content, max(content.rfind("{-#"), 0))
     if found is None:
         raise PipelineError(f"{path} is no reproducer", help="it must end with a resource `mlir_reproducer`")
     return Pipeline.parse(found[1]), content[: found.start()]

@@ -20,6 +20,7 @@ import llvmlite.binding as llvm
 from minitriton import knobs
 from minitriton.codegen.llvm_session import context_of
 from minitriton.errors import MinitritonError
+from minitriton.host.damaged_files import read_regular
 
 PREFIX = "__nv_"
 _FILE = "libdevice.10.bc"
@@ -78,7 +79,7 @@ def library_digest(library: Path) -> str:
 
 def _contents(library: Path) -> bytes:
     try:
-        return library.read_bytes()
+        return read_regular(library)
     except OSError as error:
         raise MinitritonError(
             f"cannot read the device library {str(library)!r}: {error.strerror}",

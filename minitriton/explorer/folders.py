@@ -10,10 +10,10 @@ is taken: from there all later ones follow, for the target and with the options 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
+from minitriton.host.damaged_files import parse_json, read_regular
 
 _STAGES = (".ttir", ".ttgir")
 MOST = 8
@@ -48,7 +48,7 @@ _OPTIONS = (
 def compiled_with(path: Path) -> tuple[int | None, dict[str, int | bool]]:
     """The architecture and compile options that Triton noted for the kernel of a stage's file; None and nothing where it did not."""
     try:
-        noted = json.loads(path.with_suffix(".json").read_text("utf-8"))
+        noted = parse_json(read_regular(path.with_suffix(".json")))
         target = noted["target"]
         if target["backend"] != "cuda":
             raise MinitritonError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import SupportsFloat, TypedDict
 
-from minitriton.errors import MinitritonError
+from minitriton.host.damaged_files import damage_of, parse_json, read_regular
 from minitriton.host.whole_file import write_whole
 
 
@@ -43,11 +43,9 @@ def write(root: Node, path: Path, device: Mapping[str, object]) -> None:
 
 def read(path: Path) -> tuple[Node, dict[str, object]]:
     """What `write` wrote. Raises `MinitritonError` for a file that holds something else."""
-    try:
-        root, device = json.loads(path.read_text("utf-8"))
+    with damage_of(path, "proton.finalize() writes a profile"):
+        root, device = parse_json(read_regular(path))
         return _from_json(root), device
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise MinitritonError(f"{path} is no profile: {error}", help="proton.finalize() writes one") from error
 
 
 class _Name(TypedDict):

@@ -51,6 +51,8 @@ PTX = {
     "an initial value": HEAD + f".global .b8 x[{N}] = {{" + ",\n".join(["1"] * N) + "};\n",
     "nested blocks": HEAD + "{\n.reg .b32 %r<2>;\nmov.b32 %r1, 1;\n" * N, "open vectors": HEAD + "mov {" * (N // 4),
     "registers": HEAD + ".reg .b32 " + ",".join(f"%a{i}" for i in range(N // 4)) + ";\n", "braces": HEAD + "{" * N,
+    "a parameter": ".version 8.0\n.target sm_90a\n.visible .entry k(.param .u64 " + "a" * N + "!) {\n",
+    "a parameter of a call": HEAD + ".param .u64 " + "a" * N + "!;\n", "a header": ".visible .entry k(" + ".entry k(" * (N // 10) + "{\n",
 }  # fmt: skip
 
 ENTRIES = {

@@ -78,7 +78,7 @@ def test_what_is_not_there_is_said(tmp_path):
     with pytest.raises(MinitritonError, match="no scope is open"):
         proton.exit_scope()
     (tmp_path / "x.hatchet").write_text("{}")
-    with pytest.raises(MinitritonError, match="is no profile"):
+    with pytest.raises(MinitritonError, match="cannot read"):
         proton.viewer.parse(["count"], str(tmp_path / "x.hatchet"))
     proton.start(str(tmp_path / "run"))
     _launch(128)

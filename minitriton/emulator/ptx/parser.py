@@ -54,6 +54,10 @@ MOST_SCOPES = 256
 """Blocks of PTX within each other: a name is looked up in each. LLVM writes one around a call."""
 
 
+MOST_OF_PARAMETER = 4096
+"""Characters of a parameter's declaration; its pattern takes the square of that."""
+
+
 class _Scope:
     """Register names of one `{ }`: single names and numbered ranges."""
 
@@ -416,9 +420,9 @@ def _parameters(text: str) -> list[KernelParameter]:
     found: list[KernelParameter] = []
     offset = 0
     for piece in _split(text):
-        match = _PARAMETER.match(piece.strip())
+        match = _PARAMETER.match(piece.strip()) if len(piece) <= MOST_OF_PARAMETER else None
         if match is None:
-            raise EmulationError(f"malformed kernel parameter `{piece}`")
+            raise EmulationError(f"malformed kernel parameter `{piece:.200}`")
         size = int(match[1][1:]) // 8
         count = int(match[4] or 1)
         align = re.search(r"\.align\s+(\d+)", piece)

@@ -25,7 +25,7 @@ from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, is_function, wrapped
-from minitriton.frontend.generator.static_operators import STATIC, check_format
+from minitriton.frontend.generator.static_operators import BOUNDED, check_format
 from minitriton.frontend.semantic import arithmetic
 from minitriton.frontend.semantic.casts import cast
 from minitriton.frontend.semantic.shapes import index, permute, unsplat
@@ -43,23 +43,23 @@ PythonOperator = Callable[..., object]
 
 
 def _python(name: str) -> PythonOperator:
-    """The operator of Python that the module `operator` calls `name`."""
-    return getattr(operator, name)
+    """The operator of Python that the module `operator` calls `name`, within bounds."""
+    return BOUNDED.get(name) or getattr(operator, name)
 
 
 _BINARY: dict[type[ast.operator], tuple[Callable[[IRBuilder, Operand, Operand], tensor] | None, PythonOperator]] = {
-    ast.Add: (arithmetic.add, STATIC["add"]),
-    ast.Sub: (arithmetic.sub, STATIC["sub"]),
-    ast.Mult: (arithmetic.mul, STATIC["mul"]),
-    ast.Div: (arithmetic.truediv, STATIC["truediv"]),
-    ast.FloorDiv: (arithmetic.floordiv, STATIC["floordiv"]),
-    ast.Mod: (arithmetic.mod, STATIC["mod"]),
-    ast.LShift: (arithmetic.shl, STATIC["lshift"]),
-    ast.RShift: (arithmetic.shr, STATIC["rshift"]),
-    ast.BitAnd: (arithmetic.and_, STATIC["and_"]),
-    ast.BitOr: (arithmetic.or_, STATIC["or_"]),
-    ast.BitXor: (arithmetic.xor, STATIC["xor"]),
-    ast.Pow: (None, STATIC["pow"]),
+    ast.Add: (arithmetic.add, _python("add")),
+    ast.Sub: (arithmetic.sub, _python("sub")),
+    ast.Mult: (arithmetic.mul, _python("mul")),
+    ast.Div: (arithmetic.truediv, _python("truediv")),
+    ast.FloorDiv: (arithmetic.floordiv, _python("floordiv")),
+    ast.Mod: (arithmetic.mod, _python("mod")),
+    ast.LShift: (arithmetic.shl, _python("lshift")),
+    ast.RShift: (arithmetic.shr, _python("rshift")),
+    ast.BitAnd: (arithmetic.and_, _python("and_")),
+    ast.BitOr: (arithmetic.or_, _python("or_")),
+    ast.BitXor: (arithmetic.xor, _python("xor")),
+    ast.Pow: (None, _python("pow")),
 }
 """Emitter for tensors and Python's own operator for compile-time values."""
 

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable
 from typing import Any
 
 from minitriton.frontend.errors import LanguageValueError
+from minitriton.host.containers import is_list_or_tuple
 from minitriton.language.values import tuple as language_tuple
 
 MOST_BITS = 1 << 16
@@ -36,8 +36,10 @@ def _bounded_length(count: int, part: object) -> None:
         raise LanguageValueError(f"a compile-time {what} elements, of at most {most}", "keep large data in memory")
 
 
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, str | bytes | list | tuple | language_tuple) else 0
+def _length(value: object) -> int:
+    if is_list_or_tuple(value):
+        return len(value)
+    return len(value) if isinstance(value, str | bytes | language_tuple) else 0
 
 
 def power(base: Any, exponent: Any) -> object:
@@ -83,8 +85,7 @@ def check_format(text: str) -> None:
         raise LanguageValueError(f"a format as wide as {text!r:.60}", "write fewer than 5 digits")
 
 
-STATIC: dict[str, Callable[..., object]] = {
-    "add": plus, "sub": operator.sub, "mul": times, "truediv": operator.truediv, "floordiv": operator.floordiv, "mod": modulo,
-    "lshift": shift_left, "rshift": operator.rshift, "and_": operator.and_, "or_": operator.or_, "xor": operator.xor, "pow": power,
+BOUNDED: dict[str, Callable[..., object]] = {
+    "add": plus, "mul": times, "mod": modulo, "lshift": shift_left, "pow": power,
 }  # fmt: skip
-"""By the names of the module `operator`."""
+"""In place of the operators of these names in the module `operator`."""

@@ -86,7 +86,9 @@ class RemoteCacheManager(CacheManager):
         if path is None:
             return None
         names = names_of_group(Path(path))
-        return names and {name: self._files.put(data, name) for name, data in self._backend.get(names).items()}
+        if names is None:
+            return None
+        return {name: self._files.put(data, name) for name, data in self._backend.get(names).items()}
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
         """Says which files belong together."""
