@@ -5,8 +5,8 @@
     %empty = %l >= %u
     scf.if %empty { scf.for %i { f(%i) } } else { scf.for %i { f(%i); scf.for %j = %l to %u { g(%i, %j) } } }
 
-Nothing is done if an assumption (`tl.assume(u > l)`) that is made before every run of the inner loop says so already. What only the ops behind the inner loop use moves
-behind it, which shortens its life.
+Nothing is done if an assumption (`tl.assume(u > l)`) that is made before every run of the inner loop says so already.
+What only the ops after the inner loop use moves after it, which shortens its life.
 """
 
 from __future__ import annotations
