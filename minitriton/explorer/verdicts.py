@@ -86,7 +86,13 @@ def _verdict(row: PassRow, broken: BrokenContract | None = None) -> VerdictPlain
         verdict = row.against_before.value if row.changed else "unchanged"
     else:
         verdict = "invalid IR" if row.invalid else "wrong"
-    parts = [row.error, row.invalid, *row.new_findings, f"first wrong op: {row.culprit}" if row.culprit else None]
+    parts = [
+        row.error,
+        row.rounding,
+        row.invalid,
+        *row.new_findings,
+        f"first wrong op: {row.culprit}" if row.culprit else None,
+    ]
     why = "\n".join(part for part in parts if part)
     found: VerdictPlain = {"name": row.name, "verdict": verdict, "ok": row.ok, "why": why}
     if broken is not None:

@@ -207,7 +207,10 @@ class _CheckingWatch(Hook):
         """A pass on TTIR that asks for less precision than the kernel; what follows may round as much."""
         dot = less_exact_dot(module, self.launch.tolerance)
         if dot is not None:
-            row.rounding = f"{kernel_location(dot.location)}: tt.dot in {dot.input_precision.data.value} rounds what the kernel computes without"
+            place, precision = kernel_location(dot.location), dot.input_precision.data.value
+            row.rounding = (
+                f"it lowers the precision: {place}: tt.dot in {precision} rounds what the kernel computes without"
+            )
             self.launch.tolerance = rounding_tolerance(module)
 
     def run_on_gpu(self, ptx: str) -> None:

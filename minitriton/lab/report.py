@@ -184,7 +184,7 @@ def _details(row: PassRow) -> list[str]:
     if row.error:
         lines.append(f"  {row.error}")
     if row.rounding:
-        lines.append(f"  it lowers the precision: {row.rounding}")
+        lines.append(f"  {row.rounding}")
     if row.invalid:
         lines.append(f"  it left invalid IR: {row.invalid}")
     lines += [f"  new: {finding}" for finding in row.new_findings]

@@ -45,7 +45,7 @@ def run_reference(program: Program) -> list[np.ndarray]:
     for number in builtins.range(program.programs):
         language = _Language(number, program.programs)
         namespace: dict[str, Any] = {
-            "triton": SimpleNamespace(jit=lambda function: function),
+            "triton": SimpleNamespace(jit=_as_it_is),
             "tl": language,
             "range": language.range,
         }
@@ -171,7 +171,7 @@ class _Language:
         return (a + (b - 1)) // b
 
     def sum(self, value: Value, axis: int) -> Value:
-        return self.reduce(value.to(sum_type(value.element)), axis, lambda a, b: a + b)
+        return self.reduce(value.to(sum_type(value.element)), axis, _added)
 
     def max(self, value: Value, axis: int) -> Value:
         return self.reduce(value, axis, self.maximum)
@@ -187,10 +187,10 @@ class _Language:
                 need_exact(each.element, np.abs(each.data).sum(axis))
         length = many[0].data.shape[axis]
         slices = [[Value(v.element, v.data.take(i, axis)) for v in many] for i in builtins.range(length)]
-        found: Any = slices[0]
+        found = slices[0]
         for following in slices[1:]:
-            result = combine(*found, *following)
-            found = result if isinstance(result, tuple) else (result,)
+            result: Value | tuple[Value, ...] = combine(*found, *following)
+            found = list(result) if isinstance(result, tuple) else [result]
         return tuple(found) if isinstance(value, tuple) else found[0]
 
     def dot(self, a: Value, b: Value, acc: Value | None = None, input_precision: str = "tf32") -> Value:
@@ -210,6 +210,15 @@ class _Language:
 
     def debug_barrier(self) -> None:
         """Programs run alone here."""
+
+
+def _as_it_is(function: Callable[..., object]) -> Callable[..., object]:
+    """What `triton.jit` makes of a function."""
+    return function
+
+
+def _added(a: Value, b: Value) -> Value:
+    return a + b
 
 
 def _type(number: Operand) -> Element:

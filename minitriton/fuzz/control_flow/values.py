@@ -95,13 +95,13 @@ class Value:
         return _divided(self, other)[1]
 
     def __and__(self, other: Operand) -> Value:
-        return _arithmetic(operator.and_, self, other)
+        return _arithmetic(np.bitwise_and, self, other)
 
     def __or__(self, other: Operand) -> Value:
-        return _arithmetic(operator.or_, self, other)
+        return _arithmetic(np.bitwise_or, self, other)
 
     def __xor__(self, other: Operand) -> Value:
-        return _arithmetic(operator.xor, self, other)
+        return _arithmetic(np.bitwise_xor, self, other)
 
     def __lt__(self, other: Operand) -> Value:
         return _compared(operator.lt, self, other)

@@ -80,7 +80,7 @@ def _errors(failed: dict[str, OracleOutcome], count: int) -> list[FuzzFinding]:
 def _general(message: str) -> str:
     """A message without what differs from kernel to kernel."""
     line = message.strip().splitlines()[0] if message.strip() else ""
-    line = re.sub(r"\S*/\S*", "PATH", line)
+    line = re.sub(r"0x[0-9a-f]+", "N", re.sub(r"\S*/\S*", "PATH", line))
     return re.sub(r"\d+", "N", re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|%\w+|\b[a-z]+\d+\b", "X", line))[:160]
 
 

@@ -8,6 +8,7 @@ import gc
 import importlib.util
 import signal
 
+from minitriton.fuzz.control_flow.judging import fuzz_control_flow
 from minitriton.fuzz.generation.generator import generate, kernel_seed
 from minitriton.fuzz.running.case import run_case
 
@@ -16,6 +17,7 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 # Not by Triton, whose compiler has threads, nor by a GPU: neither outlives a fork.
 run_case(generate(kernel_seed(0, 0)), ["interpreter", "ttgir", "emulator"])
+fuzz_control_flow(0, 0, ["python", "emulator-sm80"])
 
 if importlib.util.find_spec("triton") is not None:
     importlib.import_module("triton.language")
