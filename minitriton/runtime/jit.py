@@ -13,7 +13,7 @@ import math
 import operator
 import pickle
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, cast, overload
 
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource, Attributes, TypeName
@@ -104,6 +104,13 @@ def kernel_in(value: object) -> JITFunction | None:
     while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
         value = getattr(value, "fn", None)
     return value if isinstance(value, JITFunction) else None
+
+
+def _stand_in(parameter: KernelParam, value: object) -> object:
+    """What is compiled for the arguments of a `*args`: a tensor for each dtype."""
+    if parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
+        return value
+    return tuple(map(MockTensor.wrap_dtype, cast("tuple[object, ...]", value)))
 
 
 class JITFunction(JITCallable, KernelInterface):
@@ -308,6 +315,8 @@ class JITFunction(JITCallable, KernelInterface):
         def bound(grid: Grid, *args: object, **options: object) -> Any:
             """For `*args` and parameters that come by name only: what the paths take by position."""
             values, others = self._bind(args, options)
+            if purpose is Purpose.WARMUP:
+                values = tuple(map(_stand_in, self.params, values))
             return by_position[0](grid, *values, **others)
 
         by_position.append(dispatcher.first())

@@ -63,6 +63,6 @@ def _unpacked(w: FunctionWriter, op: nvvm.LoadCutOp, name: str, type_: str, word
 def _st_global_cut(w: FunctionWriter, op: nvvm.StoreCutOp) -> None:
     words = words_of(op.value.type, 1)
     name, type_ = pack_words(w, op.value, words, lanes(op.value.type))
-    store = instruction(op.ptx(), (), _fields(op, "value", words))
+    store = instruction(op.ptx(), (), _fields(op, "value", words), clobbers=op.CLOBBERS)
     for number in range(len(op.pointers)):
         store.call(w, _arguments(w, op, number, words, name, type_))

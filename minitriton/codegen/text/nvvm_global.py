@@ -136,7 +136,7 @@ def _st_global(w: FunctionWriter, op: nvvm.StoreGlobalOp) -> None:
         name, words = _as_bits(w, name, words)
     count = words.count
     fields = (("value", words), *_POINTER, *_MASK[: len(op.masks)], *_POLICY[: op.policy is not None])
-    store = instruction(op.ptx(), (), fields)
+    store = instruction(op.ptx(), (), fields, clobbers=op.CLOBBERS)
     for number, address in enumerate(_addresses(w, op)):
         first = number * count
         values = [f"{words.type} {lane_text(w, name, type_, i)}" for i in range(first, first + count)]

@@ -140,6 +140,8 @@ def _inline_ptx(w: FunctionWriter, op: nvvm.InlinePtxOp) -> None:
         raise
     fields = types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
     effects = "" if op.pure else " sideeffect"
+    if not op.pure:
+        constraints = f"{constraints},~{{memory}}".lstrip(",")
     w.module.asm_attributes_used = True
     head = f'call {fields} asm{effects} "{escaped(text)}", "{escaped(constraints)}"'
     pieces: list[list[str]] = [[] for _ in outputs]

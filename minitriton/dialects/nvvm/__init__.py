@@ -393,8 +393,6 @@ class NamedBarrierOp(PtxOp):
     number_of_threads = prop_def(IntegerAttr)
     arrives = opt_prop_def(UnitAttr)
 
-    CLOBBERS: ClassVar = ("~{memory}",)
-
     def ptx(self) -> str:
         return f"@$predicate bar.{'arrive' if self.arrives else 'sync'} $number, {self.number_of_threads.value.data};"
 

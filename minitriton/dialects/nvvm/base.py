@@ -34,8 +34,9 @@ class PtxOp(IRDLOperation, ABC):
     TIED: ClassVar[bool] = False
     """Each result is in the registers of the first operand: what the text does to the one it does to the other."""
 
-    CLOBBERS: ClassVar[tuple[str, ...]] = ()
-    """What the text changes beside its registers, as constraints."""
+    CLOBBERS: ClassVar[tuple[str, ...]] = ("~{memory}",)
+    """What the text changes in addition to its registers, as constraints. An instruction that may write memory, or that orders accesses, says
+    "memory": LLVM's `machine-sink` moves plain loads past inline assembly that does not (LLVM language reference, "Clobber constraints")."""
 
     @abstractmethod
     def ptx(self) -> str:

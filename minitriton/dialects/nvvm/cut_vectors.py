@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, i1
 from xdsl.irdl import (
     AnyAttr,
@@ -41,6 +43,7 @@ class LoadCutOp(PtxOp):
     `other`. `cache`, `evict`, `prefetch` and `policy` are those of `nvvm.ld.global`."""
 
     name = "nvvm.ld.global.cut"
+    CLOBBERS: ClassVar = ()
 
     pointers = var_operand_def(GLOBAL)
     masks = var_operand_def(i1)

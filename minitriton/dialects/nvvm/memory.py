@@ -79,6 +79,7 @@ class LoadGlobalOp(PtxOp):
     """
 
     name = "nvvm.ld.global"
+    CLOBBERS: ClassVar = ()
 
     pointers = var_operand_def(GLOBAL)
     masks = var_operand_def(i1)
@@ -153,6 +154,7 @@ class CreatePolicyOp(PtxOp):
     """An L2 eviction policy for `ld.global`/`st.global` (PTX `createpolicy.fractional`)."""
 
     name = "nvvm.createpolicy"
+    CLOBBERS: ClassVar = ()
     KINDS: ClassVar = ("evict_first", "evict_last")
 
     res = result_def(IntegerType(64))
@@ -275,6 +277,7 @@ class LoadSharedOp(PtxOp):
     """Loads a value or a short vector (at most 128 bits) from shared memory where `mask` is true, else anything."""
 
     name = "nvvm.ld.shared"
+    CLOBBERS: ClassVar = ()
 
     ptr = operand_def(SHARED)
     mask = operand_def(i1)
@@ -393,6 +396,7 @@ class MmaSyncOp(PtxOp):
     """
 
     name = "nvvm.mma.sync"
+    CLOBBERS: ClassVar = ()
 
     a = operand_def(AnyAttr())
     b = operand_def(AnyAttr())
@@ -431,6 +435,7 @@ class WgmmaOp(PtxOp):
     """
 
     name = "nvvm.wgmma.mma_async"
+    CLOBBERS: ClassVar = ()
 
     a = var_operand_def(AnyAttr())
     b = operand_def(IntegerType(64))
