@@ -87,7 +87,9 @@ class Workshop(Compiles):
 def compiled(workshop: Workshop, given: Question) -> CompilePlain:
     """All steps and states: what `payload` says. With `again`, from the file as it is now. With `look`, the text of a step and its
     index before an edit, lines only of the states before and after it, and of the frontend's: the answer has its index as `shown`."""
-    asked = asked_of(given)
+    link = given.get("link")
+    # A link may come from anybody: it is taken as the state of a command line is.
+    asked = Asked.of_code(link) if isinstance(link, str) else asked_of(given)
     if given.get("again"):
         workshop.forget(asked)
     match given.get("look"):

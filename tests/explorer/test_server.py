@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import json
@@ -15,6 +16,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ pytest.importorskip("uvicorn", reason="needs minitriton[explorer]")
 pytest.importorskip("starlette", reason="needs minitriton[explorer]")
 
 from minitriton.errors import MinitritonError
+from minitriton.explorer.asked import Asked
 from minitriton.explorer.server import DEFAULT_PORT, bound_socket
 from minitriton.explorer.worker import Asking, Worker, most_memory
 
@@ -192,6 +195,18 @@ def test_a_kernel_that_does_not_compile_is_an_error_at_its_line(served: Served, 
     status, text = served.ask("compile", {"asked": {"source": f"{file}:k", "signature": "*fp32"}})
     error = json.loads(text)["error"]
     assert status == 200 and error["line"] == 6 and "y" in error["message"]
+
+
+def test_a_link_that_somebody_else_made_runs_no_python_of_its_own(served: Served, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    text = f"import triton\nopen({str(ran)!r}, 'w')\n\n@triton.jit\ndef k(x_ptr):\n    pass\n"
+    asked = Asked(source=f"{tmp_path}/k.py:k", signature="*fp32", kernel_text=text)
+    foreign = {**asked.plain(), "seal": "0" * 64}
+    code = base64.urlsafe_b64encode(zlib.compress(json.dumps(foreign).encode())).decode().rstrip("=")
+    status, answer = served.ask("compile", {"link": code})
+    assert status == 200 and "made by another user" in answer and not ran.exists()
+    status, answer = served.ask("compile", {"link": Asked(source=KERNEL).code()})
+    assert json.loads(answer)["ok"]["kernel"] == KERNEL
 
 
 def test_questions_that_make_no_sense_leave_it_open(served: Served) -> None:

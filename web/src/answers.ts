@@ -13,6 +13,8 @@ export interface Answers {
   /** Whether something can be compiled. */
   readonly live: boolean;
   compile(asked: Asked, again?: boolean): Promise<Compile>;
+  /** The state that a link holds, which the server must have made. */
+  compileLink(code: string): Promise<Compile>;
   /** The same with the lines of one step at first, `rest` has them all. */
   compileLooking(asked: Asked, at: { text: string; near: number }): Promise<Compile>;
   inspect(compile: Compile, step: number): Promise<Inspection>;
@@ -122,6 +124,7 @@ export class Server implements Answers {
     void this.ask("inspect", { asked, step: 0 }).catch(() => undefined);
     return unpacked(await this.ask<Packed>("compile", { asked, again }));
   };
+  compileLink = async (code: string): Promise<Compile> => unpacked(await this.ask<Packed>("compile", { link: code }));
   compileLooking = async (asked: Asked, at: { text: string; near: number }): Promise<Compile> => {
     // Two processes, side by side: one prints what is looked at and has answered when the other still prints.
     const rest = this.ask<Packed>("states", { asked }).then(unpacked);
@@ -211,6 +214,7 @@ export class File implements Answers {
     const found = compiles.find((one) => one.asked?.source === asked.source && one.asked.signature === asked.signature);
     return found ?? refused(NEEDS_SERVER);
   };
+  compileLink = (): Promise<Compile> => refused(NEEDS_SERVER);
   compileLooking = (asked: Asked): Promise<Compile> => this.compile(asked);
   lessons = (): Promise<KeptLessons> => (this.opened ??= this.inflatedLessons());
   layout = (): Promise<Drawn> => refused(NEEDS_SERVER);

@@ -9,7 +9,7 @@ import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
 import { LearnTab } from "./learn";
 import { PassList } from "./passes";
-import { hasFacts, unpacked, type Asked, type Compile, type Packed, type Step, type Verdict } from "./payload";
+import { hasFacts, unpacked, type Compile, type Packed, type Step, type Verdict } from "./payload";
 import { baseName, Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
@@ -39,7 +39,7 @@ async function start(): Promise<void> {
   let firstTrouble: unknown;
   if (linked && answers.live) {
     try {
-      const made = await answers.compile(await decoded(linked));
+      const made = await answers.compileLink(linked);
       made.label = "from the link";
       session.view.compile = session.add(made);
       Object.assign(session.view, session.aroundStep(session.view.compile, session.view.step));
@@ -68,13 +68,6 @@ function showWaiting(server: Server): void {
 }
 
 const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", exercise: "checking the answer" };
-
-/** The state that a link holds: JSON, deflated, in letters of a URL. */
-async function decoded(code: string): Promise<Asked> {
-  const bytes = Uint8Array.from(atob(code.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text()) as Asked;
-}
 
 function build(session: Session): void {
   const whatIf = new WhatIfTab(session, Inspector.panel("whatif"));
