@@ -164,7 +164,9 @@ def kinds(tensor):
         "warmup": lambda: three.warmup(x, y, out, grid=grid),
         "compiled kernel": lambda: compiled[(1, 1, 1)](x, y, out),
         "numbers": lambda: numbers[grid](x, 17, 0.5, True, None),
-        "26 arguments": lambda: many[grid](*eight, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, X=1, Y=2, Z=3),
+        "26 arguments": lambda: many[grid](
+            *eight, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, X=1, Y=2, Z=3
+        ),
         "keywords": lambda: three[grid](x=x, y=y, out=out, num_warps=4),
         "defaults": lambda: with_defaults[grid](x),
         "do_not_specialize": lambda: unspecialized[grid](x, 16, 17),

@@ -85,6 +85,8 @@ def is_same(a: Any, b: Any) -> bool:
         return True
     if a.__class__ is not b.__class__:
         return False
+    if a is b:
+        return True
     return a == b if a.__class__ in PLAIN else loose_key_of(a) == loose_key_of(b)
 
 

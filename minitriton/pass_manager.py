@@ -252,7 +252,8 @@ class PassManager:
             except Exception as error:
                 self._fail(index, step, before, error)
         for hook in self.hooks:
-            hook.at_end()
+            if isinstance(hook, Hook):  # Programs bring hooks of their own, which have the two methods above.
+                hook.at_end()
         return value
 
     def _text_for_reproducer(self, value: Any) -> str | None:

@@ -28,6 +28,7 @@ def ttir_passes(target: GPUTarget) -> list[str]:
         "triton-rewrite-tensor-pointer",
         *([] if target.features.has_tma else ["triton-rewrite-tensor-descriptor-to-pointer"]),
         "canonicalize",
+        "minitriton-nan-in-argmax",
         "triton-combine",
         "triton-reorder-broadcast",
         "minitriton-simplify-integers",

@@ -32,7 +32,7 @@ from minitriton.layouts.memory import registers_to_offsets
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.target.architectures import WIDEST_ACCESS_BITS, architecture_of
 
-Limit = Literal["", "instruction", "pointers", "alignment", "mask", "layout", "buffer"]
+Limit = Literal["", "pointers", "alignment", "mask", "layout", "buffer"]
 
 
 class AccessWidth(NamedTuple):
@@ -83,7 +83,7 @@ def neighbours(
         "layout": held or shape.contiguous_per_thread,
     }
     width = min(most, *limits.values())
-    limit = "" if width >= most else next(name for name, value in limits.items() if value == width)
+    limit: Limit = "" if width >= most else next(name for name, value in limits.items() if value == width)
     return AccessWidth(width, most, limit)
 
 

@@ -111,7 +111,9 @@ class ASTSource:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @overload
-    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp: ...
+    def make_ir(
+        self, target: GPUTarget, options: CUDAOptions, context: Context, /, *, is_debugged: bool = False
+    ) -> ModuleOp: ...
 
     @overload
     def make_ir(
@@ -125,6 +127,7 @@ class ASTSource:
         codegen_fns: Any,
         module_map: object = None,
         context: Context | None = None,
+        *,
         is_debugged: bool = False,
     ) -> ModuleOp | ModuleView:
         """The frontend's TTIR; for the interpreter (`is_debugged`), with breakpoints. Raises `CompilationError` with the kernel's line.

@@ -101,7 +101,7 @@ class CodeGenerator:
         arg_attrs: list[dict[str, Attribute]],
     ) -> tuple[Operation, base_type]:
         tree = prepared_tree(fn)
-        self._check_parameters(tree, visibility)
+        self._check_parameters(tree)
         location = tree.place.attribute()
         types = [t for arg in args if (type := _run_time_type(arg)) is not None for t in flat_types(type)]
         entry = Block(arg_types=types)
@@ -128,14 +128,13 @@ class CodeGenerator:
         op.location = location
         return op, result_type
 
-    def _check_parameters(self, tree: PreparedFunction, visibility: str) -> None:
-        for starred in (tree.args.vararg if visibility == _PUBLIC else None, tree.args.kwarg):
-            if starred is not None:
-                raise self.generator.unsupported(
-                    tree,
-                    f"a variable number of parameters is not supported: {starred.arg}",
-                    "name each, or pass a tuple; only functions that a kernel calls may take `*args`",
-                )
+    def _check_parameters(self, tree: PreparedFunction) -> None:
+        if tree.args.kwarg is not None:
+            raise self.generator.unsupported(
+                tree,
+                f"parameters by names that are not declared are not supported: {tree.args.kwarg.arg}",
+                "name each, or take `*args`",
+            )
         for param, node in zip(self.generator.fn.params, tree.args.args, strict=False):
             if param.is_constexpr and (param.do_not_specialize or param.do_not_specialize_on_alignment):
                 raise self.generator.error(
@@ -163,6 +162,7 @@ class CodeGenerator:
         if not self.generator.terminated:
             values = [b.value(ub.PoisonOp.create(result_types=(t,))) for t in flat_types(result)]
             b.insert(tt.ReturnOp(values))
+        self.statements.end_returns(result)
         return result
 
 

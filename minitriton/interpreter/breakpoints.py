@@ -8,13 +8,12 @@ Floats of 8 bits and bf16 are shown as float32, pointers as addresses. What a de
 from __future__ import annotations
 
 import ast
-import collections
 import contextlib
 import json
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,9 +21,10 @@ from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.errors import SourceLocation
 from minitriton.host import debuggers
+from minitriton.host.containers import named_tuple
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import decoder, is_float, unsigned_dtype
+from minitriton.interpreter.values import decoder, is_float, same, unsigned_dtype
 
 
 @WITH_MACHINE.add(tt.BreakpointOp)
@@ -37,13 +37,12 @@ def _breakpoint(op: tt.BreakpointOp, machine: TileMachine) -> Callable[..., None
     stop = _frame(op.function.data, names, place, vars(module) if module else {}, debuggers.named(op.hook.data))
 
     def shown(value: object, index: int, unsigned: bool) -> object:
-        if not isinstance(value, (np.ndarray, np.generic)):
+        if not isinstance(value, np.ndarray | np.generic):
             return value
+        array = cast(Any, value)
         type_ = types[index]
-        read: Any = (
-            decoder(type_)(value) if is_float(type_) else value.view(unsigned_dtype(type_)) if unsigned else value
-        )
-        return np.array(read)[()]
+        read = decoder(type_) if is_float(type_) else same
+        return np.array(read(array.view(unsigned_dtype(type_)) if unsigned else array))[()]
 
     def run(*values: object) -> None:
         made = [_made(each, [*values], shown) for each in described.values()]
@@ -59,7 +58,7 @@ def _made(described: dict[str, Any], values: Sequence[object], shown: Callable[[
     if "elements" in described:
         elements = [_made(each, values, shown) for each in described["elements"]]
         fields = described["fields"]
-        return collections.namedtuple("variables", fields)._make(elements) if fields else tuple(elements)
+        return named_tuple(tuple(fields))._make(elements) if fields else tuple(elements)
     with contextlib.suppress(ValueError, SyntaxError):
         return ast.literal_eval(described["constant"])
     return described["constant"]

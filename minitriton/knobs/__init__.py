@@ -24,6 +24,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 from minitriton.errors import MinitritonError
 from minitriton.host.records import dataclass
+from minitriton.knobs.changes import NotingList, changes, notice_the_environment
 from minitriton.knobs.hook_types import (
     AutotuneListener,
     BuildImpl,
@@ -96,6 +97,7 @@ class env_base(Generic[T]):
 
     def __init__(self, key: str) -> None:
         self.key = key
+        self.keys: tuple[str, ...] = (key,)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -354,6 +356,14 @@ class CompileTimes:
 class base_knobs:
     """A group of knobs."""
 
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        changes.note()
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        changes.note()
+
     @property
     def knob_descriptors(self) -> dict[str, env_base[object]]:
         return {name: d for name, d in type(self).__dict__.items() if isinstance(d, env_base)}
@@ -385,6 +395,7 @@ class base_knobs:
         finally:
             self.__dict__.clear()
             self.__dict__.update(settings)
+            changes.note()
             for key, value in variables.items():
                 if value is None:
                     os.environ.pop(key, None)
@@ -392,7 +403,7 @@ class base_knobs:
                     os.environ[key] = value
 
 
-class HookChain(list[Hook]):
+class HookChain(NotingList[Hook]):
     """Functions called in order (in reverse order if `reversed`). A list, so that asking whether there are any costs nothing."""
 
     def __init__(self, reversed: bool = False) -> None:
@@ -412,9 +423,6 @@ class HookChain(list[Hook]):
             super().remove(func)
 
     def __call__(self, *args: object, **kwargs: object) -> None:
-        if len(self) == 1:
-            self[0](*args, **kwargs)
-            return
         for hook in self[::-1] if self.reversed else self[:]:
             hook(*args, **kwargs)
 
@@ -596,6 +604,47 @@ proton = proton_knobs()
 emulator = emulator_knobs()
 
 
+COMPILED_IN: tuple[tuple[base_knobs, str], ...] = (
+    *((runtime, name) for name in ("override_arch", "debug")),
+    *((language, name) for name in ("fp32_default", "default_fp_fusion", "force_disable_fp_fusion", "triton_version")),
+    *((compilation, name) for name in ("disable_llvm_opt", "disable_line_info", "dump_ir_extract_di_local_variables")),
+    *((compilation, name) for name in ("override", "use_ir_loc", "instrumentation_mode", "enable_asan")),
+    *((nvidia, name) for name in ("assembler", "ptxas_path", "ptxas_options", "disable_ptxas_opt", "mock_ptx_version")),
+    (nvidia, "libdevice_path"),
+    (cache, "override_dir"),
+)
+"""The settings that decide what is compiled: a kernel that was compiled under others is not launched."""
+
+
+def compiled_in() -> str:
+    """The settings that decide what is compiled and that somebody has set, as text."""
+    if changes.settings is not None:
+        return changes.settings
+    count = changes.count
+    text = "".join(f" {name}={getattr(group, name)!r}" for group, name in COMPILED_IN if _is_set(group, name))
+    if changes.count == count:
+        changes.settings = text
+    return text
+
+
+def launches_are_watched() -> bool:
+    """Whether launches are told to anyone, or are made in debug mode."""
+    if changes.watched is not None:
+        return changes.watched
+    count = changes.count
+    watched = any((runtime.launch_arguments_hook, runtime.launch_enter_hook, runtime.launch_exit_hook, runtime.debug))
+    if changes.count == count:
+        changes.watched = watched
+    return watched
+
+
+def _is_set(group: base_knobs, name: str) -> bool:
+    knob = type(group).__dict__.get(name)
+    if isinstance(knob, env_base):
+        return name in group.__dict__ or any(key in os.environ for key in knob.keys)
+    return getattr(group, name) != knob
+
+
 def refresh_knobs() -> None:
     """Reads again what is read once because every launch asks for it."""
     runtime.debug = bool(_boolean("TRITON_DEBUG", False))
@@ -603,3 +652,4 @@ def refresh_knobs() -> None:
 
 
 refresh_knobs()
+notice_the_environment()

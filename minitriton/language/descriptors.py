@@ -105,12 +105,13 @@ def load_tensor_descriptor(desc: tensor_descriptor, offsets: Indices) -> tensor:
 
 @builtin
 def store_tensor_descriptor(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
-    """Stores a block at `offsets`: `desc.store(offsets, value)`."""
+    """Stores a block at `offsets`: `desc.store(offsets, value)`. What lies outside of the tensor is left out, but on sm_90 rows are
+    written in chunks of 16 bytes: up to 15 bytes past the end of a row whose size is not a multiple of that."""
 
 
 @builtin
 def descriptor_atomic_add(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
-    """Adds a block to memory, each element atomically."""
+    """Adds a block to memory, each element atomically; past the end of a row as `store` does."""
 
 
 @builtin

@@ -6,11 +6,10 @@ A `tensor` here is a handle: operators and methods on it are found by the fronte
 from __future__ import annotations
 
 import builtins
-import collections
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
+from minitriton.host.containers import named_tuple
 from minitriton.language.dtypes import base_type, constexpr_type, dtype, slice_type, tuple_type
 
 if TYPE_CHECKING:
@@ -298,7 +297,7 @@ class tuple(base_value):
     def named(self) -> Any:
         """A class of Python's named tuples with the fields of this one; None if it has none."""
         fields = self._type.fields if self._type is not None else ()
-        return _named_tuple(builtins.tuple(fields)) if any(fields) else None
+        return named_tuple(builtins.tuple(fields)) if any(fields) else None
 
     def __getitem__(self, index: object) -> Any:
         if isinstance(index, (slice, builtins.slice)):
@@ -342,11 +341,6 @@ class tuple(base_value):
 
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, self.values))})"
-
-
-@cache
-def _named_tuple(fields: builtins.tuple[str, ...]) -> Any:
-    return collections.namedtuple("tuple", fields)
 
 
 ConstType = dtype | constexpr

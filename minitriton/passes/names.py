@@ -42,6 +42,7 @@ PASSES = {
     "triton-nvidia-optimize-descriptor-encoding": "minitriton.passes.optimize_descriptor_encoding",
     "tritongpu-optimize-dot-operands": "minitriton.passes.optimize_dot_operands",
     "tritongpu-optimize-thread-locality": "minitriton.passes.optimize_thread_locality",
+    "minitriton-nan-in-argmax": "minitriton.passes.nan_in_argmax",
     "minitriton-ordered-indices": "minitriton.passes.ordered_indices",
     "minitriton-outer-reduction-layout": "minitriton.passes.outer_reduction_layout",
     "minitriton-overlap-launches": "minitriton.passes.overlap_launches",

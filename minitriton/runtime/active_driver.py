@@ -11,7 +11,7 @@ from collections.abc import Callable
 from minitriton.runtime.benchmarking import Clearable, DeviceInterface, Times, time_launches
 from minitriton.runtime.cuda_driver import CudaDriver, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.c_types import c_type
-from minitriton.runtime.launching.loading import current_device, current_stream
+from minitriton.runtime.launching.loading import current_device, current_raw_stream
 from minitriton.runtime.on_cpu.emulated_device import EmulatedDevice
 from minitriton.target import GPUTarget
 
@@ -66,7 +66,7 @@ class ActiveDriver:
         return current_device() if has_gpu() else _EMULATED.current_device()
 
     def get_current_stream(self, device: int | None = None) -> int:
-        return current_stream()[1] if has_gpu() else 0
+        return current_raw_stream() if has_gpu() else 0
 
     def set_current_device(self, device: int) -> None:
         _device().set_current_device(device)

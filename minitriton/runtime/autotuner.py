@@ -206,10 +206,12 @@ class Autotuner(KernelInterface):
     def _key(self, kwargs: dict[str, object]) -> tuple[object, ...]:
         """The key arguments' values, then the element types of all arrays."""
         given: dict[str, Any] = self.nargs
-        keywords = [name for name in kwargs if name in self._names]
-        if keywords:
-            given = {**given, **{name: kwargs[name] for name in keywords}}
-        parts: list[object] = [given[name] for name in self.keys if name in given]
+        if not self._names.isdisjoint(kwargs):
+            given = {**given, **{name: value for name, value in kwargs.items() if name in self._names}}
+        try:
+            parts: list[object] = [*map(given.__getitem__, self.keys)]
+        except KeyError:
+            parts = [given[name] for name in self.keys if name in given]
         for value in given.values():
             dtype = getattr(value, "dtype", None)
             if dtype is not None:

@@ -26,12 +26,12 @@ from minitriton.runtime.launching.loading import (
     load,
     passed_values,
 )
-from minitriton.runtime.on_cpu.host_launcher import HostLauncher
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target import GPUTarget
 
 if TYPE_CHECKING:
     from minitriton.compilation.ir_source import IRSource
+    from minitriton.runtime.on_cpu.host_launcher import HostLauncher
 
 
 class CompiledKernel(StoredKernel):
@@ -57,6 +57,8 @@ class CompiledKernel(StoredKernel):
     def run(self) -> Launcher | HostLauncher:
         """The launcher of the current device; where there is no GPU, of the emulator."""
         if not has_gpu():
+            from minitriton.runtime.on_cpu.host_launcher import HostLauncher
+
             return HostLauncher(self)
         return self.loaded()
 
@@ -94,8 +96,9 @@ def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
         launcher = kernel.launcher
         values = None if launcher is None else launcher.plain_values(args)
         if launcher is not None and values is not None:
-            size = grid if grid.__class__ is tuple and len(grid) == 3 else full_grid(grid)
-            launcher.enqueue(*size, current_raw_stream() if stream is None else stream, values)
+            given: Any = grid
+            x, y, z = given if given.__class__ is tuple and len(given) == 3 else full_grid(grid)
+            launcher.enqueue(x, y, z, current_raw_stream() if stream is None else stream, values)
             return
         arguments = expanded_arguments(given_arguments(kernel, args), kernel.metadata.tensordesc_meta)
         size = full_grid(grid)

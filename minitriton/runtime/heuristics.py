@@ -27,8 +27,9 @@ class Heuristics(KernelInterface):
 
     def run(self, *args: object, **kwargs: Any) -> Any:
         named = dict(zip(self.arg_names, args))  # noqa: B905 (a launch)
+        named.update(kwargs)
         for name, heuristic in self.values.items():
-            kwargs[name] = heuristic({**named, **kwargs})
+            kwargs[name] = named[name] = heuristic(named if len(self.values) == 1 else dict(named))
         return launch(self.fn, args, kwargs)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import math
 import operator
 import pickle
@@ -143,6 +144,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._paths: dict[Purpose, Path] = {}
         """What makes a launch or a warmup now."""
         self._last_launcher: tuple[Grid | None, Path] = (None, _nothing_launched)
+        self._last_hooked: tuple[Grid | None, Path] = (None, _nothing_launched)
         self.device_caches = DeviceCaches(self._forget_paths, self._parts_for)
         self._interpreted: dict[str, ModuleOp] = {}
 
@@ -186,17 +188,30 @@ class JITFunction(JITCallable, KernelInterface):
 
     def __getitem__(self, grid: Grid) -> Path:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
-        runtime = knobs.runtime
-        if self.pre_run_hooks or runtime.launch_arguments_hook or runtime.debug:
-            return functools.partial(self._launch_watched, grid)
-        if runtime.launch_enter_hook or runtime.launch_exit_hook:
-            return functools.partial(self._path(Purpose.LAUNCH_WITH_HOOKS), grid)
+        watched = _changes.watched
+        if watched is None:
+            watched = knobs.launches_are_watched()
+        if watched or self.pre_run_hooks:
+            return self._watched_launcher(grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
             return known[1]
         launcher = functools.partial(self._path(Purpose.LAUNCH), grid)
         if grid.__class__ is tuple:
             self._last_launcher = (grid, launcher)
+        return launcher
+
+    def _watched_launcher(self, grid: Grid) -> Path:
+        """The launcher while hooks or the debug knob are set."""
+        runtime = knobs.runtime
+        if self.pre_run_hooks or runtime.launch_arguments_hook or runtime.debug:
+            return functools.partial(self._launch_watched, grid)
+        known = self._last_hooked
+        if grid.__class__ is tuple and known[0] == grid:
+            return known[1]
+        launcher = functools.partial(self._path(Purpose.LAUNCH_WITH_HOOKS), grid)
+        if grid.__class__ is tuple:
+            self._last_hooked = (grid, launcher)
         return launcher
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -211,7 +226,7 @@ class JITFunction(JITCallable, KernelInterface):
     def _forget_paths(self) -> None:
         """The next launch looks for its kernel anew."""
         self._paths = {}
-        self._last_launcher = (None, _nothing_launched)
+        self._last_launcher = self._last_hooked = (None, _nothing_launched)
 
     def create_binder(self) -> tuple[object, ...]:
         """What Triton keeps for a device: no kernels, no keys, target, backend, and `binder(*args, **kwargs)`."""
@@ -247,7 +262,12 @@ class JITFunction(JITCallable, KernelInterface):
 
         In an `AsyncCompileMode` it returns a `FutureKernel` at once.
         """
-        return self._path(Purpose.WARMUP)(grid, *args, **options)
+        try:
+            made: Any = self._path(Purpose.WARMUP)(grid, *args, **options)
+            return made
+        except TypeError:
+            self._bind(args, dict(options))  # says what does not fit the parameters
+            raise
 
     def _path(self, purpose: Purpose) -> Path:
         """What makes a launch, or a warmup, of any arguments."""
@@ -258,16 +278,21 @@ class JITFunction(JITCallable, KernelInterface):
             from minitriton.runtime.launching.dispatch import Dispatcher
 
         paths = self._paths
+        is_by_position = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in self.params)
+        by_position: list[Path] = []
 
         def settled(path: Path) -> None:
+            if by_position:
+                by_position[0] = path
+                return
             paths[purpose] = path
-            self._last_launcher = (None, _nothing_launched)
+            self._last_launcher = self._last_hooked = (None, _nothing_launched)
 
         dispatcher = Dispatcher(
             purpose=purpose,
             names=self.arg_names,
             constexprs=frozenset(p.name for p in self.params if p.is_constexpr),
-            defaults={p.name: p.default for p in self.params if p.has_default},
+            defaults={p.name: p.default for p in self.params if p.has_default and is_by_position},
             prepare=self._warm_up if purpose is Purpose.WARMUP else self._prepare,
             on_host=self._launch_on_host,
             specialize=self._specialize if purpose is not Purpose.WARMUP else _anything,
@@ -277,7 +302,16 @@ class JITFunction(JITCallable, KernelInterface):
             always_on_host=self.is_interpreted(),
             kernel=self.__name__,
         )
-        return paths.setdefault(purpose, dispatcher.first())
+        if is_by_position:
+            return paths.setdefault(purpose, dispatcher.first())
+
+        def bound(grid: Grid, *args: object, **options: object) -> Any:
+            """For `*args` and parameters that come by name only: what the paths take by position."""
+            values, others = self._bind(args, options)
+            return by_position[0](grid, *values, **others)
+
+        by_position.append(dispatcher.first())
+        return paths.setdefault(purpose, bound)
 
     def _bind(
         self, args: tuple[object, ...], kwargs: dict[str, object]
@@ -349,7 +383,7 @@ class JITFunction(JITCallable, KernelInterface):
             options = {**{name: named[name] for name in self._parameters_that_are_options}, **options}
         options = self._with_debug(options)
         target = _target_of(device)
-        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))} {target}"
+        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))} {target}{knobs.compiled_in()}"
         kernel = self.device_caches[device][0].get(key)
         if kernel is None:
             full = self._full_options(target, options)
@@ -521,7 +555,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._refuse_without_memory(args)
         specialization = self._specialize(args)
         source = self._source(specialization)
-        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}"
+        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}{knobs.compiled_in()}"
         module = self._interpreted.get(key)
         if module is None:
             with finished_before_forks():
@@ -539,6 +573,7 @@ def _nothing_launched() -> None:
     """Stands for the last launcher before there is one."""
 
 
+_changes = knobs.changes
 _MISSING = object()
 _name = operator.itemgetter(0)
 

@@ -47,9 +47,9 @@ _NOTHING: dict[str, Any] = {}
 
 def launch(kernel: Any, args: tuple[object, ...], kwargs: dict[str, Any], more: dict[str, Any] = _NOTHING) -> Any:
     """`kernel.run(*args, **kwargs, **more)`, where `kwargs` are those of a `run`: `grid`, `warmup` and the rest."""
-    if kwargs.get("warmup") or not isinstance(kernel, KernelInterface):
-        return kernel.run(*args, **kwargs, **more)
-    kwargs.pop("warmup", None)
+    warmup = kwargs.pop("warmup", False)
+    if warmup or not isinstance(kernel, KernelInterface):
+        return kernel.run(*args, warmup=warmup, **kwargs, **more)
     return kernel[kwargs.pop("grid", None)](*args, **kwargs, **more)
 
 

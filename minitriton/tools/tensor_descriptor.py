@@ -103,7 +103,7 @@ class TensorDescriptor:
             return f"rank cannot be more than {_MAX_RANK}"
         if type(base).__name__ not in _WITHOUT_ADDRESS:
             try:
-                address: int = base.data_ptr()  # pyright: ignore[reportAttributeAccessIssue]
+                address: int = base.data_ptr()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
             except Exception:
                 address = data_address(base)
             if address % _ALIGNMENT:

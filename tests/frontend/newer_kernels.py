@@ -50,7 +50,16 @@ def four():
 
 
 @triton.jit
+def either(n):
+    if n > 5:
+        return 1, 4
+    return 3, 4
+
+
+@triton.jit
 def results(out, x):
+    tl.store(out + 8 + tl.arange(0, either(tl.load(x))[1]), either(tl.load(x + 1))[0])
+    tl.store(out + 12, either(tl.load(x + 20))[0])
     count: tl.constexpr = four()
     narrow = tl.load(x + tl.arange(0, count)).to(tl.int8)
     tl.store(out + tl.arange(0, count), narrow * 20 + four() * 25)

@@ -109,6 +109,33 @@ def test_a_function_may_take_any_number_of_arguments_and_some_by_name_only(run: 
     assert run(passes_any_number, N, size=3, STEP=5).tolist() == [1, 90, 10]
 
 
+@triton.jit
+def adds_any_number(out, *rest, scale=1, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.int32)
+    for n in tl.static_range(len(rest)):
+        total += tl.load(rest[n] + i) if rest[n].dtype.is_ptr() else rest[n]
+    tl.store(out + i, total * scale)
+
+
+def test_a_launch_may_pass_any_number_of_arguments(run: Run) -> None:
+    assert run(adds_any_number, N, 2 * N, 5, BLOCK=16).tolist() == (3 * N + 5).tolist()
+    assert run(adds_any_number, N, scale=3, BLOCK=16).tolist() == (3 * N).tolist()
+    assert run(adds_any_number, BLOCK=16).tolist() == [0] * 16
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'BLOCK'"):
+        run(adds_any_number, N)
+
+
+def test_any_number_of_arguments_is_told_apart_in_the_cache(run: Run) -> None:
+    kernel = triton.jit(adds_any_number.fn)
+    for count in (1, 3, 1, 2):
+        out = np.zeros(16, np.int32)
+        kernel[(1,)](out, *[N] * count, BLOCK=16)
+        assert out.tolist() == (count * N).tolist()
+    ttir = kernel.warmup(tl.int32, tl.int32, 3, BLOCK=16, grid=(1,)).asm["ttir"]
+    assert "tt.load" in ttir
+
+
 def test_what_comes_by_name_only_is_not_taken_by_position() -> None:
     @triton.jit
     def by_name(x, *, y):
@@ -449,6 +476,51 @@ def test_a_constant_that_a_function_returns_stays_one_from_3_7_on(run: Run) -> N
     assert found.tolist() == [1] * 4 + [0] * 4 + [2] * 4 + [0] * 4
     with pytest.raises(MinitritonError, match=r"tl\.constexpr"):
         run(uses_a_constant_result, N)
+
+
+@triton.jit
+def width(FLOAT: tl.constexpr):
+    if FLOAT:
+        return 4, 1
+    return 8, 2
+
+
+@triton.jit
+def by_value(x, half):
+    if x > 5:
+        return Pair(1, 4)
+    if x > 3:
+        return Pair(half, 4)
+    return Pair(3, 4)
+
+
+@triton.jit
+def uses_several_returns(out, x):
+    tl.store(out + tl.arange(0, width(True)[0]), width(False)[1])
+    for n in tl.static_range(3):
+        value, half = tl.load(x + 2 * n + 2), tl.load(x + 9)
+        tl.store(out + 4 + n * 4 + tl.arange(0, by_value(value, half).second), by_value(value, half).first)
+
+
+def test_so_does_one_of_several_returns_if_those_that_are_reached_agree(run: Run) -> None:
+    found = run(uses_several_returns, N, triton_version="3.9.0")
+    assert found.tolist() == [2] * 4 + [3] * 4 + [9] * 4 + [1] * 4
+
+
+def test_returns_of_different_types_are_refused_in_any_version() -> None:
+    @triton.jit
+    def mixed(x):
+        if x > 5:
+            return 1
+        return 1.5
+
+    @triton.jit
+    def kernel(out, x):
+        tl.store(out, mixed(x))
+
+    for version in ("3.6.0", "3.9.0"):
+        with pytest.raises(MinitritonError, match="Inconsistent return types"):
+            kernel.warmup(N, 7, grid=(1,), triton_version=version)
 
 
 @triton.jit

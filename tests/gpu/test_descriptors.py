@@ -72,6 +72,28 @@ def test_a_batch_of_a_ragged_array() -> None:
     torch.testing.assert_close(y, expected, rtol=0, atol=0)
 
 
+@triton.jit
+def weighted_rows(x, out, n, R: tl.constexpr, C: tl.constexpr):
+    desc = tl.make_tensor_descriptor(x, [n, C], [C, 1], [R, C])
+    total = tl.zeros((R, C), tl.float32)
+    for k in tl.range(0, n, R, num_stages=4):
+        total = total * 2 + desc.load([k, 0]).to(tl.float32)
+    tl.store(out + tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :], total)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "columns"), [("int8", 1, 16), ("int8", 2, 32), ("float16", 4, 8), ("float32", 2, 4)]
+)
+def test_blocks_under_128_bytes_in_a_pipelined_loop(dtype: str, rows: int, columns: int) -> None:
+    x = torch.randint(-2, 3, (8 * rows, columns), device="cuda").to(getattr(torch, dtype))
+    out = torch.zeros((rows, columns), device="cuda")
+    weighted_rows[(1,)](x, out, 8 * rows, rows, columns)
+    expected = torch.zeros_like(out)
+    for k in range(0, 8 * rows, rows):
+        expected = expected * 2 + x[k : k + rows]
+    torch.testing.assert_close(out, expected, rtol=0, atol=0)
+
+
 def test_every_driver_encoding_is_the_one_that_the_emulator_knows() -> None:
     if torch.cuda.get_device_capability()[0] < 9:
         pytest.skip("this device has no tensor copies")

@@ -157,3 +157,48 @@ def test_numbers_outside_of_a_histogram(dtype: str, masked: bool, monkeypatch: p
     np.testing.assert_array_equal(
         found, np.bincount(x[np.arange(N) % 3 != 0 if masked else slice(None)] & 7, minlength=8)
     )
+
+
+@triton.jit
+def scaled_product(a, b, scale, out, RIGHT: tl.constexpr):
+    row, column = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :]
+    x, y = tl.load(a + row * 32 + column), tl.load(b + row * 32 + column)
+    if RIGHT == "bf16":
+        y = y.to(tl.bfloat16)
+    else:
+        y = y.to(tl.float16)
+    product = tl.dot_scaled(x, tl.load(scale + row), "e5m2", y, None, RIGHT)
+    tl.store(out + row * 32 + column, product)
+
+
+@pytest.mark.parametrize("right", ["bf16", "fp16"])
+def test_scales_of_zero_nan_and_beyond_half_precision(right: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = np.resize(np.array([0x3C, 0x40, 0xBC, 0x44], np.uint8), (32, 32))  # 1, 2, -1, 4 as e5m2
+    b = np.resize(np.arange(-3, 4, dtype=np.float32), (32, 32))
+    scale = np.resize(np.array([0, 1, 100, 127, 130, 145, 254, 255], np.uint8), (32, 1))
+    found = agree(scaled_product, monkeypatch, a, b, scale, np.zeros((32, 32), np.float32), RIGHT=right)
+    assert (found[0] == 0).all() and np.isnan(found[7]).all() and np.isfinite(found[3]).all()
+    assert np.isfinite(found[5]).all() == (right == "bf16")
+
+
+@triton.jit
+def extremes_with_indices(x, out, N: tl.constexpr):
+    v = tl.load(x + tl.arange(0, N))
+    largest, place = tl.max(v, 0, return_indices=True)
+    tl.store(out, largest)
+    tl.store(out + 1, place)
+    tl.store(out + 2, tl.argmin(v, 0))
+    tl.store(out + 3, tl.argmax(v.to(tl.int32).to(tl.float32), 0))
+
+
+@pytest.mark.parametrize("size", [8, 512])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.97, 2.0])
+def test_nan_does_not_win_a_maximum_with_its_index(share: float, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal(size).astype(np.float32)
+    x[rng.random(size) < share] = NAN
+    found = agree(extremes_with_indices, monkeypatch, x, np.zeros(4, np.float32), N=size)
+    if not np.isnan(x).all():
+        np.testing.assert_array_equal(found[:3], np.float32([np.nanmax(x), np.nanargmax(x), np.nanargmin(x)]))
+    else:
+        np.testing.assert_array_equal(found[:3], np.float32([-INFINITY, 0, 0]))

@@ -66,7 +66,7 @@ def test_no_knowledge_of_the_bound_makes_accesses_narrower(mask: str, tmp_path: 
 
 
 @pytest.mark.parametrize("mask", ["offsets <= n", "offsets != n", "offsets < n"])
-def test_the_width_that_is_told_is_that_of_the_code(mask: str, tmp_path: Path) -> None:
+def test_the_width_that_is_reported_is_that_of_the_code(mask: str, tmp_path: Path) -> None:
     for divided in (False, True):
         asm = compiled(tmp_path, mask, "", divided=divided)
         module = parse_module(asm["ttgir"])

@@ -241,3 +241,14 @@ def test_parameters_may_have_any_name() -> None:
     kernel = Recorder("x y z grid options device key entry code launch", "code launch")
     assert kernel((2, 3), Tensor(4096), 5, 6, 7, 8, 9, 10, 11, code=1, launch=2) == "kernel 1"
     assert kernel.launched == [(2, 3, 1, 7, 4096, 5, 6, 7, 8, 9, 10, 11)]
+
+
+def test_what_traces_a_program_leaves_the_choice_of_a_path_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[Any] = []
+    dynamo = SimpleNamespace(disable=lambda function: left.append(function.__name__) or function)
+    monkeypatch.setitem(sys.modules, "torch._dynamo", dynamo)
+    kernel = Recorder("x n")
+    kernel((1,), Tensor(4096), 5)
+    kernel((1,), Tensor(4096), 5.0)
+    kernel((1,), Tensor(4096, is_cuda=False), 5)
+    assert left == ["general", "general", "launch_on_host"]

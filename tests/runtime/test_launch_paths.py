@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import os
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -423,3 +424,70 @@ def test_stores_of_what_launches_remember_are_bounded(monkeypatch: pytest.Monkey
     for _ in range(20):
         constants.in_process_key(type("Local", (), {"__init__": lambda self: setattr(self, "x", 1)})())
     assert len(constants._readers) <= 8
+
+
+CHANGED: dict[str, Any] = {
+    "override_arch": "sm80", "debug": True, "fp32_default": "ieee", "triton_version": "3.9.0", "disable_llvm_opt": True,
+    "use_ir_loc": "ttir", "instrumentation_mode": "fpsan", "assembler": "driver", "ptxas_path": "/ptxas", "ptxas_options": "-O1",
+    "mock_ptx_version": "8.0", "libdevice_path": "/libdevice", "override_dir": "/overrides",
+}  # fmt: skip
+"""Another value of each setting; of those that are not here, the opposite."""
+
+
+@pytest.mark.parametrize(
+    ("group", "name"), triton.knobs.COMPILED_IN, ids=lambda part: part if isinstance(part, str) else ""
+)
+def test_a_setting_that_decides_what_is_compiled_is_noticed(group: Any, name: str, device: list[Compiled]) -> None:
+    launched: JITFunction = triton.jit(kernel.fn)
+    launches = (lambda: launched[(1,)](*KINDS["tensors"]()), lambda: launched.warmup(*KINDS["tensors"](), grid=(1,)))
+    for number, launch in enumerate(launches):
+        launch()
+        with group.scope():
+            setattr(group, name, CHANGED.get(name, not getattr(group, name)))
+            launch()
+            launch()
+            assert len(device) == 2, number
+        launch()
+        assert len(device) == 2
+
+
+def test_a_changed_variable_of_the_environment_is_noticed(
+    device: list[Compiled], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launched: JITFunction = triton.jit(kernel.fn)
+    for change in (
+        lambda: None,
+        lambda: monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "0"),
+        lambda: os.environ.update(TRITON_DEFAULT_FP_FUSION="1"),
+        lambda: os.environ.pop("TRITON_DEFAULT_FP_FUSION"),
+        lambda: os.environb.__setitem__(b"TRITON_DEFAULT_FP_FUSION", b"0"),
+    ):
+        change()
+        launched[(1,)](*KINDS["tensors"]())
+        launched[(1,)](*KINDS["tensors"]())
+    assert len(device) == 3
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda chain, hook: chain.add(hook),
+        lambda chain, hook: chain.append(hook),
+        lambda chain, hook: chain.extend([hook]),
+        lambda chain, hook: chain.insert(0, hook),
+        lambda chain, hook: chain.__iadd__([hook]),
+        lambda chain, hook: chain.__setitem__(slice(0, 0), [hook]),
+        lambda chain, hook: chain.calls.append(hook),
+    ],
+)
+@pytest.mark.parametrize("take", [lambda chain, hook: chain.remove(hook), lambda chain, hook: chain.clear()])
+def test_hooks_that_come_and_go_are_noticed(add: Any, take: Any, device: list[Compiled]) -> None:
+    launched: JITFunction = triton.jit(kernel.fn)
+    told: list[Any] = []
+    for chain in (triton.knobs.runtime.launch_enter_hook, triton.knobs.runtime.launch_exit_hook):
+        launched[(1,)](*KINDS["tensors"]())
+        add(chain, told.append)
+        launched[(1,)](*KINDS["tensors"]())
+        take(chain, told.append)
+        launched[(1,)](*KINDS["tensors"]())
+    assert len(told) == 2

@@ -238,3 +238,22 @@ def test_all_arguments_are_given_and_what_is_compiled_in_is_passed_over(types, s
 
 def test_a_launcher_is_of_its_process() -> None:
     assert pickle.loads(pickle.dumps(launcher(["i32"], RecordingDriver()))) is None
+
+
+def test_a_grid_of_more_than_32_bits_is_the_driver_s_to_refuse() -> None:
+    driver = RecordingDriver()
+    for size in (2**32 + 1, 2**40, -1):
+        launcher([], driver).positional(())(1, size, 1, 0)
+    assert [fields[1] for fields, _ in driver.launches] == [2**32 - 1] * 3
+
+
+def test_tensors_of_a_gpu_and_numbers_that_fit_are_passed_as_they_are() -> None:
+    tensor = lambda is_cuda: SimpleNamespace(is_cuda=is_cuda, data_ptr=lambda: 4096)  # noqa: E731
+    made = launcher(["*fp32", "i32", "fp32"], RecordingDriver())
+    assert made.plain_values((tensor(True), 5, 1.5)) == (4096, 5, 1.5)
+    for other in (
+        *((tensor(False), 5, 1.5), (tensor(True), 2**31, 1.5), (tensor(True), 1.0, 1.5), (tensor(True), 5, 1)),
+        *((tensor(True), True, 1.5), (tensor(True), 5), (4096, 5, 1.5), (None, 5, 1.5)),
+    ):
+        assert made.plain_values(other) is None
+    assert launcher(["fp16"], RecordingDriver()).plain_values((1.5,)) is None

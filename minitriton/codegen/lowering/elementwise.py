@@ -159,20 +159,23 @@ def _shift(cls: type[Operation]) -> Lowering:
     def lower(f: FunctionLowering, op: Operation) -> None:
         result = op.results[0]
         amount, element = number_of(constant_attr(op.operands[1])), scalar_type(result.type)
-        emit = _integer(cls)
-        if isinstance(amount, int) and not 0 <= amount < (bits := bit_width(element)):
-            known = bits - 1 if cls is L.AShrOp else None
-            emit = lambda b, v: _shifted_out(b, v[0], known)  # noqa: E731
+        bits = bit_width(element)
+        is_inside = not isinstance(amount, int) or 0 <= amount < bits
+        emit = _integer(cls) if is_inside else _shifted_out(bits - 1 if cls is L.AShrOp else None)
         f.values[result] = apply_lazily(f, result, operands_of(f, op), emit)
 
     return lower
 
 
-def _shifted_out(b: Builder, value: SSAValue, amount: int | None) -> SSAValue:
-    """`value` shifted right by `amount`, or 0."""
-    if amount is None:
-        return b.constant(value.type, 0)
-    return b.binary(L.AShrOp, value, b.constant(value.type, amount))
+def _shifted_out(amount: int | None) -> Emit:
+    """The first operand shifted right by `amount`, or 0."""
+
+    def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+        if amount is None:
+            return b.constant(v[0].type, 0)
+        return b.binary(L.AShrOp, v[0], b.constant(v[0].type, amount))
+
+    return emit
 
 
 def _division(cls: type[Operation]) -> Lowering:

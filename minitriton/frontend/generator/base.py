@@ -181,6 +181,7 @@ class Generator:
         self.terminated = False
         """Whether the current block ends already: what follows is never executed."""
         self.return_type: base_type | None = None
+        self.returns: list[tuple[Operation, base_value | None]] = []
         self.lost: dict[str, str] = {}
         """Why a local variable that has no value had to lose it, by name."""
         self._known_globals: dict[str, object] = {}

@@ -13,12 +13,30 @@ from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, f
 from minitriton.frontend.generator.calls import Calls
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.semantic.program import device_assert
-from minitriton.frontend.semantic.values import to_tensor
+from minitriton.frontend.semantic.values import number_dtype, to_tensor
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
-from minitriton.language.dtypes import tuple_type, void
+from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.values import base_value, constexpr, tensor, type_of, unwrap
 from minitriton.language.values import tuple as language_tuple
+
+
+def _common_type(a: base_type, b: base_type) -> base_type:
+    """What a function returns that returns one and the other. Raises if no type is both."""
+    if a == b:
+        return a
+    if isinstance(a, tuple_type) and isinstance(b, tuple_type) and (len(a.types), a.fields) == (len(b.types), b.fields):
+        return tuple_type(list(map(_common_type, a.types, b.types)), a.fields)
+    common = _run_time_type(a)
+    if common != _run_time_type(b):
+        raise LanguageTypeError(f"Inconsistent return types: {a} and {b}", "every `return` must give the same type")
+    return common
+
+
+def _run_time_type(type: base_type) -> base_type:
+    if isinstance(type, constexpr_type) and isinstance(type.value, (bool, int, float)):
+        return number_dtype(type.value)
+    return type
 
 
 class Statements:
@@ -89,22 +107,28 @@ class Statements:
                 "Cannot have `return` statements inside `while` or `for` statements in triton.",
                 "set a variable in the loop and return after it",
             )
-        keeps = self.b.version >= (3, 7) and self._is_only_return()
-        value = self._returnable(None if node.value is None else self.visit(node.value), keeps)
-        type = void if value is None else value.type
-        if self.generator.return_type is None:
-            self.generator.return_type = type
-        elif self.generator.return_type != type:
-            raise LanguageTypeError(
-                f"Inconsistent return types: {self.generator.return_type} and {type}",
-                "every `return` must give the same type",
-            )
-        self.b.insert(tt.ReturnOp(flatten(value, [])))
+        value = self._returnable(None if node.value is None else self.visit(node.value), self.b.version >= (3, 7))
+        type, known = void if value is None else value.type, self.generator.return_type
+        self.generator.return_type = type if known is None else _common_type(known, type)
+        self.generator.returns.append((self.b.insert(tt.ReturnOp(flatten(value, []))), value))
         self.generator.terminated = True
 
-    def _is_only_return(self) -> bool:
-        """Whether the function has no other `return`."""
-        return sum(isinstance(node, ast.Return) for node in ast.walk(self.generator.fn.parse())) == 1
+    def end_returns(self, result: base_type) -> None:
+        """Every `return` gives `result`: numbers that are not the same in all of them become tensors."""
+        for op, value in self.generator.returns:
+            if value is not None and value.type != result:
+                block = op.parent
+                assert block is not None
+                block.erase_op(op)
+                self.b.block, self.b.location = block, op.location
+                self.b.insert(tt.ReturnOp(flatten(self._as_returned(value, result), [])))
+
+    def _as_returned(self, value: object, result: base_type) -> object:
+        if isinstance(value, language_tuple) and isinstance(result, tuple_type):
+            return language_tuple(
+                [self._as_returned(v, t) for v, t in zip(value.values, result.types, strict=True)], result
+            )
+        return value if type_of(value) == result else to_tensor(self.b, value)
 
     def _returnable(self, value: object, keeps: bool) -> base_value | None:
         """What a caller gets: numbers as tensors, since the call is an op, or with `keeps` as compile-time values."""

@@ -21,8 +21,6 @@ from minitriton.interpreter.arrays import Array
 
 Convert = Callable[[Array], Array]
 
-_FLOAT32_NAN = np.float32(np.nan)
-
 
 @dataclass(frozen=True)
 class SmallFloat:
@@ -166,10 +164,10 @@ def encode_e5m2_without_hardware(numbers: Array) -> Array:
 
 
 def decode_e8m0(patterns: Array) -> Array:
-    """Scales: pattern p is 2 to the power of p - 127, 255 is NaN; as float32."""
-    exponents = np.asarray(patterns).view(np.uint8).astype(np.int32)
-    scales = np.ldexp(np.float32(1), np.minimum(exponents, 254) - 127).astype(np.float32)
-    return np.where(exponents == 255, _FLOAT32_NAN, scales)
+    """Scales as the compiler makes them, by putting the pattern into the exponent of a float32: pattern p is 2 to the power of p - 127, but 0 is
+    0 and 255 infinity (of which products are NaN)."""
+    exponents = np.asarray(patterns).view(np.uint8).astype(np.uint32)
+    return (exponents << np.uint32(23)).view(np.float32)
 
 
 def unpack_e2m1(packed: Array, axis: int) -> Array:

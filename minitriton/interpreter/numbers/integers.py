@@ -53,7 +53,7 @@ def divide_toward_zero(a: Array, b: Array) -> Array:
     """The signed quotient, rounded toward zero; -1 for division by zero."""
     quotient = np.floor_divide(a, b)
     inexact_negative = (np.remainder(a, b) != 0) & ((a < 0) != (b < 0))
-    return np.where(b == 0, a.dtype.type(-1), quotient + inexact_negative.astype(a.dtype))[()]
+    return np.where(b == 0, -1, quotient + inexact_negative.astype(a.dtype)).astype(a.dtype)[()]
 
 
 def remainder_of_dividend(a: Array, b: Array) -> Array:
@@ -62,7 +62,7 @@ def remainder_of_dividend(a: Array, b: Array) -> Array:
 
 
 def _divide_unsigned(a: Array, b: Array) -> Array:
-    return np.where(b == 0, ~a.dtype.type(0), np.floor_divide(a, b))[()]
+    return np.where(b == 0, np.iinfo(a.dtype).max, np.floor_divide(a, b)).astype(a.dtype)[()]
 
 
 def _shift(function: Binary) -> Callable[[Operation], Binary]:

@@ -45,6 +45,8 @@ def _lgamma(x: float) -> float:
 def _gamma(x: float) -> float:
     if x == 0:
         return math.copysign(math.inf, x)
+    if math.isinf(x) or x != x:
+        return math.inf if x > 0 else math.nan
     if x < 0 and x == math.floor(x):
         return math.nan
     try:

@@ -1,7 +1,7 @@
 """Matrix products: inputs of any format, sums in float32 (float64 for float64, exact for integers), plus the accumulator.
 
     tt.dot f16, f16 -> f32: the inputs as float32, their product by NumPy, added to the accumulator in float32
-    tt.dot_scaled: fp4, fp8, bf16 or f16 inputs, each group along K multiplied by its scale, then as above
+    tt.dot_scaled: fp4, fp8, bf16 or f16 inputs, each group along K multiplied by its scale in bf16 (in f16 if an input is of it), then as above
 
 NumPy does not say in which order it sums, so results agree with a GPU's to rounding only. TF32 inputs are not rounded. A sum in float16 is
 rounded to it where tensor cores do that, after each 32 bytes of K (PTX ISA, "mma" and "wgmma.mma_async": K of an instruction).
@@ -24,6 +24,8 @@ from minitriton.interpreter.values import Array, decoder, dtype_of, encoder
 
 _STEP_BYTES = 32
 """Of an instruction's K."""
+
+_NAN_SCALE = 255
 
 Decode = Callable[[Array], Array]
 
@@ -82,21 +84,44 @@ def _dot_scaled(op: tt.DotScaledOp) -> Callable[..., Array]:
     decode_c, encode = decoder(c_type), encoder(c_type)
     scales = {name: getattr(op, name) is not None for name in ("a_scale", "b_scale")}
     scale_types = [operand.type for operand in op.operands[3:]]
+    in_halves = "fp16" in (_format(op, "a"), _format(op, "b"))
+    rounded = _rounded_to_f16 if in_halves else _rounded_to_bf16
+    fast = bool(integer(op.properties["fastMath"]))
+
+    def scaled(numbers: Array, scale: Array, type_: Attribute, is_left: bool) -> Array:
+        size = numbers.shape[-1 if is_left else -2]
+        factors, is_nan = (np.repeat(part, size // scale.shape[-1], axis=-1) for part in _factors(scale, type_))
+        if not is_left:
+            factors, is_nan = np.swapaxes(factors, -1, -2), np.swapaxes(is_nan, -1, -2)
+        product = rounded(rounded(numbers) * rounded(factors))
+        return product if fast else np.where(is_nan, np.float32(np.nan), product)
 
     def run(a: Array, b: Array, c: Array, *given: Array) -> Array:
         left, right = a_numbers(a), b_numbers(b)
         remaining = list(zip(given, scale_types, strict=True))
         if scales["a_scale"]:
-            left = left * _spread(*remaining.pop(0), left.shape[-1])
+            left = scaled(left, *remaining.pop(0), True)
         if scales["b_scale"]:
-            right = right * np.swapaxes(_spread(*remaining.pop(0), right.shape[-2]), -1, -2)
-        return encode(np.matmul(left, right) + decode_c(c).astype(np.float32))
+            right = scaled(right, *remaining.pop(0), False)
+        return encode(np.matmul(rounded(left), rounded(right)) + decode_c(c).astype(np.float32))
 
     return run
 
 
+def _format(op: Operation, side: str) -> str:
+    return str(getattr(op.properties[f"{side}_elem_type"], "data"))  # noqa: B009
+
+
+def _rounded_to_f16(numbers: Array) -> Array:
+    return numbers.astype(np.float16).astype(np.float32)
+
+
+def _rounded_to_bf16(numbers: Array) -> Array:
+    return formats.decode_bf16(formats.encode_bf16(numbers))
+
+
 def _scaled_operand(op: Operation, side: str, axis: int) -> Callable[[Array], Array]:
-    kind = str(getattr(op.properties[f"{side}_elem_type"], "data"))  # noqa: B009
+    kind = _format(op, side)
     type_ = op.operands[0 if side == "a" else 1].type
     if kind == "e2m1":
         return lambda packed: formats.unpack_e2m1(packed, packed.ndim + axis)
@@ -106,10 +131,8 @@ def _scaled_operand(op: Operation, side: str, axis: int) -> Callable[[Array], Ar
     return lambda values: decode(values).astype(np.float32)
 
 
-def _spread(scale: Array, type_: Attribute, size: int) -> Array:
-    """Scales, one for a group along the last axis, repeated to one for each of `size` elements."""
+def _factors(scale: Array, type_: Attribute) -> tuple[Array, Array]:
+    """Scales as numbers, and which of them are the NaN of a format without numbers."""
     if isinstance(element_type(type_), IntegerType):
-        numbers = formats.decode_e8m0(scale)
-    else:
-        numbers = decoder(type_)(scale).astype(np.float32)
-    return np.repeat(numbers, size // numbers.shape[-1], axis=-1)
+        return formats.decode_e8m0(scale), scale.view(np.uint8) == _NAN_SCALE
+    return decoder(type_)(scale).astype(np.float32), np.zeros(scale.shape, np.bool_)

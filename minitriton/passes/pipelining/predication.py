@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith, llvm, tt, ttg, ttng
 from minitriton.dialects.attribute_values import integers
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.errors import PassError
+from minitriton.passes.fuse_nested_loops.bounds import unread
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.insertion import Inserter
@@ -65,6 +66,7 @@ def predicate(op: Operation, condition: SSAValue) -> None:
         return
     at = Inserter.before(op)
     if isinstance(op, scf.IfOp):
+        _hold_back_else(op, condition)
         op.operands[0] = _both(at, operand_at(op, 0), condition)
         return
     if isinstance(op, llvm.AssumeOp):
@@ -80,6 +82,31 @@ def predicate(op: Operation, condition: SSAValue) -> None:
         raise PassError(f"a pipelined loop cannot hold back {op.name}", help="set num_stages=1 for this loop")
     shaped, group = place
     _set_mask(op, group, at, operand_at(op, shaped).type, condition)
+
+
+def _hold_back_else(branch: scf.IfOp, condition: SSAValue) -> None:
+    """Where the condition of `branch` is made false, its second region runs: what has an effect there must not.
+
+    scf.if %c { A } else { B }      =>      scf.if %c { A } else { scf.if %pred { B } }
+    """
+    block = branch.regions[1].first_block
+    if block is None or all(is_memory_effect_free(op) or isinstance(op, scf.YieldOp) for op in block.ops):
+        return
+    outer_yield = block.last_op
+    assert outer_yield is not None
+    values = list(operand_values(outer_yield))
+    held, without = Block(), Block()
+    for op in list(block.ops):
+        if op is not outer_yield:
+            block.detach_op(op)
+            held.add_op(op)
+    held.add_op(scf.YieldOp(*values))
+    at = Inserter.before(outer_yield)
+    absent = at.at_end(without)
+    absent.insert(scf.YieldOp(*(unread(absent, value.type) for value in values)))
+    inner = scf.IfOp(condition, [value.type for value in values], Region(held), Region(without))
+    at.insert(inner)
+    outer_yield.operands = list(inner.results)
 
 
 def _both(at: Inserter, mask: SSAValue | None, condition: SSAValue) -> SSAValue:

@@ -34,8 +34,10 @@ from minitriton.passes.pipelining.loops import (
     reaches_back_further,
     terminator_of,
 )
+from minitriton.passes.pipelining.memory_order import first_moved_access
 from minitriton.passes.pipelining.predication import can_be_held_back
 from minitriton.passes.pipelining.schedule import Cluster, Schedule, producers, schedule_dependencies
+from minitriton.remarks import remark
 
 
 def _take_latencies(loop: scf.ForOp) -> dict[Operation, int]:
@@ -72,7 +74,7 @@ def _stages_of_key_ops(loop: scf.ForOp, latencies: dict[Operation, int]) -> dict
     return {op: longest - distance[op] for op in reached}
 
 
-def _schedule_key_ops(loop: scf.ForOp, latencies: dict[Operation, int]) -> Schedule:
+def _schedule_key_ops(loop: scf.ForOp, latencies: dict[Operation, int], conditionals_last: bool) -> Schedule:
     stages = _stages_of_key_ops(loop, latencies)
     last = max(stages.values())
     schedule = Schedule(last + 1)
@@ -81,7 +83,7 @@ def _schedule_key_ops(loop: scf.ForOp, latencies: dict[Operation, int]) -> Sched
         schedule.insert(op, stage, clusters[last - stage])
     behind = schedule.new_cluster()
     for op, stage in stages.items():
-        if isinstance(op, scf.IfOp) and op not in latencies and not _leads_to(op, stages):
+        if conditionals_last and isinstance(op, scf.IfOp) and op not in latencies and not _leads_to(op, stages):
             schedule.insert(op, stage, behind)
     return schedule
 
@@ -104,8 +106,8 @@ def _leads_to(op: Operation, targets: dict[Operation, int]) -> bool:
     return False
 
 
-def _schedule_conditionals(loop: scf.ForOp, schedule: Schedule) -> Cluster:
-    """Conditionals that placed ops need come first, others last; the cluster behind those that come first."""
+def _schedule_conditionals(loop: scf.ForOp, schedule: Schedule, conditionals_last: bool) -> Cluster:
+    """Conditionals that placed ops need come first, others last, if at all; the cluster after those that come first."""
     behind_first = schedule.clusters[0]
     needed: dict[Operation, int] = {}
     order = schedule.in_order(loop)
@@ -121,7 +123,7 @@ def _schedule_conditionals(loop: scf.ForOp, schedule: Schedule) -> Cluster:
             schedule.insert_if_absent(op, stage, first)
     last = schedule.new_cluster()
     for op in body_ops(loop):
-        if isinstance(op, scf.IfOp) and op not in needed:
+        if conditionals_last and isinstance(op, scf.IfOp) and op not in needed:
             schedule.insert_if_absent(op, schedule.stages - 1, last)
     return behind_first
 
@@ -181,16 +183,32 @@ def _schedule_rest(loop: scf.ForOp, schedule: Schedule, behind_first: Cluster) -
         schedule.insert(op, last, cluster)
 
 
+def _scheduled(loop: scf.ForOp, latencies: dict[Operation, int], *, conditionals_last: bool) -> Schedule:
+    """All ops of the body, placed. Conditionals that nothing waits for come last, where the memory they access allows it."""
+    schedule = _schedule_key_ops(loop, latencies, conditionals_last)
+    after_first = _schedule_conditionals(loop, schedule, conditionals_last)
+    schedule_dependencies(loop, schedule)
+    _schedule_for_next_iteration(loop, schedule)
+    _schedule_rest(loop, schedule, after_first)
+    return schedule
+
+
 def schedule_loop(loop: scf.ForOp) -> None:
     """Writes a schedule onto a loop whose ops carry latencies."""
     latencies = _take_latencies(loop)
     if not latencies or is_outer_loop(loop) or reaches_back_further(loop) or _has_barriers(loop):
         return
-    schedule = _schedule_key_ops(loop, latencies)
-    behind_first = _schedule_conditionals(loop, schedule)
-    schedule_dependencies(loop, schedule)
-    _schedule_for_next_iteration(loop, schedule)
-    _schedule_rest(loop, schedule, behind_first)
+    ahead = set(latencies)
+    schedule = _scheduled(loop, latencies, conditionals_last=True)
+    moved = first_moved_access(loop, schedule, ahead)
+    if moved is not None:
+        schedule = _scheduled(loop, latencies, conditionals_last=False)
+        moved = first_moved_access(loop, schedule, ahead)
+    if moved is not None:
+        remark(
+            moved, "the loop is not pipelined: this would access an array before an earlier op of the iteration does"
+        )
+        return
     early = (op for op, (stage, _) in schedule.places.items() if stage < schedule.stages - 1)
     if all(can_be_held_back(op) for op in early):
         schedule.write(loop)

@@ -35,7 +35,7 @@ def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Opera
     stores = [(op, pointer) for op in ops for pointer in written_pointers(op)]
     if not stores:
         return set()
-    roots = _roots_around(loop)
+    roots = roots_around(loop)
     stored: dict[SSAValue, list[Operation]] = {}
     for op, pointer in stores:
         for root in roots.of(pointer):
@@ -57,7 +57,7 @@ def writes_what_is_read(loop: scf.ForOp, loads: Iterable[Operation]) -> bool:
     reads = list(loads)
     if not reads:
         return False
-    roots = _roots_around(loop)
+    roots = roots_around(loop)
     read = frozenset[SSAValue]().union(*(roots.of(load.operands[0]) for load in reads))
     for op in ops_in(loop):
         is_unknown = not op.regions and get_effects(op) is None and not isinstance(op, tt.CallOp)
@@ -77,7 +77,8 @@ def may_write_anything(op: Operation) -> bool:
     return any(e.kind is MemoryEffectKind.WRITE and not isinstance(e.value, SSAValue) for e in effects)
 
 
-def _roots_around(loop: scf.ForOp) -> PointerRoots:
+def roots_around(loop: scf.ForOp) -> PointerRoots:
+    """The roots of the pointers in the function around a loop."""
     function = loop.parent_op()
     while function is not None and not isinstance(function, tt.FuncOp):
         function = function.parent_op()

@@ -19,6 +19,7 @@ from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, Membe
 from typing import Any, NamedTuple
 
 from minitriton.frontend.function import HashedConstexprFunction, JITCallable, described
+from minitriton.host.containers import is_tuple
 from minitriton.identity import PLAIN, PLUMBING, PYTHON_CLASS, key_of, names_in, written_classes
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
@@ -145,20 +146,20 @@ class ClassBody:
         if isinstance(value, FunctionType):
             self._add_function(value)
         elif isinstance(value, _WRAPPERS):
-            self._add(value.__func__)
+            self._add(value.__func__)  # pyright: ignore[reportUnknownMemberType]
         elif isinstance(value, property):
             self._add(value.fget)
             self._add(value.fset)
         elif isinstance(value, enum.Enum):
             self._add_class(type(value))
             self._add(value.value)
-        elif type(value) is tuple:
+        elif is_tuple(value) and type(value) is tuple:
             for part in value:
                 self._add(part)
         elif type(value) is constexpr:
             self._add(value.value)
         elif isinstance(value, (JITCallable, HashedConstexprFunction)):
-            source = described(value) if isinstance(value, HashedConstexprFunction) else value
+            source = value if isinstance(value, JITCallable) else described(value)  # pyright: ignore[reportUnknownArgumentType]
             self._facts.append(("{0}.hash == {1}", (source, source.cache_key)))
         else:
             raise _Unknown
@@ -178,13 +179,11 @@ class ClassBody:
                 self._add(value)
 
 
-def _is_of_enum(name: str, member: object) -> bool:
+def _is_of_enum(name: str, member: Any) -> bool:
     """Whether the standard library's `enum` has put this into the body of an enum."""
-    return (
-        name.startswith("_")
-        and name.endswith("_")
-        and (not isinstance(member, (FunctionType, *_WRAPPERS)) or getattr(member, "__module__", "") == "enum")
-    )
+    module = getattr(member, "__module__", "")
+    is_internal = name.startswith("_") and name.endswith("_")
+    return is_internal and (module == "enum" or not isinstance(member, (FunctionType, *_WRAPPERS)))
 
 
 def in_process_key(value: Any) -> object:
@@ -223,6 +222,10 @@ def _new_reader(value: Any) -> Callable[[Any], object]:
     return reader
 
 
+def _read_anew(value: Any) -> object:
+    return _new_reader(value)(value)
+
+
 def _reader_of(value: Any) -> Callable[[Any], object]:
     cls: type = value.__class__
     if isinstance(value, JITCallable):
@@ -237,7 +240,7 @@ def _reader_of(value: Any) -> Callable[[Any], object]:
     ):  # what may change without being noticed, a function that names what kernels cannot, a variable without a value
         return key_of
     scope: dict[str, Any] = {
-        "changed": lambda value: _new_reader(value)(value),
+        "changed": _read_anew,
         "key_of": key_of,
         "in_process_key": in_process_key,
         "plain": PLAIN_CONSTANTS,

@@ -92,7 +92,7 @@ class Dispatcher:
         if path is None:
             plain = self._plain(args)
             if self._has_no_device and (self.always_on_host or belongs_on_host(plain)):
-                return untraced(self.on_host)(grid, plain, options)
+                return self.on_host(grid, plain, options)
             self._refuse(plain)
             path = self.paths[kinds] = self._generate(args)
             if len(self.paths) <= 2:
@@ -158,13 +158,14 @@ class Dispatcher:
         return "".join(f"{n}, " for n in self.names)
 
     def _general(self) -> str:
-        return f"_mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)"
+        return f"_mt_untraced(_mt_dispatcher.general)(_mt_grid, ({self._listed}), _mt_options)"
 
     def _define(self, name: str, body: str, scope: dict[str, Any]) -> Path:
         """A function with the kernel's parameters and defaults after the grid, and options. Its own names begin with
         `_mt_`, so that no parameter of a kernel can be one of them."""
         header = "".join(f"{n}=_mt_default_{n}, " if n in self.defaults else f"{n}, " for n in self.names)
-        scope.update({f"_mt_default_{n}": v for n, v in self.defaults.items()}, _mt_dispatcher=self)
+        scope.update({f"_mt_default_{n}": v for n, v in self.defaults.items()})
+        scope.update(_mt_dispatcher=self, _mt_untraced=untraced)
         exec(f"def {name}(_mt_grid, {header}**_mt_options):\n{body}", scope)
         # What Python names when a call does not fit the parameters.
         scope[name].__qualname__ = f"{self.kernel}[grid]"
@@ -175,7 +176,6 @@ class Dispatcher:
             "_mt_entries": {},
             "_mt_full_grid": full_grid,
             "_mt_make_current": make_current,
-            "_mt_untraced": untraced,
             "_mt_plain": PLAIN_CONSTANTS,
             "_mt_constant": in_process_key,
             "_mt_key_of": key_of,
@@ -190,6 +190,9 @@ class Dispatcher:
             "_mt_future": FutureKernel,
             "_mt_refusals": (RuntimeError, MinitritonError),
             "_mt_runtime": knobs.runtime,
+            "_mt_changes": knobs.changes,
+            "_mt_compiled_in": knobs.compiled_in,
+            "_mt_chain": knobs.HookChain,
         }
         scope["_mt_only_device"], scope["_mt_get_device"] = None, self._first_device(scope)
         code = PathCode(scope, self.purpose is Purpose.WARMUP)
@@ -233,7 +236,10 @@ class Dispatcher:
             return _mt_untraced(_mt_dispatcher.launch_on_host)(_mt_grid, ({self._listed}), _mt_options)
         {setup}
         _mt_device = _mt_get_device() if _mt_only_device is None else _mt_only_device
-        _mt_key = ({code.key_source()}_mt_device)
+        _mt_settings = _mt_changes.settings
+        if _mt_settings is None:
+            _mt_settings = _mt_compiled_in()
+        _mt_key = ({code.key_source()}_mt_device, _mt_settings)
     except _mt_refusals as error:
         raise _mt_dispatcher.refusal(error, ({self._listed})) from None
     if _mt_options:
@@ -287,12 +293,14 @@ _LAUNCH = """
 
 _ANNOUNCE = """
     _mt_metadata = _mt_dispatcher.metadata(_mt_entry[1], _mt_stream, (_mt_x, _mt_y, _mt_z), ({listed}))
-    if _mt_runtime.launch_enter_hook:
-        _mt_runtime.launch_enter_hook(_mt_metadata)
+    _mt_hook = _mt_runtime.launch_enter_hook
+    if _mt_hook:
+        (_mt_hook[0] if _mt_hook.__class__ is _mt_chain and len(_mt_hook) == 1 else _mt_hook)(_mt_metadata)
 """
 _CONCLUDE = """
-    if _mt_runtime.launch_exit_hook:
-        _mt_runtime.launch_exit_hook(_mt_metadata)
+    _mt_hook = _mt_runtime.launch_exit_hook
+    if _mt_hook:
+        (_mt_hook[0] if _mt_hook.__class__ is _mt_chain and len(_mt_hook) == 1 else _mt_hook)(_mt_metadata)
 """
 
 _RETURN = """

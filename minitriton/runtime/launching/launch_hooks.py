@@ -14,6 +14,8 @@ from minitriton import knobs
 class LazyDict:
     """A dictionary that is completed when it is read."""
 
+    __slots__ = ("data", "extras")
+
     def __init__(self, data: dict[str, object]) -> None:
         self.data = data
         self.extras: list[tuple[Callable[..., dict[str, object]], tuple[object, ...]]] = []

@@ -17,7 +17,6 @@ from minitriton.host.records import dataclass
 from minitriton.runtime._allocation import current_allocator
 from minitriton.runtime.cuda_driver import NO_CONTEXT, CudaDriver
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
-from minitriton.runtime.launching.native_launch import native_launch
 
 PACK_CODES = {
     "i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
@@ -173,6 +172,9 @@ class Launcher:
     def positional(self, skipped: tuple[int, ...]) -> Callable[..., int]:
         """`launch(x, y, z, stream, *values) -> CUresult`, unchecked and fast. `skipped` are positions among the values at
         which the caller passes something that the kernel does not take (a value compiled in)."""
+        # The first of a process makes machine code: nothing of it is there before something is launched.
+        from minitriton.runtime.launching.native_launch import native_launch
+
         places = self.shape.parameter_places
         if places is None:
             places = _places(self._codes + "QQ")

@@ -126,12 +126,12 @@ def current_stream() -> tuple[int, int]:
 
 
 def current_device() -> int:
-    """The calling thread's device, asked as `current_raw_stream` asks."""
+    """The calling thread's device, by a function that is looked up once for programs with torch and once for those without."""
     return _stream_functions(torch_module() is not None)[0]()
 
 
 def current_raw_stream() -> int:
-    """The calling thread's stream, by functions that are looked up once for programs with torch and once for those without."""
+    """The calling thread's stream, likewise."""
     device, stream = _stream_functions(torch_module() is not None)
     return stream(device())
 

@@ -61,7 +61,9 @@ dimension:
   %blocks = phi i64 [ 1, %grid ], [ %blocks.next, %dimension ]
   %dim.a = getelementptr ptr, ptr %args, i64 %d
   %dim.o = load ptr, ptr %dim.a
-  %dim.v = call i64 inttoptr (i64 {PyLong_AsUnsignedLongLongMask} to ptr)(ptr %dim.o)
+  %dim.m = call i64 inttoptr (i64 {PyLong_AsUnsignedLongLongMask} to ptr)(ptr %dim.o)
+  %dim.wide = icmp ugt i64 %dim.m, 4294967295
+  %dim.v = select i1 %dim.wide, i64 4294967295, i64 %dim.m
   %dim.t = trunc i64 %dim.v to i32
   %blocks.next = mul i64 %blocks, %dim.v
   %dim.c = getelementptr i32, ptr %config, i64 %d

@@ -29,8 +29,10 @@ class PassedDescriptor:
         self._known: dict[tuple[object, ...], tuple[object, ...]] = {}
 
     def __call__(self, descriptor: HostDescriptor, address: int) -> tuple[object, ...]:
-        rounds = 1 if getattr(descriptor, "round_f32_to_tf32", False) else 0
-        key = (address, *descriptor.shape, *descriptor.strides, descriptor.padding, rounds)
+        shape, strides, padding = descriptor.shape, descriptor.strides, descriptor.padding
+        if getattr(descriptor, "round_f32_to_tf32", False):
+            padding += " rounded"
+        key = (address, *shape, *strides, padding)
         found = self._known.get(key)
         return self._passed(key, descriptor) if found is None else found
 

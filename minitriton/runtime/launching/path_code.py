@@ -12,7 +12,7 @@ For `add(x, rest, n, BLOCK: tl.constexpr)` called with a tensor, a tuple of a te
             return on_host(...)
         address_0 = x.data_ptr(); address_1 = part_0.data_ptr()
         device = get_device()
-        key = (x.dtype, part_0.dtype, class of part_1, class of n, BLOCK, BLOCK.__class__, whether all are aligned, device)
+        key = (x.dtype, part_0.dtype, class of part_1, class of n, BLOCK, BLOCK.__class__, whether all are aligned, device, settings)
         entry = entries.get(key) or prepare(...)
         launch, kernel, check, descriptors = entry
         launch(grid_x, grid_y, grid_z, stream, address_0, address_1, part_1, n)
@@ -70,7 +70,7 @@ class PathCode:
 
     def check_kinds(self, arguments: Iterable[Value], otherwise: str) -> None:
         """Leaves by `otherwise` where the kind of an argument is another."""
-        level = list(arguments)
+        level: list[Value] = list(arguments)
         while level:
             self.lines.append(f"if {' or '.join(c for value in level for c in self._checks(value))}: {otherwise}")
             for value in level:
