@@ -195,7 +195,7 @@ def _answer_for_cuda(torch: ModuleType) -> None:
         shared = driver.active.utils.get_device_properties(0)["max_shared_mem"]
         return types.SimpleNamespace(
             name=_NAME, major=major, minor=minor, multi_processor_count=emulation_cost.MULTIPROCESSORS, total_memory=_MEMORY, warp_size=32,
-            shared_memory_per_block_optin=shared, shared_memory_per_multiprocessor=shared, regs_per_multiprocessor=65536,
+            shared_memory_per_block=48 << 10, shared_memory_per_block_optin=shared, shared_memory_per_multiprocessor=shared, regs_per_multiprocessor=65536,
             max_threads_per_multi_processor=2048, L2_cache_size=50 << 20, gcnArchName="",
         )  # fmt: skip
 
@@ -230,6 +230,8 @@ def _answer_for_cuda(torch: ModuleType) -> None:
     for kind in ("Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double"):
         setattr(torch.cuda, f"{kind}Tensor", getattr(torch, f"{kind}Tensor"))
     torch.cpu.set_stream = constant(None)
+    # Builds of torch without CUDA have none; libraries pass these on to launches.
+    torch._C._cuda_getDevice = torch._C._cuda_getCurrentRawStream = constant(0)
     torch.Tensor.record_stream = constant(None)
     torch.Tensor.pin_memory = torch.Tensor.clone
     default = torch.set_default_device

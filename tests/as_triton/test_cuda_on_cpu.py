@@ -59,6 +59,8 @@ HABITS = textwrap.dedent("""
     assert one.to(0).is_cuda and one.cuda(0).is_cuda and torch.ones(3).pin_memory().to(torch.cuda.current_device()).is_cuda
     assert isinstance(one, torch.cuda.FloatTensor) and torch.cuda.IntTensor(3).is_cuda
     assert torch.cuda.memory_summary() == "" and torch.cuda.utilization() == 0
+    assert torch._C._cuda_getCurrentRawStream(0) == torch._C._cuda_getDevice() == 0
+    assert torch.cuda.get_device_properties(0).shared_memory_per_block == 48 << 10
     assert torch.empty(3, pin_memory=True).shape == one.to("cpu", copy=True).shape and torch.ones(3).to(device=0).sum() == 3
     with torch.device("cuda"):
         assert torch.zeros(3).is_cuda
