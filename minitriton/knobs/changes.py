@@ -9,6 +9,7 @@ take a third of what the launch takes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -74,4 +75,5 @@ def notice_the_environment() -> None:
     """Has changes of `os.environ` noted from now on."""
     for mapping in (os.environ, getattr(os, "environb", os.environ)):
         if not isinstance(mapping, _NoticedEnvironment):
-            mapping.__class__ = _NoticedEnvironment
+            with contextlib.suppress(TypeError):  # a program has put a mapping of its own there
+                mapping.__class__ = _NoticedEnvironment

@@ -117,7 +117,7 @@ class ClassBody:
         tag = _version_tag(cls) if _HAS_TAGS else None
         tagged = tag is not None and tag.value != 0
         if tag is not None and tagged:
-            self._facts.append(("{0}.value == {1}", (tag, tag.value)))
+            self._facts.append(("{0}.value == {1}", (tag, tag.value, cls)))  # which keeps the class, and so its tag
         for base in written_classes(cls):
             if id(base) not in self._seen:
                 self._seen.add(id(base))
