@@ -239,8 +239,9 @@ class JITFunction(JITCallable, KernelInterface):
         """What Triton keeps for a device: no kernels, no keys, target, backend, and `binder(*args, **kwargs)`."""
         return ({}, *self._parts_for(_device_at_hand()))
 
-    def _parts_for(self, device: int) -> tuple[object, ...]:
-        target = _target_of(device)
+    def _parts_for(self, device: object) -> tuple[object, ...]:
+        """For a device's number; programs also ask with a device of torch, for which Triton answers of the current one."""
+        target = _target_of(device if isinstance(device, int) else _device_at_hand())
         return {}, target, importlib.import_module("minitriton.backends.compiler").make_backend(target), self.binder
 
     def binder(

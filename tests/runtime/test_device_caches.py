@@ -120,9 +120,9 @@ def apart(x, n, m, pair, BLOCK: tl.constexpr):
     tl.store(x + tl.arange(0, BLOCK), n + m + pair[0])
 
 
-def compiled_by_hand(kernel, *args, **options):
+def compiled_by_hand(kernel, *args, device: object = 0, **options):
     """A compile in the steps of Triton's `JITFunction.run`, as Helion's precompiler makes it."""
-    kernels, _, target, backend, binder = kernel.device_caches[0]
+    kernels, _, target, backend, binder = kernel.device_caches[device]
     bound, specialization, _ = binder(*args, **options)
     kinds, keys = zip(*specialization, strict=True)
     constants = find_paths_if(list(kinds), lambda _, kind: kind == "constexpr")
@@ -135,10 +135,11 @@ def compiled_by_hand(kernel, *args, **options):
     return kernels["by hand"]
 
 
-def test_what_a_device_has_compiles_the_kernel_that_a_launch_compiles() -> None:
+@pytest.mark.parametrize("device", [0, "cuda:0"], ids=["number", "device of torch"])
+def test_what_a_device_has_compiles_the_kernel_that_a_launch_compiles(device: object) -> None:
     apart.device_caches.clear()
     args = (triton.MockTensor(tl.float32), 16, 16, (1, 5))
-    by_hand = compiled_by_hand(apart, *args, BLOCK=32, num_warps=2)
+    by_hand = compiled_by_hand(apart, *args, BLOCK=32, num_warps=2, device=device)
     assert by_hand.hash == apart.warmup(*args, BLOCK=32, num_warps=2, grid=(1,)).hash
     kernels, keys, target, backend, binder = apart.create_binder()
     assert (kernels, keys, target, backend.target) == ({}, {}, apart.device_caches[0][2], target)

@@ -40,20 +40,20 @@ class Kernels(dict[str, Any]):
         return Kernels, (), None, None, iter(self.items())
 
 
-class DeviceCaches(defaultdict[int, tuple[Any, ...]]):
+class DeviceCaches(defaultdict[Any, tuple[Any, ...]]):
     """Device → `(kernels, keys, target, backend, binder)`, which programs take apart; all but `kernels` is what `parts(device)` gives."""
 
     def __init__(
         self,
         forget: Callable[[], None] | None = None,
-        parts: Callable[[int], tuple[object, ...]] = lambda device: (),
+        parts: Callable[[object], tuple[object, ...]] = lambda device: (),
         entries: Iterable[tuple[int, tuple[Any, ...]]] | Mapping[int, tuple[Any, ...]] = (),
     ) -> None:
         super().__init__(None, entries)
         self._forget = forget or _nobody
         self._parts = parts
 
-    def __missing__(self, device: int) -> tuple[Any, ...]:
+    def __missing__(self, device: object) -> tuple[Any, ...]:
         made = self[device] = (Kernels.telling(self._forget), *self._parts(device))
         return made
 
