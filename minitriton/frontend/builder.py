@@ -113,6 +113,8 @@ class IRBuilder:
         self.is_debugged = is_debugged
         """Whether breakpoints stop the kernel, which runs on the interpreter then."""
         self.block = Block()
+        self.entry: Block | None = None
+        """The first block of the kernel: what is inserted there always runs."""
         self.place: Place | LocationAttr = UNKNOWN
         self.name: str | None = None
         """The variable that the expression being compiled is assigned to."""

@@ -108,6 +108,8 @@ class CodeGenerator:
         region = Region(entry)
         b = self.b
         b.block, b.location, b.name = entry, location, None
+        if visibility == _PUBLIC:
+            b.entry = entry
         self._bind_parameters(args, entry, location)
         self.statements.run(tree.body)
         result_type = self._end(b)

@@ -74,7 +74,8 @@ def counter_of(b: IRBuilder, loop: language_range) -> Counter:
             f"For loop bounds and step must all be ints, are ({kinds})", "cast them: range(n.to(tl.int32))"
         )
     type = integer_promotion(integer_promotion(bounds[0].dtype, bounds[1].dtype), bounds[2].dtype)
-    counting = type if type.is_int_signed() else dt.int32 if type.int_bitwidth < 32 else dt.int64
+    # A narrow counter would wrap at its largest number, and so never reach a bound next to it.
+    counting = dt.int32 if type.int_bitwidth < 32 else type if type.is_int_signed() else dt.int64
     handles = [resize_integer(b, x.handle, ir_type(counting), x.dtype.is_int_signed()) for x in bounds]
     if type == dt.uint64:
         handles[:2] = [_flipped(b, handle) for handle in handles[:2]]

@@ -89,3 +89,16 @@ def test_what_the_errors_advise_works(n: int) -> None:
     out = np.zeros(1, np.int32)
     doubles_a_copy[(1,)](out, n)
     assert out[0] == 9 * n
+
+
+@triton.jit
+def assumes_where_nothing_runs(out, n, N: tl.constexpr):
+    if n > 3:
+        tl.assume(N == 0)
+    tl.store(out, n)
+
+
+def test_an_assumption_of_a_branch_that_is_not_taken_is_not_an_error() -> None:
+    out = np.zeros(1, np.int32)
+    assumes_where_nothing_runs[(1,)](out, 2, 1)
+    assert out[0] == 2

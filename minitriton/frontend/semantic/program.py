@@ -81,9 +81,10 @@ max_constancy = _hint("max_constancy", "tt.constancy", False)
 
 
 def assume(b: IRBuilder, cond: Operand) -> None:
-    """A promise to the optimiser. Raises for one that is known to be broken, of which LLVM would make a kernel without instructions."""
+    """A promise to the optimiser. Raises for one that is known to be broken in every launch, of which LLVM would make a kernel without
+    instructions."""
     condition = to_tensor(b, cond)
-    if number_of(constant_of(condition)) == 0:
+    if b.block is b.entry and number_of(constant_of(condition)) == 0:
         raise LanguageValueError(
             "this assumption does not hold for the compile-time values of this kernel: it is always false",
             "launch the kernel with values that fit it; tl.static_assert(condition, message) says what they must fulfil",
