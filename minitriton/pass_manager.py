@@ -147,6 +147,9 @@ def _broken_contract(
     return broken
 
 
+def _nothing() -> None: ...
+
+
 class Hook:
     """What may look on while a pipeline runs. `value` is the module, or the text once a translation has run."""
 
@@ -252,8 +255,8 @@ class PassManager:
             except Exception as error:
                 self._fail(index, step, before, error)
         for hook in self.hooks:
-            if isinstance(hook, Hook):  # Programs bring hooks of their own, which have the two methods above.
-                hook.at_end()
+            # Programs bring hooks of their own, which may have only the two methods above.
+            getattr(hook, "at_end", _nothing)()
         return value
 
     def _text_for_reproducer(self, value: Any) -> str | None:
