@@ -40,7 +40,7 @@ class Guard:
         return self.token
 
     def was_used(self, code: str) -> bool:
-        """Whether `code` once opened the page: who has it has read an address, and may be told to look for the new one."""
+        """Whether `code` once opened the page: who has it has read an address, and may look for the new one in the terminal."""
         return code in self._used
 
     def refusal(self, host: str, origin: str | None, site: str | None) -> str | None:

@@ -286,7 +286,8 @@ class JITFunction(JITCallable, KernelInterface):
             from minitriton.runtime.launching.dispatch import Dispatcher
 
         paths = self._paths
-        is_by_position = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in self.params)
+        bound_first = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
+        is_by_position = all(p.kind not in bound_first for p in self.params)
         by_position: list[Path] = []
 
         def settled(path: Path) -> None:

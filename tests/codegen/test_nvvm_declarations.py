@@ -37,7 +37,7 @@ def test_optional_operands_are_numbered_as_they_come() -> None:
         "operandSegmentSizes": segments(1, 1, 0, 1),
     }
     text = written(nvvm.CpAsyncOp, [SHARED, GLOBAL, i1], [], properties)
-    assert '"@$2 cp.async.ca.shared.global [ $0 + 0 ], [ $1 + 0 ], 0x8, 0x8;", "r,l,b"' in text
+    assert '"@$2 cp.async.ca.shared.global [ $0 + 0 ], [ $1 + 0 ], 0x8, 0x8;", "r,l,b,~{memory}"' in text
 
 
 def test_an_intrinsic_takes_its_operands_by_name() -> None:
@@ -67,7 +67,7 @@ def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_loaded_by_the
 def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_stored_by_themselves() -> None:
     properties = {"vector_width": IntegerAttr(2, 32), "operandSegmentSizes": segments(1, 2, 2, 0)}
     text = written(nvvm.StoreCutOp, [VectorType(f16, [4]), GLOBAL, GLOBAL, i1, i1], [], properties)
-    assert text.count('"@$2 st.global.b16 [ $1 + 0 ], $0;", "h,l,b"') == 2
+    assert text.count('"@$2 st.global.b16 [ $1 + 0 ], $0;", "h,l,b,~{memory}"') == 2
     assert "extractelement <4 x i16>" in text
 
 

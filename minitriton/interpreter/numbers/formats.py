@@ -164,10 +164,10 @@ def encode_e5m2_without_hardware(numbers: Array) -> Array:
 
 
 def decode_e8m0(patterns: Array) -> Array:
-    """Scales as the compiler makes them, by putting the pattern into the exponent of a float32: pattern p is 2 to the power of p - 127, but 0 is
-    0 and 255 infinity (of which products are NaN)."""
+    """Scales as the compiler makes them, by putting the pattern into the exponent of a float32: pattern p is 2 to the power of p - 127 (0 a
+    subnormal number), but 255 is infinity, of which products are NaN."""
     exponents = np.asarray(patterns).view(np.uint8).astype(np.uint32)
-    return (exponents << np.uint32(23)).view(np.float32)
+    return np.maximum(exponents << np.uint32(23), np.uint32(1 << 22)).view(np.float32)
 
 
 def unpack_e2m1(packed: Array, axis: int) -> Array:

@@ -12,10 +12,14 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
+from minitriton.analysis.operations import ops_of
 from minitriton.compilation.ast_source import ASTSource, TypeName
+from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.emulator import device_functions, inline_assembly
 from minitriton.interpreter import interpret
+from minitriton.passes.inline import Inline
+from minitriton.passes.nan_in_argmax import NaNInArgmax
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
 from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
@@ -24,8 +28,14 @@ from minitriton.target import CUDAOptions, GPUTarget
 
 
 def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
-    """The kernel as it is written: the frontend's TTIR before any pass, so that no optimisation takes part in what the interpreter gives."""
-    return source.make_ir(target, options, make_context(), is_debugged=True)
+    """The kernel as it is written: the frontend's TTIR, so that no optimisation takes part in what the interpreter gives. Where numbers are
+    chosen with their index, one pass decides what the language leaves open of NaN; it reads functions that are inlined."""
+    context = make_context()
+    module = source.make_ir(target, options, context, is_debugged=True)
+    if any(len(reduction.operands) == 2 for reduction in ops_of(module, tt.ReduceOp)):
+        Inline().apply(context, module)
+        NaNInArgmax().apply(context, module)
+    return module
 
 
 def run_on_interpreter(
