@@ -39,6 +39,7 @@ from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP
 from minitriton.passes.pipelining.loops import VIEWS, body_ops, users_in_body
 from minitriton.passes.pipelining.rings import add_counters, ring_for
 from minitriton.passes.pipelining.schedule import Schedule, schedule_dependencies
+from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
 from minitriton.passes.pipelining.tensor_copies import TensorCopy, add_barriers, copy_descriptor_load
 from minitriton.rewriting.insertion import Inserter
 
@@ -88,10 +89,12 @@ def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) ->
 
 
 def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> list[_CopiedLoad]:
+    """The loads that become copies: a copy reads until it is waited for, so none of an array that the loop writes meanwhile."""
     found: list[_CopiedLoad] = []
-    for op in body_ops(loop):
-        if isinstance(op, LOADS):
-            buffers = _stages_ahead(op, loop, schedule)
+    ahead = {op: _stages_ahead(op, loop, schedule) for op in body_ops(loop) if isinstance(op, LOADS)}
+    written = loads_of_stored_arrays(loop, [op for op, buffers in ahead.items() if buffers])
+    for op, buffers in ahead.items():
+        if op not in written:
             extra = _feeds_warp_group_dot(op) and not _is_over_before_copies(op, loop, schedule)
             copy = _copy(op, buffers, extra, facts) if buffers else None
             if copy is not None:

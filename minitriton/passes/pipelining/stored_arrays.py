@@ -89,7 +89,25 @@ def _meets(load: Operation, store: Operation, loop: scf.ForOp) -> bool:
     """Whether `load` may read what `store` has written in an iteration before."""
     if not isinstance(load, tt.LoadOp) or not isinstance(store, tt.StoreOp):
         return True
-    return meets_later(load, store, loop)
+    return meets_later(load, store, loop) or not _waits_for(store, load, loop)
+
+
+def _waits_for(store: Operation, load: Operation, loop: scf.ForOp) -> bool:
+    """Whether `store` needs what `load` gives in this iteration, so that the copy that the load becomes has ended when it writes."""
+    reached: set[Operation] = set()
+    pending = [load]
+    while pending:
+        op = pending.pop()
+        if op is store:
+            return True
+        parent = op.parent_op()
+        if op in reached or op is loop or parent is None:
+            continue
+        reached.add(op)
+        pending += [use.operation for result in op.results for use in result.uses]
+        if parent is not loop:
+            pending.append(parent)
+    return False
 
 
 def written_pointers(op: Operation) -> list[SSAValue]:
