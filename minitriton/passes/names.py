@@ -30,7 +30,6 @@ PASSES = {
     "tritongpu-fuse-nested-loops": "minitriton.passes.fuse_nested_loops",
     "hold-wgmma-registers": "minitriton.passes.hold_wgmma_registers",
     "inline": "minitriton.passes.inline",
-    "minitriton-integer-ranges": "minitriton.passes.integer_ranges",
     "minitriton-keep-what-is-read-again": "minitriton.passes.keep_what_is_read_again",
     "loop-invariant-code-motion": "minitriton.passes.licm",
     "triton-licm": "minitriton.passes.licm",
