@@ -55,7 +55,6 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "minitriton-enumerate-indices",
         "tritongpu-coalesce",
         "minitriton-coalesce-by-width",
-        "minitriton-coalesce-atomics",
         f"tritongpu-F32DotTC{{emu-tf32={_text(target.features.has_tf32)}}}",
         *_on_hopper(target, "triton-nvidia-gpu-plan-cta"),
         "tritongpu-remove-layout-conversions",
