@@ -26,7 +26,7 @@ from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.rewriting.regions import is_inside
 
 

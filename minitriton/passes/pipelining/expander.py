@@ -25,7 +25,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, ttg
 from minitriton.dialects.op_access import operand_values
-from minitriton.passes.loop_guard import put_under_condition
+from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
 from minitriton.rewriting.constants import int_attr, int_constant

@@ -23,7 +23,7 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
 from minitriton.dialects.op_access import operand_values, set_type
 from minitriton.layouts.encodings import DistributedEncoding
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, Stop, repeatable_slice, yield_of
 from minitriton.passes.tensor_layouts import layout_of_value, with_layout
 from minitriton.rewriting.block_order import BlockOrder

@@ -19,7 +19,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.op_access import last_op_of
 from minitriton.host.records import dataclass
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.warp_specialization.channels import loop_around
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, set_tasks, tasks_inside
 

@@ -20,7 +20,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.encodings import Linear
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.partition_scheme import COPIED, PartitionScheme, shape_of_type
 from minitriton.passes.warp_specialization.task_ids import (
