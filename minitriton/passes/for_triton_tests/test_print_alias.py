@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.shared_memory.alias import Aliases, shared_memory_aliases
+from minitriton.analysis.shared_memory.liveness import Aliases, shared_memory_aliases
 from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 from minitriton.passes.for_triton_tests.test_print_allocation import Remark, print_remarks
