@@ -32,7 +32,7 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots, points
-from minitriton.dialects import tt
+from minitriton.dialects import gpu, tt
 from minitriton.dialects.op_access import operand_values
 from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -273,7 +273,7 @@ def schedule_loop(loop: scf.ForOp) -> None:
 
 
 def _has_barriers(loop: scf.ForOp) -> bool:
-    return any(op.name == "gpu.barrier" for op in ops_in(loop))
+    return any(isinstance(op, gpu.BarrierOp) for op in ops_in(loop))
 
 
 @register_pass
