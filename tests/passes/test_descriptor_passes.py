@@ -9,7 +9,7 @@ from filecheck_ir import check, run
 from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError
 from minitriton.interpreter import interpret
-from minitriton.passes.allocate_global_scratch import AllocateGlobalScratch
+from minitriton.passes.allocate import AllocateGlobalScratch
 from minitriton.passes.fence_insertion import FenceInsertion
 from minitriton.passes.for_triton_tests.proxy_fence_insertion import ProxyFenceInsertion
 from minitriton.passes.optimize_descriptor_encoding import OptimizeDescriptorEncoding
