@@ -13,7 +13,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
-from minitriton.host.records import dataclass
 from minitriton.host.whole_file import write_whole
 from minitriton.pass_registry import Pass, Property, Step, load_own_passes, registered_passes
 

@@ -23,7 +23,7 @@ import functools
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -33,7 +33,6 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from minitriton.errors import PipelineError
-from minitriton.host.records import dataclass
 
 
 class Property(StrEnum):

@@ -11,6 +11,7 @@ iteration (`step`). Index arithmetic is taken not to overflow, as in `axis_info.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import scf
@@ -23,7 +24,6 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import ConvertLayoutOp
-from minitriton.host.records import dataclass
 from minitriton.rewriting.constants import int_constant
 
 _Sum: TypeAlias = Mapping[SSAValue, int]

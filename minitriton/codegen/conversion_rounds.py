@@ -15,6 +15,7 @@ Not a pass of Triton's, which takes as many rounds, and as little memory, as the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -28,7 +29,6 @@ from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion
 from minitriton.codegen.scratch import capability_of, scratch_bytes
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
-from minitriton.host.records import dataclass
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget

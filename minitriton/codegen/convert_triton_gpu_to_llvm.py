@@ -7,6 +7,7 @@ Memory is placed, fences and barriers are where they are needed: earlier passes 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -14,7 +15,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import read_offsets
 from minitriton.codegen.lowering.lower_module import lower_module
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +23,6 @@ from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.limits_to_try import ALL_REGISTERS, expected_limit, limits_to_try
 from minitriton.codegen.occupancy import allotted
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
-from minitriton.host.records import dataclass
 from minitriton.target import GPUTarget
 
 

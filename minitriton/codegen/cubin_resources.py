@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 
 _ELF = b"\x7fELF\x02\x01"
 _REGISTER_COUNT = 0x2F

@@ -6,6 +6,7 @@ Bad LLVM IR ends the process: text is `CheckedLLVMIR` if minitriton wrote it, an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,7 +32,6 @@ from minitriton.codegen.ptx import (
 )
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import PipelineError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
 

@@ -5,6 +5,7 @@ Fences come first, for they must precede the barrier that the copy follows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -14,7 +15,6 @@ from minitriton.analysis.shared_memory.allocation import read_allocation
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 _PLACES = frozenset({Property.ONE_CTA, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED})

@@ -12,11 +12,11 @@ import glob
 import importlib.util
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 
 _INPUT_PTX = 2
 

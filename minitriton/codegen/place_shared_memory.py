@@ -10,6 +10,7 @@ places that Triton's own lowering needs.)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -20,7 +21,6 @@ from minitriton.analysis.shared_memory.allocation import allocate, write_attribu
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 PLACED = "allocation.placed"

@@ -10,8 +10,7 @@ add.f32 %r5, %r4, %r3;                needed 4: the address, the sum so far and 
 from __future__ import annotations
 
 import re
-
-from minitriton.host.records import dataclass
+from dataclasses import dataclass
 
 _REGISTER = re.compile(r"%(?:rd|rs|r|fd|f|p|h|b)\d+")
 _TARGET = re.compile(r"[\t ]bra(?:\.uni)?\s+(\$\w+)")

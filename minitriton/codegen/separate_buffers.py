@@ -14,6 +14,7 @@ Not a pass of Triton's, which lets all buffers that are not alive at the same ti
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -22,7 +23,6 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.shared_memory.allocation import SEPARATE, callees_first, function_buffers
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 FREE_BYTES = 4096

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.identity import key_of
 from minitriton.target import CUDAOptions, GPUTarget
 

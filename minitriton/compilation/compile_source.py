@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -31,7 +31,6 @@ from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
 from minitriton.host.file_names import stem_of
 from minitriton.host.garbage import no_garbage_collection
-from minitriton.host.records import dataclass
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for

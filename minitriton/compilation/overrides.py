@@ -10,6 +10,7 @@ The option `ir_override="kernel.ttgir"` of a launch or a `Config` names such a f
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from minitriton import knobs
 from minitriton.compilation.stage_names import STAGES
 from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of
-from minitriton.host.records import dataclass
 from minitriton.target import CUDAOptions
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ A request is made for every kernel, and its key looked up in the cache; nothing 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.compilation.overrides import Overrides, overrides_for
-from minitriton.host.records import dataclass
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
@@ -21,7 +22,6 @@ from xdsl.ir import Attribute
 from xdsl.parser import AttrParser
 
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import Bases, DistributedEncoding, Encoding, Ints
 
 CGA_LAYOUT = "cga_layout"

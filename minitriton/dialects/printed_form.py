@@ -11,7 +11,7 @@ xDSL goes through the statements for each op and asks each whether a space belon
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TypeAlias, cast
 
@@ -37,8 +37,6 @@ from xdsl.irdl.declarative_assembly_format import (
     WhitespaceDirective,
 )
 from xdsl.printer import Printer
-
-from minitriton.host.records import dataclass
 
 PrintStep: TypeAlias = Callable[[Printer, IRDLOperation], "bool | None"]
 """Prints a part of an op; true if it has printed all that was left."""

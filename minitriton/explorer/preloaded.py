@@ -7,12 +7,9 @@ import gc
 import importlib
 import signal
 
-from minitriton.dialects.xdsl_loading import load_xdsl
-
 # Ctrl-C in the terminal is for the server, which then ends its workers.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-load_xdsl()
 for module in (
     "minitriton.explorer.workshop", "minitriton.frontend.code_generator", "minitriton.runtime.jit",
     "minitriton.passes.all_passes", "minitriton.codegen.all_passes", "minitriton.explorer.sass",

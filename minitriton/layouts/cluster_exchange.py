@@ -13,9 +13,9 @@ CTAs add. CTAs that hold copies read their own. PTX ISA, "mapa", "barrier.cluste
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.algebra import action_remove_broadcasted_regs
 from minitriton.layouts.conversion import minimal_cvt_of_layouts, plan_conversion

@@ -10,11 +10,10 @@ memory, or the width of the vectors and the masks of redundant threads for globa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from minitriton.errors import LoweringError
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout

@@ -11,8 +11,8 @@ A conversion is one of `NoConversion`, `RegisterPermutation`, `WarpShuffle`, `Sh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 
 

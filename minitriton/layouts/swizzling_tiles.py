@@ -11,10 +11,10 @@ bank conflicts wins, then the one with the most rounds (the least scratch). Answ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.swizzling import (

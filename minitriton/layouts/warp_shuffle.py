@@ -13,7 +13,8 @@ that (`Ship`). Zhou et al., arXiv 2505.23819; answers to getWarpLayoutConvertDec
 
 from __future__ import annotations
 
-from minitriton.host.records import dataclass
+from dataclasses import dataclass
+
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle, packed_masks

@@ -11,6 +11,7 @@ what is left over goes to the default warps. Answers to lib/Conversion/TritonGPU
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -21,7 +22,6 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
 from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 TOTAL_WARPS = "ttg.total-num-warps"

@@ -20,6 +20,7 @@ section 3.1: ping-pong scheduling.)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -31,7 +32,6 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 FIRST_BARRIER = 14

@@ -13,6 +13,7 @@ stays. A hint changes no number (PTX ISA, "Cache Operators", "Cache Eviction Pri
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -22,7 +23,6 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.memory_hints import CACHE_HINT, PREFETCH_BYTES
 from minitriton.errors import PipelineError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 HINTS = {

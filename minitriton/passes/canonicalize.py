@@ -10,13 +10,13 @@ The rules are in `minitriton.rewriting.folds` and `minitriton.passes.canonicaliz
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, Rest, register_pass
 from minitriton.passes.canonicalization import (
     arith_cast,

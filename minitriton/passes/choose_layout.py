@@ -13,6 +13,8 @@ Lanes and warps are laid along the dimensions in `order`, as coalescing lays the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
@@ -21,7 +23,6 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import PipelineError
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout

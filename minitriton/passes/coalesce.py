@@ -16,6 +16,7 @@ data needs no conversion. Answers to lib/Dialect/TritonGPU/Transforms/{Coalesce,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -31,7 +32,6 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked

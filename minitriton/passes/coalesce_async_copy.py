@@ -11,6 +11,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/CoalesceAsyncCopy.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -20,7 +21,6 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked, SwizzledShared
 from minitriton.layouts.properties import contig_per_thread

@@ -12,6 +12,8 @@ fixed order either way. Not a pass of Triton's. Left out by `without="minitriton
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
@@ -20,7 +22,6 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked
 from minitriton.pass_registry import Pass, Property, register_pass

@@ -19,6 +19,7 @@ Left out by `without="minitriton-coalesce-by-width"`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -36,7 +37,6 @@ from minitriton.analysis.slices.connected_data import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass

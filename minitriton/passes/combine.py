@@ -11,6 +11,7 @@ reshape of a descriptor load of a unit dim    =>  a load of fewer dimensions
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -23,7 +24,6 @@ from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.facts.gpu_traits import i32_array
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import defining, operand_at, operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
 from minitriton.rewriting.effects import reads_same_at

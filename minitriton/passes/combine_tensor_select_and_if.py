@@ -13,6 +13,7 @@ stay: they are cheap.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -24,7 +25,6 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.loop_signature import append_result
 from minitriton.rewriting.regions import is_inside

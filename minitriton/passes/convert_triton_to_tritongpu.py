@@ -21,6 +21,7 @@ Answers to lib/Conversion/TritonToTritonGPU/TritonToTritonGPUPass.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, cast
 
@@ -34,7 +35,6 @@ from minitriton.dialects.op_access import set_type
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.verification.module import attributes_complaint
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.layouts import builders, inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.properties import total_elems_per_thread

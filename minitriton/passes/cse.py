@@ -11,6 +11,7 @@ between. Ops that nothing uses are erased, one level a run (what only they used 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -20,7 +21,6 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.dialects.op_access import next_use
 from minitriton.dialects.verification.dominance import immediate_dominators
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import is_isolated
 from minitriton.rewriting.effects import (

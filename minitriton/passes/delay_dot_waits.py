@@ -17,6 +17,7 @@ rings that its products read, as the counters of the loop show (`analysis.ring_p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -31,7 +32,6 @@ from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS, nested_operands
 from minitriton.rewriting.effects import is_memory_effect_free

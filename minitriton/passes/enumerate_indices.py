@@ -13,6 +13,7 @@ one of these ops. Costs no run time; left out by `without="minitriton-enumerate-
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -28,7 +29,6 @@ from minitriton.dialects.facts import BlursIndices
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, tensor_type
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 VECTOR_BYTES = 16

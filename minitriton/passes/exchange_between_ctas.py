@@ -18,6 +18,7 @@ Triton 3.6.0 lowers none of these rightly: the results of a scan or a gather are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
@@ -27,7 +28,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.op_rules import OpRules
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, PaddedShared, SharedEncoding

@@ -13,6 +13,7 @@ For Higher-Precision Computations", arXiv 1904.06376. Answers to lib/Dialect/Tri
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -21,7 +22,6 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_element
 from minitriton.rewriting.constants import float_attr

@@ -10,6 +10,7 @@ lib/Dialect/TritonNvidiaGPU/Transforms/FenceInsertion.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -23,7 +24,6 @@ from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.facts.synchronization import TensorCoreReads
 from minitriton.dialects.op_access import last_op_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 

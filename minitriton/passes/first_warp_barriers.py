@@ -24,6 +24,7 @@ Without it (Triton's way) warps of different groups meet in every iteration, and
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -38,7 +39,6 @@ from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.rewriting.constants import int_constant

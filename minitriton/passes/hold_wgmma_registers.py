@@ -19,6 +19,7 @@ has the fault too; there ptxas happens to run such products one by one (its mess
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -28,7 +29,6 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts import ViewOfTensor
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import EffectKind, effect_kind
 

@@ -11,6 +11,7 @@ calls; private ones that nobody calls any more are erased. An inlined op's locat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -21,7 +22,6 @@ from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.dialects import tt
 from minitriton.dialects.op_access import hand_on_name, last_op_of, operand_values, set_arguments
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.call_places import CallPlaces
 from minitriton.passes.canonicalize import canonicalization_patterns

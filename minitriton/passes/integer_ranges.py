@@ -21,6 +21,7 @@ launch may have 2^31 - 1 programs and `pid * BLOCK` hence overflow. Left out by 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -40,7 +41,6 @@ from minitriton.dialects import arith, math, tt
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.op_rules import OpRules
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes import simplify_integers
 from minitriton.passes.canonicalization import tt_memory

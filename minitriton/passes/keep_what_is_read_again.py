@@ -19,7 +19,7 @@ Addresses are compared as expressions, the counters of loops with equal bounds t
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -31,7 +31,6 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.memory_hints import CACHE_HINT
 from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 from minitriton.passes.cache_hints import check_hint
 

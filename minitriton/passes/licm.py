@@ -12,6 +12,7 @@ loads out of `scf.for` loops that write nothing, masked by whether the loop runs
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -26,7 +27,6 @@ from minitriton.dialects.facts.gpu_traits import i32_array
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.regions import is_defined_outside

@@ -7,13 +7,13 @@ Triton sets the attribute where its layout stage begins; the lowering puts it on
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 
 from minitriton.dialects.facts.launch import MAXNREG
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 

@@ -20,6 +20,7 @@ The numbers stay as they are where programs may wait for each other (atomics, `w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -35,7 +36,6 @@ from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.facts.region_flow import Call, WhileLoop
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.dialects.op_rules import OpRules
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import own_effects

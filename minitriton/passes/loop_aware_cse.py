@@ -11,6 +11,7 @@ Two arguments are equal if they start equal and, supposing that they are equal, 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -20,7 +21,6 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects.op_access import block_of, last_op_of, operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
 from minitriton.rewriting.effects import is_memory_effect_free

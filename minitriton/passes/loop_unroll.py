@@ -11,6 +11,7 @@ left out if it never runs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -21,7 +22,6 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant, width_of
 from minitriton.rewriting.regions import clone_op

@@ -16,6 +16,7 @@ would be added in another order. Left out by `without="minitriton-merge-tile-axe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, cast
 
@@ -29,7 +30,6 @@ from minitriton.analysis.float_order import float_order_matters
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ became floats have no NaN and are left. One instruction an element; left out by 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -25,7 +26,6 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, float_attr
 

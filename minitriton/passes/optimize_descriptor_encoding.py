@@ -15,6 +15,7 @@ lib/Dialect/TritonNvidiaGPU/Transforms/OptimizeDescriptorEncoding.cpp.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
@@ -34,7 +35,6 @@ from minitriton.dialects.facts.region_flow import flows
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import set_type, value_type
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass

@@ -15,6 +15,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/OptimizeDotOperands.cpp (without wha
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, cast
 
@@ -25,7 +26,6 @@ from xdsl.ir import Operation, OpResult
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import order_of
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.encodings import DotOperand, NVMMAShared, SharedEncoding
 from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst

@@ -20,6 +20,7 @@ An operand counts if axis info says that its elements are neighbours all along t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -33,7 +34,6 @@ from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.facts.reduction_hints import INCREASING
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 

@@ -20,6 +20,7 @@ moves a reduction (`tritongpu-optimize-thread-locality`: of a load, along the co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -39,7 +40,6 @@ from minitriton.dialects.facts import neutral_element
 from minitriton.dialects.facts.layout import axis_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import set_type
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.to_linear import to_linear_layout

@@ -14,6 +14,7 @@ launches of a stream, of which the second is of such a kernel. A kernel that has
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -23,7 +24,6 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET
 from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 _INSTRUCTIONS = ("griddepcontrol.launch_dependents", "griddepcontrol.wait")

@@ -15,6 +15,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/Prefetch.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -27,7 +28,6 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values, set_type
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import ttg_convert

@@ -13,6 +13,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/ReduceDataDuplication.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -21,7 +22,6 @@ from xdsl.ir import Block, Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.conversion import cvt_needs_shared_memory
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -17,7 +18,6 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from minitriton.dialects import arith, tt
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import tt_shape
 from minitriton.rewriting.constants import constant_attr, element_type, number_attr, number_of

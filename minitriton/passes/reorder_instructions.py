@@ -13,6 +13,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -23,7 +24,6 @@ from xdsl.traits import MemoryEffectKind
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.dialects import arith, tt, ttg
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import layout_of_value

@@ -12,6 +12,7 @@ lib/Dialect/Triton/Transforms/RewriteTensorDescriptorToPointer.cpp.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import nan
 from typing import ClassVar
 
@@ -28,7 +29,6 @@ from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import DescriptorReduceKind, PaddingOption, RMWOp
 from minitriton.dialects.tt.types import TensorDescType, pointer_type, tensor_type
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.strided_access import along, inside, pointers, positions
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant, number_attr

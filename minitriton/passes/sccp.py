@@ -13,7 +13,7 @@ met standing first, as MLIR leaves them. Calls are not looked into.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -25,7 +25,6 @@ from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.constant_pool import HomeBlocks

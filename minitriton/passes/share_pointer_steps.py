@@ -19,6 +19,7 @@ no room for them, loops stay as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -33,7 +34,6 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.opaque import OPAQUE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import last_op_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import body_ops, loops_in
 from minitriton.passes.pipelining.overlap_products import OTHER_REGISTERS, REGISTERS, words_of

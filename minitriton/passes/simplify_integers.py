@@ -17,6 +17,7 @@ exclusive or with a predicate are one instruction. The last one is what random n
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -28,7 +29,6 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
 from minitriton.dialects.op_access import next_op, operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import (
     constant_attr,

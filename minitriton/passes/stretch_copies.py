@@ -16,6 +16,7 @@ and that of values while scores are computed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -24,7 +25,6 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.rewriting.effects import is_memory_effect_free

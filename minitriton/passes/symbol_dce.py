@@ -5,6 +5,7 @@ tt.func private @unused() {...}     =>     nothing
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -25,7 +26,6 @@ from xdsl.traits import SymbolOpInterface
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 

@@ -16,6 +16,7 @@ Answers to lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -30,7 +31,6 @@ from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
-from minitriton.host.records import dataclass
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.pass_registry import Pass, Property, register_pass

@@ -16,6 +16,7 @@ Triton 3.6.0 keeps the layout for 16-byte accesses: tf32 products with B row by 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -27,7 +28,6 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import defining
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import Blocked, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout

@@ -17,6 +17,7 @@ message C7515).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -28,7 +29,6 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.op_access import last_op_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 

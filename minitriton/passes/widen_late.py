@@ -15,6 +15,7 @@ not do to vectors. Left out by `without="minitriton-widen-late"`.
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -23,7 +24,6 @@ from xdsl.ir import Block, Operation
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits
 

@@ -19,7 +19,6 @@ from minitriton.codegen.cubin import assembler_settings, chosen_assembler
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.compilation.request import Request, environment_switches, overrides_for_source
 from minitriton.compilation.stage_names import STAGES
-from minitriton.dialects.xdsl_loading import load_xdsl
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.fork_gate import finished_before_forks
@@ -82,7 +81,6 @@ def _compile_or_load(
         lookup = time.perf_counter() - start
         is_hit = kernel is not None
         if kernel is None:
-            load_xdsl()
             from minitriton.runtime.fresh_compile import fresh_kernel
 
             kernel = fresh_kernel(request, key, hooks, until)

@@ -10,11 +10,11 @@ import ctypes
 import functools
 import sys
 import threading
+from dataclasses import dataclass
 from types import ModuleType
 
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host import locks
-from minitriton.host.records import dataclass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
 from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES

@@ -11,10 +11,10 @@ import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import SupportsIndex, cast
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 
 
 class InvalidOptionType(MinitritonError, TypeError):

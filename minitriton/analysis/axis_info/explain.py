@@ -16,6 +16,7 @@ several, an argument of the kernel is named first: what a launch can change.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from xdsl.dialects.builtin import TensorType
@@ -27,7 +28,6 @@ from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import SourceLocation
-from minitriton.host.records import dataclass
 
 Claim = Literal["contiguity", "divisibility", "constancy"]
 CLAIMS: tuple[Claim, ...] = ("contiguity", "divisibility", "constancy")

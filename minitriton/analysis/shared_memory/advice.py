@@ -11,6 +11,8 @@ as it is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
@@ -18,7 +20,6 @@ from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, function_buffers
 from minitriton.dialects.facts.region_flow import Loop
 from minitriton.dialects.ttg.types import MemDescType
-from minitriton.host.records import dataclass
 
 _SHOWN = 4
 _NUM_STAGES = "tt.num_stages"

@@ -16,7 +16,7 @@ ops, `ttg.shared` on the module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import cast
 
@@ -37,7 +37,6 @@ from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.layouts.properties import buffer_bytes, shared_alignment
 

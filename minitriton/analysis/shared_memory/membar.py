@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -41,7 +41,6 @@ from minitriton.dialects.tt.func import ReturnOp
 from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.ops import ConvertLayoutOp, LocalBarrierOp
 from minitriton.dialects.ttng.barriers import InvalBarrierOp, WaitBarrierOp
-from minitriton.host.records import dataclass
 from minitriton.layouts.conversion import is_cvt_warp_sync
 from minitriton.layouts.to_linear import to_linear_layout
 

@@ -12,6 +12,7 @@ the same order, from the highest bit of the warp's number down.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import llvm as L
 from xdsl.ir import Operation, SSAValue
@@ -23,7 +24,6 @@ from minitriton.codegen.lowering.lane_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type
 from minitriton.codegen.lowering.shared_access import load_shared
 from minitriton.codegen.types import I1, bit_width, lanes, scalar_type
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access

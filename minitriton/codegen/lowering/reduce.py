@@ -12,6 +12,7 @@ own product into the sum of two lanes, so that they keep the same number.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.dialects import llvm as L
@@ -38,7 +39,6 @@ from minitriton.dialects.facts.reduction_hints import INCREASING
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import layout_of
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import TensorType
@@ -35,7 +36,6 @@ from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.errors import LoweringError
-from minitriton.host.records import dataclass
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 

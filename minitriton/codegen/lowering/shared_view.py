@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from dataclasses import dataclass
 
-from minitriton.host.records import dataclass
+from xdsl.ir import SSAValue
 
 
 @dataclass(frozen=True)

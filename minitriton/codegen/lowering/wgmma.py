@@ -10,6 +10,8 @@ A matrix descriptor (PTX ISA, "Matrix-descriptor") has the address, the strides 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -28,7 +30,6 @@ from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.ttg import MemDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.layouts.to_linear import to_linear_layout
 

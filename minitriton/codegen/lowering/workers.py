@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation
-
-from minitriton.host.records import dataclass
 
 
 @dataclass

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import cast
 
@@ -19,7 +20,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.layouts_fit import layout_complaint
-from minitriton.host.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, UnknownLoc
 from xdsl.ir import Attribute
 
 from minitriton.dialects.printing.strings import place_text
-from minitriton.host.records import dataclass
 
 LOCATIONS = (UnknownLoc, FileLineColLoc, CallSiteLoc, FusedLoc, NameLoc)
 _MARK = "\0"

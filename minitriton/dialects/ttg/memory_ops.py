@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -49,7 +50,6 @@ from minitriton.dialects.ttg.verify import (
     memdesc_reshape_complaint,
     memdesc_subslice_complaint,
 )
-from minitriton.host.records import dataclass
 
 TOKEN = AsyncTokenType()
 

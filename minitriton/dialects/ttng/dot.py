@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import Float8E4M3FNType, Float8E5M2Type, Float32Type, IntegerAttr, TensorType, i1, i32
@@ -42,7 +43,6 @@ from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg.types import MemDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.to_linear import shape_per_cta
 

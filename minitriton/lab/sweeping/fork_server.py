@@ -27,7 +27,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from minitriton.dialects.xdsl_loading import load_xdsl
 from minitriton.host.interrupts import held_back
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -167,7 +166,6 @@ def run(module: str, descriptor: int) -> None:
     """What the server does until its starter has ended."""
     _adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which ends the others
-    load_xdsl()
     copied = importlib.import_module(module)
     copied.prepare()
     gc.collect()

@@ -14,6 +14,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -22,7 +23,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.accelerate_matmul.blocked_to_mma import blocked_to_mma
 from minitriton.passes.accelerate_matmul.promotion import promote_operands

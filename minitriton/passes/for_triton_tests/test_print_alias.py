@@ -8,6 +8,7 @@ In: TTGIR. Out: the module unchanged, and on standard error a line for each desc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -15,7 +16,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.shared_memory.alias import Aliases, shared_memory_aliases
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 from minitriton.passes.for_triton_tests.test_print_allocation import Remark, print_remarks
 

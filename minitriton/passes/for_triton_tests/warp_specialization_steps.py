@@ -6,6 +6,7 @@ third_party/nvidia/hopper/include/Transforms/Passes.td.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -13,7 +14,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import tt
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.warp_specialization.code_partition import partition_code
 from minitriton.passes.warp_specialization.data_partition import partition_data

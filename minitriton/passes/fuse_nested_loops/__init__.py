@@ -14,6 +14,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/FuseNestedLoops.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -22,7 +23,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import tt
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.fusion import fuse
 from minitriton.passes.fuse_nested_loops.nests import LoopNode, find_loop_nests

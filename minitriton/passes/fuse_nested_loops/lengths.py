@@ -9,13 +9,14 @@ fused loop adds it to `inner` whenever the counter moves.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import operand_at
-from minitriton.host.records import dataclass
 from minitriton.passes.fuse_nested_loops.bounds import bounds_of, cast_integer, copies_of, iterations, unread
 from minitriton.rewriting.constants import width_of
 from minitriton.rewriting.insertion import Inserter

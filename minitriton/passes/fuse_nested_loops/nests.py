@@ -7,12 +7,11 @@ Any other op with regions ends a tree: loops inside it are trees of their own.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from minitriton.host.records import dataclass
 from minitriton.rewriting.effects import nested_ops
 
 

@@ -10,12 +10,12 @@ scf.for %i {
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.host.records import dataclass
 from minitriton.rewriting.regions import is_inside
 
 

@@ -12,10 +12,11 @@ Answers to lib/Dialect/TritonGPU/Transforms/OptimizeThreadLocality.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.optimize_thread_locality.gathers import GATHER_PATTERNS
 from minitriton.passes.optimize_thread_locality.loop_reductions import reduce_behind_loops

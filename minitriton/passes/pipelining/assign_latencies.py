@@ -15,6 +15,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -27,7 +28,6 @@ from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.op_access import operand_at
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import (
     LOADS,

@@ -13,6 +13,7 @@ Answers to lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.c
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import scf
@@ -23,7 +24,6 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
 from minitriton.passes.pipelining.async_copies import copy_load, load_as_tensor
 from minitriton.passes.pipelining.buffers import (

@@ -18,6 +18,7 @@ need more than a thread has stay as they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -29,7 +30,6 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import LOADS
 from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP, is_possible

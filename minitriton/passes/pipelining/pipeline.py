@@ -10,6 +10,7 @@ which the stages overlap (`expander`), and no schedule any more; then in all loo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -19,7 +20,6 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import ttg
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.expander import expand
 from minitriton.passes.pipelining.loops import loops_in, num_stages

@@ -12,13 +12,14 @@ phase, which turns each time the reader has been round: an mbarrier tells one ro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith, ttg
 from minitriton.dialects.op_access import operand_values, set_type
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.pipelining.loops import VIEWS, terminator_of, users_in_body

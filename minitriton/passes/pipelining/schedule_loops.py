@@ -12,6 +12,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -22,7 +23,6 @@ from xdsl.ir import BlockArgument, Operation, OpResult
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
 from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.assign_latencies import LATENCY
 from minitriton.passes.pipelining.loops import (

@@ -11,13 +11,14 @@ that it does not know, conflicts in loops) or would run an atomic or a loop twic
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.dialects import ttg
 from minitriton.dialects.tt import FuncOp
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.plan_cta.casts import CastQueue
 from minitriton.passes.plan_cta.propagation import propagate_all

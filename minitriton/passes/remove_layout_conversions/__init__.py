@@ -15,6 +15,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -25,7 +26,6 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS

@@ -14,7 +14,7 @@ which a conversion to it exists, and where `stop` says so. It goes through `scf.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -22,7 +22,6 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.op_access import operand_use, operand_values
-from minitriton.host.records import dataclass
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.layout_rules import operand_layout

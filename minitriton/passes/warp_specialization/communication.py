@@ -12,6 +12,7 @@ and optimizeTMALoads.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import TensorType, i1, i32
@@ -19,7 +20,6 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, nvws, tt, ttg, ttng
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.buffers import create_barriers, start_of, view_in
 from minitriton.passes.warp_specialization.channels import (

@@ -8,13 +8,14 @@ What a product computes is stored by `ttg.local_store`. Answers to WSLowerMem.cp
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvws import TokenLoadType
-from minitriton.host.records import dataclass
 from minitriton.passes.warp_specialization.buffers import view_in
 from minitriton.passes.warp_specialization.channels import Channel, by_source, loop_around
 from minitriton.passes.warp_specialization.counts import Counts, buffer_and_phase

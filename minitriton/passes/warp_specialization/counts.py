@@ -11,6 +11,8 @@ behind what they carried before. Answers to WSBuffer.cpp and CodePartitionUtilit
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Block, Operation, SSAValue
@@ -18,7 +20,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.op_access import last_op_of
-from minitriton.host.records import dataclass
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.warp_specialization.channels import loop_around
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, set_tasks, tasks_inside

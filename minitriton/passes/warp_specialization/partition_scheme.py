@@ -13,7 +13,7 @@ them. It fails where an op would have to be cut two ways or cannot be cut. Answe
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
@@ -25,7 +25,6 @@ from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.passes.tensor_layouts import layout_of_value
 from minitriton.passes.warp_specialization.task_ids import tasks_of

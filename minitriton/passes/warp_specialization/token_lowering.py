@@ -12,12 +12,13 @@ at the full mbarrier by itself when it is done. Answers to WSLowerToken.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, gpu, nvws, ttg, ttng
-from minitriton.host.records import dataclass
 from minitriton.passes.warp_specialization.buffers import barrier_ring_type, view_in
 from minitriton.passes.warp_specialization.task_ids import TaskInserter, tasks_of
 from minitriton.rewriting.insertion import Inserter

@@ -8,6 +8,7 @@ refuses some of these, lets two consumers compute the same where a tile cannot b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -21,7 +22,6 @@ from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in

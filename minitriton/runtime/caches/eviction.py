@@ -14,9 +14,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
-
-from minitriton.host.records import dataclass
 
 MANIFEST = "manifest.json"
 _ENTRY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}")

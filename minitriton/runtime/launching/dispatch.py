@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.identity import key_of
 from minitriton.runtime._async_compile import FutureKernel
 from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu, number_of_devices, torch_module

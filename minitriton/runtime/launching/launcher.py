@@ -10,10 +10,10 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.runtime._allocation import current_allocator
 from minitriton.runtime.cuda_driver import NO_CONTEXT, CudaDriver
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
