@@ -33,7 +33,6 @@ def ttir_passes(target: GPUTarget) -> list[str]:
         "triton-reorder-broadcast",
         "minitriton-simplify-integers",
         "cse",
-        "minitriton-integer-ranges",
         "symbol-dce",
         "triton-loop-unroll",
         "minitriton-merge-tile-axes",

@@ -1,6 +1,6 @@
 """Integer arithmetic in fewer and narrower operations, each rule exact for all numbers, overflow included.
 
-In: TTIR. Out: TTIR that computes the same.
+In: TTIR. Out: TTIR that computes the same. First the rules below, then those of `integer_range_rules`, which ask for the ranges of integers.
 
     extui a != b                                =>  a ^ trunc b             where b is 0 or 1: of bits, not of words
     (v + splat s) + splat t                     =>  v + splat (s + t)       what is uniform is computed once
@@ -8,11 +8,12 @@ In: TTIR. Out: TTIR that computes the same.
     addptr (splat p), (splat s + v) : i64       =>  addptr (splat (addptr p, s)), v
     addptr p, (extsi v)                         =>  addptr p, v             pointers extend their offsets themselves
     cmpi (extsi a), (extsi b)                   =>  cmpi a, b
-    mulhiui a, b beside muli a, b               =>  halves of muli (extui a), (extui b)
+    mulhiui a, b and muli a, b                  =>  halves of muli (extui a), (extui b)
 
-Not a pass of Triton's. The first rule is what sorting networks live of, `(x > partner) != (flip ^ is_right)`: a comparison and the
-exclusive or with a predicate are one instruction. The last one is what random numbers live of: `mul.wide.u32` gives both halves at once. Sums are rearranged only where nothing else uses the parts. What LLVM does as well
-(shifts for powers of two, division by constants) is left to it. Left out by `without="minitriton-simplify-integers"`.
+Not a pass of Triton's. The first rule serves sorting networks, `(x > partner) != (flip ^ is_right)`: a comparison and the exclusive or with a
+predicate are one instruction. The last one serves random numbers: `mul.wide.u32` gives both halves at once. Sums are rearranged only where nothing
+else uses the parts. What LLVM does as well (shifts for powers of two, division by constants) is left to it. Left out by
+`without="minitriton-simplify-integers"`.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
+from minitriton.analysis.integer_range.analysis import GRID_LIMITS
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
 from minitriton.dialects.op_access import next_op, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.canonicalization import tt_memory
+from minitriton.passes.integer_range_rules import rewrite_by_ranges
 from minitriton.rewriting.constants import (
     constant_attr,
     constant_op,
@@ -43,6 +47,7 @@ from minitriton.rewriting.constants import (
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
+from minitriton.rewriting.scf_patterns import SCF_PATTERNS
 
 patterns = PatternSet()
 
@@ -264,6 +269,9 @@ def _extended(value: SSAValue, wide: Attribute, before: Operation, rewriter: Rew
     return rewriter.insert(constant_op(int_attr(wide, to_unsigned(number, 32))), before).results[0]
 
 
+_CLEANUP = PatternSet(patterns, tt_memory.patterns, SCF_PATTERNS)
+
+
 @register_pass
 @dataclass(frozen=True)
 class SimplifyIntegers(Pass):
@@ -272,9 +280,19 @@ class SimplifyIntegers(Pass):
     name: ClassVar[str] = "minitriton-simplify-integers"
     requires: ClassVar = frozenset({Property.TTIR})
 
-    def apply(self, ctx: Context, op: ModuleOp) -> bool:
-        """Rewrite until no rule applies."""
-        return any(_may_match(found) for found in ops_in(op)) and apply_patterns_greedily(op, patterns)
+    use_ranges: bool = True
+    """False: only the rules that hold for all numbers."""
+
+    max_programs: int = GRID_LIMITS[0]
+    """The most programs along x that a launch of this kernel will have: it may be 2^31 - 1, with which `pid * BLOCK` overflows."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
+        """Rewrite until no rule without ranges applies; then by ranges, and clean up."""
+        changed = any(_may_match(found) for found in ops_in(op)) and apply_patterns_greedily(op, patterns)
+        by_ranges = rewrite_by_ranges(op, self.max_programs) if self.use_ranges else None
+        if by_ranges:
+            apply_patterns_greedily(op, _CLEANUP)
+        return None if by_ranges is False and not changed else bool(changed or by_ranges)
 
 
 _ALWAYS = frozenset({arith.ExtSIOp, arith.ExtUIOp, tt.MulhiUIOp})

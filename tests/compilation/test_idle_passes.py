@@ -40,7 +40,6 @@ SAYS = (
     "cse",
     "minitriton-coalesce-by-width",
     "minitriton-enumerate-indices",
-    "minitriton-integer-ranges",
     "minitriton-merge-tile-axes",
     "minitriton-simplify-integers",
     "minitriton-widen-late",

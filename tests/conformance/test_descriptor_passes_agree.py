@@ -13,8 +13,7 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.pass_registry import Pass
 from minitriton.passes.optimize_descriptor_encoding import OptimizeDescriptorEncoding
-from minitriton.passes.rewrite_tensor_descriptor_to_pointer import RewriteTensorDescriptorToPointer
-from minitriton.passes.rewrite_tensor_pointer import RewriteTensorPointer
+from minitriton.passes.rewrite_blocks_to_pointers import RewriteTensorDescriptorToPointer, RewriteTensorPointer
 from minitriton.passes.tma_lowering import TMALowering
 
 pytestmark = pytest.mark.oracle

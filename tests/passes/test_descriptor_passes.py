@@ -13,7 +13,7 @@ from minitriton.passes.allocate_global_scratch import AllocateGlobalScratch
 from minitriton.passes.fence_insertion import FenceInsertion
 from minitriton.passes.for_triton_tests.proxy_fence_insertion import ProxyFenceInsertion
 from minitriton.passes.optimize_descriptor_encoding import OptimizeDescriptorEncoding
-from minitriton.passes.rewrite_tensor_descriptor_to_pointer import RewriteTensorDescriptorToPointer
+from minitriton.passes.rewrite_blocks_to_pointers import RewriteTensorDescriptorToPointer
 from minitriton.passes.tma_lowering import TMALowering
 
 DESC, BLOCK = "!tt.tensordesc<tensor<4x8xf32>>", "tensor<4x8xf32>"

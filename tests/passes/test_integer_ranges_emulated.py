@@ -1,4 +1,4 @@
-"""What `minitriton-integer-ranges` does to divisions, down to PTX: the numbers of all signs and sizes, by the emulator."""
+"""What `minitriton-simplify-integers` does to divisions, down to PTX: the numbers of all signs and sizes, by the emulator."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def truncated(x: np.ndarray, n: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
-@pytest.mark.parametrize("without", ["", "minitriton-integer-ranges"])
+@pytest.mark.parametrize("without", ["", "minitriton-simplify-integers"])
 def test_what_is_not_negative_divided_by_any_number(dtype: type, without: str) -> None:
     x, n = operands(dtype)
     outs = np.zeros((2, N), dtype)
@@ -54,7 +54,7 @@ def test_what_is_not_negative_divided_by_any_number(dtype: type, without: str) -
     assert ("non_negative_dividend" in kernel.asm["ttir"]) == (not without)
 
 
-@pytest.mark.parametrize("without", ["", "minitriton-integer-ranges"])
+@pytest.mark.parametrize("without", ["", "minitriton-simplify-integers"])
 def test_any_32_bits_divided_as_64(without: str) -> None:
     x, n = operands(np.int32)
     outs = np.zeros((2, N), np.int64)

@@ -9,7 +9,7 @@ from filecheck_ir import check, run
 from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError
 from minitriton.interpreter import interpret
-from minitriton.passes.rewrite_tensor_pointer import RewriteTensorPointer
+from minitriton.passes.rewrite_blocks_to_pointers import RewriteTensorPointer
 
 PASS = RewriteTensorPointer()
 

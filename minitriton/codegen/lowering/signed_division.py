@@ -3,7 +3,7 @@
     non_negative_dividend        x / d = (x / |d|) with the sign of d               x % d = x % |d|
     fits_32_bits (of 64)         x / d = (|x| / |d|) with the sign of x ^ d         x % d = (|x| % |d|) with the sign of x
 
-`minitriton-integer-ranges` notes which divisions these are. The size of the least number, read as unsigned, is right as it is.
+`minitriton-simplify-integers` notes which divisions these are. The size of the least number, read as unsigned, is right as it is.
 """
 
 from __future__ import annotations
