@@ -24,10 +24,7 @@ from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
 from minitriton.host.whole_file import write_whole
-from minitriton.pass_registry import Pass, Property, Step, load_own_passes, registered_passes
-
-_TEXT = frozenset({Property.LLVM_IR, Property.PTX})
-"""What only translations take."""
+from minitriton.pass_registry import TEXT, Pass, Property, Step, load_own_passes, registered_passes, with_implied
 
 
 @dataclass(frozen=True)
@@ -110,28 +107,26 @@ class Pipeline:
         return self._contracts(facts)[0]
 
     def _contracts(self, facts: Iterable[Property]) -> tuple[dict[int, BrokenContract], frozenset[Property]]:
-        holds = frozenset(facts)
+        holds = with_implied(frozenset(facts))
         ended: dict[Property, Step] = {}
         broken: dict[int, BrokenContract] = {}
         for index, step in enumerate(self.steps):
-            missing = step.requires - holds
-            if missing:
-                broken[index] = _broken_contract(index, step, missing, ended)
-            elif isinstance(step, Pass) and holds & _TEXT:
-                broken[index] = BrokenContract(
-                    f"pass {step.name!r} (number {index + 1}) takes a module, and there is {', '.join(holds & _TEXT)} by then",
-                    help="run it before translate-to-llvm-ir",
-                )
+            if not step.can_run(holds):
+                broken[index] = _broken_contract(index, step, holds, ended)
             after = step.after(holds)
             ended.update(dict.fromkeys(holds - after, step))
             holds = after
         return broken, holds
 
 
-def _broken_contract(
-    index: int, step: Step, missing: frozenset[Property], ended: dict[Property, Step]
-) -> BrokenContract:
-    """What to say of `step` that lacks `missing`; `ended`: the step after which a fact that once held did not."""
+def _broken_contract(index: int, step: Step, holds: frozenset[Property], ended: dict[Property, Step]) -> BrokenContract:
+    """What to say of `step` that cannot run where `holds`; `ended`: the step after which a fact that once held did not."""
+    missing = step.missing(holds)
+    if not missing:
+        return BrokenContract(
+            f"pass {step.name!r} (number {index + 1}) takes a module, and there is {', '.join(holds & TEXT)} by then",
+            help="run it before translate-to-llvm-ir",
+        )
     wanted = ", ".join(sorted(missing))
     destroyer = next((ended[fact].name for fact in sorted(missing) if fact in ended), None)
     since = f", which {destroyer!r} destroyed" if destroyer else ""

@@ -14,9 +14,6 @@ from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass
 from minitriton.target import CUDAOptions, GPUTarget
 
-OWN_PASSES = "minitriton-"
-"""How the names of passes begin that change code and that Triton does not have."""
-
 _ONE_CTA_AN_SM = 32768
 """Elements of a sum that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such a sum waits, no other one computes."""
 
@@ -192,5 +189,5 @@ def _left(pipeline: Pipeline, without: str) -> Pipeline:
 
 def as_in_triton(pipeline: Pipeline) -> Pipeline:
     """`pipeline` less the passes that Triton does not have, the others with Triton's choice of their options."""
-    kept = (step for step in pipeline.steps if not step.name.startswith(OWN_PASSES))
+    kept = (step for step in pipeline.steps if step.origin != "optional")
     return Pipeline(tuple(step.as_in_triton() if isinstance(step, Pass) else step for step in kept))

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, i32
 
 from minitriton.errors import IRError, PassError, PipelineError
 from minitriton.pass_manager import PassManager, Pipeline, Statistics, Timings, VerifyEach, read_reproducer
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 
 
 @register_pass
@@ -36,7 +36,7 @@ class NeedsInlined(Pass):
 
     name = "test-needs-inlined"
     requires = frozenset({Property.INLINED})
-    destroys = frozenset({Property.INLINED})
+    keeps = KEPT_BY_DEFAULT - {Property.INLINED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         pass

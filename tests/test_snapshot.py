@@ -100,7 +100,7 @@ class CountsDown(Pass):
     """Takes one from the module's `left`, until there is none; says whether there was one."""
 
     name = "test-counts-down"
-    looks_at_all = True
+    visits_every_op = True
     runs: ClassVar[list[int]] = []
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:

@@ -30,7 +30,7 @@ from minitriton.codegen.scratch import capability_of, scratch_bytes
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.layouts.plans import SharedMemoryRoundTrip
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
 
 REGISTER_FILE_BYTES = 256 * 1024
@@ -39,13 +39,13 @@ REGISTER_FILE_BYTES = 256 * 1024
 
 @register_pass
 @dataclass(frozen=True)
-class ConversionRounds(Pass):
+class ConversionRounds(Pass, stage="llir"):
     """Lets layout conversions use shared memory that is free anyway, for fewer barriers."""
 
     name = "minitriton-conversion-rounds"
     acts_on = frozenset({ttg.ConvertLayoutOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         conversions = {o: p for o in ops_in(op) if o.name == "ttg.convert_layout" and (p := _in_rounds(o)) is not None}

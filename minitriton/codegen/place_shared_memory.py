@@ -21,7 +21,7 @@ from minitriton.analysis.shared_memory.allocation import allocate, write_attribu
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 PLACED = "allocation.placed"
 """Attribute of a module whose shared memory this pass has placed."""
@@ -32,13 +32,13 @@ _GIVEN = "allocation.given"
 
 @register_pass
 @dataclass(frozen=True)
-class PlaceSharedMemory(Pass):
+class PlaceSharedMemory(Pass, stage="llir", origin="required"):
     """Gives each buffer its place in shared memory, those that have none."""
 
     name = "place-shared-memory"
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.UNPLACED})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.NO_TRITON_ALLOCATION})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
-    keeps: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA, Property.GLOBAL_SCRATCH})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _forget_own_places(op)

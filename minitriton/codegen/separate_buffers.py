@@ -23,7 +23,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.shared_memory.allocation import SEPARATE, callees_first, function_buffers
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 FREE_BYTES = 4096
 """Of a CTA. Multiprocessors have 64 KiB (sm_75) to 228 KiB (sm_90) of shared memory for at most 16 and 32 CTAs."""
@@ -31,12 +31,12 @@ FREE_BYTES = 4096
 
 @register_pass
 @dataclass(frozen=True)
-class SeparateBuffers(Pass):
+class SeparateBuffers(Pass, stage="llir"):
     """Gives small buffers places of their own, for fewer barriers."""
 
     name = "minitriton-separate-buffers"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = list(callees_first(op))

@@ -140,7 +140,7 @@ def record(
     seconds = time.perf_counter() - start
     if pipeline is None:
         pipeline = stages.own_pipeline(target, options, source.ext)
-    facts = stages.first_facts(source.ext, target)
+    facts = stages.facts_of(value, source.ext, target)
     if contracts:
         pipeline.check(facts)
     recording = Recording(source.entry, target.arch, str(pipeline))
@@ -213,7 +213,7 @@ class _RecordingWatch(Hook):
 
     def after(self, step: Step, value: object) -> None:
         milliseconds = 1e3 * (time.perf_counter() - self.start)
-        self.facts = (self.facts - step.destroys) | step.establishes
+        self.facts = step.after(self.facts)
         state = self._snapshot(value)
         if state is self.recording.steps[-1].after:
             self._append(step, milliseconds, state, False, None)

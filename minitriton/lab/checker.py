@@ -73,7 +73,8 @@ def check(
     if device not in ("cpu", "gpu"):
         raise MinitritonError(f"unknown device {device!r}", help='give "cpu" or "gpu"')
     context = make_context()
-    value, facts = source.make_ir(target, options, context), stages.first_facts(source.ext, target)
+    value = source.make_ir(target, options, context)
+    facts = stages.facts_of(value, source.ext, target)
     if isinstance(value, ModuleOp):
         value = value.clone()
     launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))

@@ -22,7 +22,7 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
 from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 TOTAL_WARPS = "ttg.total-num-warps"
 GROUP = 4
@@ -107,12 +107,13 @@ def _share_registers(op: WarpSpecializeOp, starts: list[int], maxnreg: int, defa
 
 @register_pass
 @dataclass(frozen=True)
-class AllocateWarpGroups(Pass):
+class AllocateWarpGroups(Pass, stage="llir", origin="triton"):
     """Gives the partitions of warp-specialized code their warps and registers."""
 
     name: ClassVar[str] = "tritongpu-allocate-warp-groups"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.PARTITION_WARPS})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Number the warps of all partitions, and say how many warps a block has."""

@@ -32,23 +32,20 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 FIRST_BARRIER = 14
 _WARPS_OF_TWO_GROUPS = 8
-_KEPT = frozenset(
-    {Property.ONE_CTA, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
-)
 
 
 @register_pass
 @dataclass(frozen=True)
-class AlternateWarpGroups(Pass):
+class AlternateWarpGroups(Pass, stage="llir"):
     """Makes two warp groups take turns at the tensor cores in loops that compute between products."""
 
     name: ClassVar[str] = "minitriton-alternate-warp-groups"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
-    keeps: ClassVar[frozenset[Property]] = _KEPT
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING - {Property.SCHEDULED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every such loop."""

@@ -23,7 +23,7 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.memory_hints import CACHE_HINT, PREFETCH_BYTES
 from minitriton.errors import PipelineError
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 HINTS = {
     "loads": ("cg", "cs", "evict_first", "evict_last", "l1_evict_first", "l1_evict_last", "no_allocate"),
@@ -42,7 +42,7 @@ def check_hint(name: str, of: str, hint: str) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class CacheHints(Pass):
+class CacheHints(Pass, stage="ttgir"):
     """Gives all loads, or all stores, a hint for the caches; `access` chooses one of them by its number.
 
     Raises `PipelineError` for a hint that such accesses do not have.
@@ -51,7 +51,7 @@ class CacheHints(Pass):
     name: ClassVar[str] = "minitriton-cache-hints"
     acts_on = frozenset({tt.LoadOp, tt.StoreOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
     of: str = "loads"
     """`loads` or `stores`."""
     hint: str = ""

@@ -30,7 +30,7 @@ from minitriton.passes.coalesce import convert_to_layout
 
 @register_pass
 @dataclass(frozen=True)
-class ChooseLayout(Pass):
+class ChooseLayout(Pass, stage="ttgir"):
     """Gives the load or store number `access` (from 0, in order) the blocked layout of `size-per-thread` and `order`.
 
     Does nothing where there is no such access or it has another rank. Raises `PipelineError` for an order that is none.

@@ -43,7 +43,7 @@ from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 @register_pass
 @dataclass(frozen=True)
-class Coalesce(Pass):
+class Coalesce(Pass, stage="ttgir", origin="triton"):
     """Gives each memory access the layout that coalesces it."""
 
     name = "tritongpu-coalesce"

@@ -51,7 +51,7 @@ def _shorter_runs(copy: ttg.AsyncCopyGlobalToLocalOp) -> Blocked | None:
 
 @register_pass
 @dataclass(frozen=True)
-class CoalesceAsyncCopy(Pass):
+class CoalesceAsyncCopy(Pass, stage="ttgir", origin="triton"):
     """Gives asynchronous copies layouts whose runs the buffer does not break."""
 
     name: ClassVar[str] = "tritongpu-coalesce-async-copy"

@@ -32,7 +32,7 @@ _Atomic = tt.AtomicRMWOp | tt.AtomicCASOp
 
 @register_pass
 @dataclass(frozen=True)
-class CoalesceAtomics(Pass):
+class CoalesceAtomics(Pass, stage="ttgir"):
     """Gives atomics layouts as wide as their instructions."""
 
     name = "minitriton-coalesce-atomics"

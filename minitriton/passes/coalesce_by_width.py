@@ -63,7 +63,7 @@ class _BlockedAccess(NamedTuple):
 
 @register_pass
 @dataclass(frozen=True)
-class CoalesceByWidth(Pass):
+class CoalesceByWidth(Pass, stage="ttgir"):
     """Narrows layouts to what one access moves."""
 
     name = "minitriton-coalesce-by-width"

@@ -198,7 +198,7 @@ def load_fewer_dimensions(op: Operation, rewriter: Rewriter) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class Combine(Pass):
+class Combine(Pass, stage="ttir", origin="triton"):
     """Combines pairs of ops: sums into dots, offsets of pointers, selects into masked loads."""
 
     name: ClassVar[str] = "triton-combine"
@@ -207,5 +207,5 @@ class Combine(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return apply_patterns_greedily(op, patterns)
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool:
         return apply_patterns_greedily(op, patterns, is_simplified=True)

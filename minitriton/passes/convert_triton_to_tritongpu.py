@@ -38,7 +38,7 @@ from minitriton.errors import PassError
 from minitriton.layouts import builders, inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.properties import total_elems_per_thread
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import (
     convert_after,
     convert_before,
@@ -49,21 +49,22 @@ from minitriton.passes.tensor_layouts import (
     shape_of,
     with_layout,
 )
+from minitriton.target.architectures import architecture_of
 
 _RULES: OpRules[Callable[[Any, Any], None]] = OpRules()
 
 
 @register_pass
 @dataclass(frozen=True)
-class ConvertTritonToTritonGPU(Pass):
+class ConvertTritonToTritonGPU(Pass, stage="ttgir", origin="triton"):
     """Gives every tensor a default blocked layout and inserts the conversions that ops demand."""
 
     name = "convert-triton-to-tritongpu"
     requires: ClassVar[frozenset[Property]] = frozenset(
         {Property.TTIR, Property.INLINED, Property.BLOCK_POINTERS_REWRITTEN}
     )
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT - {Property.TTIR}
     establishes = frozenset({Property.ENCODINGS})
-    destroys = frozenset({Property.TTIR})
 
     target: str = ""
     """Such as `cuda:90`; must be given."""
@@ -73,9 +74,15 @@ class ConvertTritonToTritonGPU(Pass):
     enable_source_remat: bool = False
     """Accepted for compatibility; conversions to types without a layout are never needed here."""
 
-    def gives(self) -> frozenset[Property]:
-        """Programs of one CTA have no data of others."""
-        return self.establishes | {Property.SINGLE_CTA, Property.ONE_CTA} if self.num_ctas == 1 else self.establishes
+    def established(self) -> frozenset[Property]:
+        """Also what follows from one CTA a program, and from a target without asynchronous dots."""
+        found = set(self.establishes)
+        if self.num_ctas == 1:
+            found.add(Property.NO_CLUSTERS)
+        arch = self.target.removeprefix("cuda:")
+        if arch.isdecimal() and not architecture_of(int(arch)).has_wgmma:
+            found.add(Property.NO_ASYNC_DOTS)
+        return frozenset(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert the whole module."""

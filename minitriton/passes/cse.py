@@ -21,7 +21,7 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.dialects.op_access import next_use
 from minitriton.dialects.verification.dominance import immediate_dominators
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import is_isolated
 from minitriton.rewriting.effects import (
     EffectFreedom,
@@ -198,11 +198,12 @@ def eliminate_common_subexpressions(root: Operation) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class Cse(Pass):
+class Cse(Pass, origin="triton"):
     """Replaces ops that repeat an earlier one by its results."""
 
     name: ClassVar[str] = "cse"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return eliminate_common_subexpressions(op)

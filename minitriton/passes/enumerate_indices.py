@@ -37,7 +37,7 @@ VECTOR_BYTES = 16
 
 @register_pass
 @dataclass(frozen=True)
-class EnumerateIndices(Pass):
+class EnumerateIndices(Pass, stage="ttgir"):
     """Notes exact contiguity, divisibility and constancy on the pointers and masks of memory accesses."""
 
     name = "minitriton-enumerate-indices"

@@ -34,7 +34,7 @@ from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, Pa
 from minitriton.layouts.memory import stays_in_cta
 from minitriton.layouts.properties import order_for_memory
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import (
     convert_before,
     layout_of_tensor,
@@ -49,13 +49,13 @@ _RULES: OpRules[Callable[[Any], None]] = OpRules()
 
 @register_pass
 @dataclass(frozen=True)
-class ExchangeBetweenCTAs(Pass):
+class ExchangeBetweenCTAs(Pass, stage="llir", origin="required"):
     """Puts conversions around ops that need data of other CTAs."""
 
     name = "exchange-between-ctas"
-    establishes: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.EXCHANGES_LOWERED})
     requires = frozenset({Property.ENCODINGS})
-    destroys = frozenset({Property.SHARED_ALLOCATED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Looks at every op of the module. Does nothing for one CTA."""

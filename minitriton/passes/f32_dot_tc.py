@@ -39,7 +39,7 @@ _PRODUCTS_OF_THREE = ((MID, HI), (HI, MID))
 
 @register_pass
 @dataclass(frozen=True)
-class F32DotTC(Pass):
+class F32DotTC(Pass, stage="ttgir", origin="triton"):
     """Makes dots of f32 inputs several dots of tf32 or bf16 inputs, where the kernel asks for it."""
 
     name: ClassVar[str] = "tritongpu-F32DotTC"

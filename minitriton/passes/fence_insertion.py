@@ -24,7 +24,7 @@ from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.facts.synchronization import TensorCoreReads
 from minitriton.dialects.op_access import last_op_of
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 
 
@@ -102,12 +102,18 @@ def _insert_fence(dot: Operation) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class FenceInsertion(Pass):
+class FenceInsertion(Pass, stage="ttgir", origin="triton"):
     """Puts fences between copies to shared memory by threads and the tensor cores that read them."""
 
     name: ClassVar[str] = "triton-nvidia-gpu-fence-insertion"
     requires = frozenset({Property.ENCODINGS})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DOT_OPERANDS_FENCED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.DOT_REGISTERS_HELD}
     compute_capability: int = 90
+
+    def established(self) -> frozenset[Property]:
+        """Nothing where `apply` does nothing."""
+        return self.establishes if architecture_of(self.compute_capability).has_tma else frozenset()
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         if not architecture_of(self.compute_capability).has_tma:

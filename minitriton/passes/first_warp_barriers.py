@@ -39,7 +39,7 @@ from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.op_access import operand_values
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -47,26 +47,15 @@ from minitriton.rewriting.effects import is_memory_effect_free
 FIRST_BARRIER, END = 1, 14
 """Named barriers of a block that are free: 0 is that of all threads, 14 and 15 are for turns (`alternate_warp_groups`)."""
 
-_KEPT = frozenset(
-    {
-        Property.ONE_CTA,
-        Property.GLOBAL_SCRATCH,
-        Property.SHARED_ALLOCATED,
-        Property.FENCED,
-        Property.BARRIERS,
-        Property.STRUCTURED,
-    }
-)
-
 
 @register_pass
 @dataclass(frozen=True)
-class FirstWarpBarriers(Pass):
+class FirstWarpBarriers(Pass, stage="llir"):
     """Lets warps that start no copies go on where only copies have to wait."""
 
     name: ClassVar[str] = "minitriton-first-warp-barriers"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.BARRIERS})
-    keeps: ClassVar[frozenset[Property]] = _KEPT
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING - {Property.SCHEDULED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every loop for which it is enough."""

@@ -29,18 +29,20 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts import ViewOfTensor
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import EffectKind, effect_kind
 
 
 @register_pass
 @dataclass(frozen=True)
-class HoldWgmmaRegisters(Pass):
+class HoldWgmmaRegisters(Pass, stage="llir", origin="required"):
     """Waits for products in flight before the registers of their operand A are written again."""
 
     name: ClassVar[str] = "hold-wgmma-registers"
     acts_on = frozenset({ttng.WarpGroupDotOp})
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DOT_REGISTERS_HELD})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every loop that holds such products."""

@@ -224,7 +224,7 @@ def _splice_blocks(region: Region, block: Block, call: tt.CallOp) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class Inline(Pass):
+class Inline(Pass, origin="triton"):
     """Replaces calls by the bodies of the functions they call."""
 
     name: ClassVar[str] = "inline"

@@ -31,19 +31,19 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.memory_hints import CACHE_HINT
 from minitriton.dialects.op_access import operand_values
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.passes.cache_hints import check_hint
 
 
 @register_pass
 @dataclass(frozen=True)
-class KeepWhatIsReadAgain(Pass):
+class KeepWhatIsReadAgain(Pass, stage="llir"):
     """Gives loads that are repeated by a later loop a hint for the caches. Raises `PipelineError` for a hint that loads do not have."""
 
     name: ClassVar[str] = "minitriton-keep-what-is-read-again"
     acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
     again: str = "l1_evict_last"
     """Of loads whose tile is read again, a hint of `cache_hints`."""
     last: str = ""

@@ -14,17 +14,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 
 from minitriton.dialects.facts.launch import MAXNREG
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 
 @register_pass
 @dataclass(frozen=True)
-class LimitRegisters(Pass):
+class LimitRegisters(Pass, origin="required"):
     """Notes how many registers a thread of the kernel may use."""
 
     name: ClassVar[str] = "limit-registers"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
     registers: int = 255
     """The limit."""
 

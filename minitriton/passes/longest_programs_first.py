@@ -46,7 +46,7 @@ X, Y = 0, 1
 
 @register_pass
 @dataclass(frozen=True)
-class LongestProgramsFirst(Pass):
+class LongestProgramsFirst(Pass, stage="ttgir"):
     """Renumbers the programs of a grid of which those with high numbers have more iterations."""
 
     name: ClassVar[str] = "minitriton-longest-programs-first"

@@ -152,7 +152,7 @@ def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
 
 @register_pass
 @dataclass(frozen=True)
-class LoopUnroll(Pass):
+class LoopUnroll(Pass, stage="ttir", origin="triton"):
     """Unrolls loops that carry the attribute `tt.loop_unroll_factor`."""
 
     name: ClassVar[str] = "triton-loop-unroll"

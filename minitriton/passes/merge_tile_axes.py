@@ -41,7 +41,7 @@ VECTOR_BYTES = 16
 
 @register_pass
 @dataclass(frozen=True)
-class MergeTileAxes(Pass):
+class MergeTileAxes(Pass, stage="ttir"):
     """Loads and stores tiles along several axes at once where they are contiguous together."""
 
     name = "minitriton-merge-tile-axes"

@@ -38,7 +38,7 @@ _EXTREMES: dict[str, tuple[type[arith.MaxnumfOp | arith.MinnumfOp], float]] = {
 
 @register_pass
 @dataclass(frozen=True)
-class NaNInArgmax(Pass):
+class NaNInArgmax(Pass, stage="ttir"):
     """Puts infinities for NaN before reductions that choose a number and its index."""
 
     name: ClassVar[str] = "minitriton-nan-in-argmax"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
@@ -210,11 +211,12 @@ def _assign(function: tt.FuncOp) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class OptimizeDescriptorEncoding(Pass):
+class OptimizeDescriptorEncoding(Pass, stage="ttgir", origin="triton"):
     """Gives descriptors the layout in shared memory that their users want."""
 
     name = "triton-nvidia-optimize-descriptor-encoding"
     requires = frozenset({Property.ENCODINGS})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTOR_LAYOUTS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         changed = False

@@ -43,7 +43,7 @@ _TRANSPOSE = (1, 0)
 
 @register_pass
 @dataclass(frozen=True)
-class OptimizeDotOperands(Pass):
+class OptimizeDotOperands(Pass, stage="ttgir", origin="triton"):
     """Makes views of shared memory of transposes and reshapes of dot operands."""
 
     name: ClassVar[str] = "tritongpu-optimize-dot-operands"

@@ -34,18 +34,18 @@ from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.facts.reduction_hints import INCREASING
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 
 @register_pass
 @dataclass(frozen=True)
-class OrderedIndices(Pass):
+class OrderedIndices(Pass, stage="llir"):
     """Notes which operands of a reduction increase along its axis."""
 
     name: ClassVar[str] = "minitriton-ordered-indices"
     acts_on = frozenset({tt.ReduceOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Notes them on reductions of several operands."""

@@ -49,7 +49,7 @@ from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value
 
 @register_pass
 @dataclass(frozen=True)
-class OuterReductionLayout(Pass):
+class OuterReductionLayout(Pass, stage="ttgir"):
     """Keeps reductions that a loop accumulates inside threads while it runs; threads exchange behind it."""
 
     name = "minitriton-outer-reduction-layout"

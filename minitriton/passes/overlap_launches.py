@@ -24,7 +24,7 @@ from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET
 from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 _INSTRUCTIONS = ("griddepcontrol.launch_dependents", "griddepcontrol.wait")
 _FIRST = 90
@@ -33,12 +33,12 @@ _FIRST = 90
 
 @register_pass
 @dataclass(frozen=True)
-class OverlapLaunches(Pass):
+class OverlapLaunches(Pass, stage="ttgir"):
     """Lets a launch begin while the one before it ends (Hopper)."""
 
     name: ClassVar[str] = "minitriton-overlap-launches"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Put the instructions at the beginning of the kernel."""

@@ -239,11 +239,11 @@ def _narrowed(type_: Attribute, first: Attribute, source: Attribute) -> TensorTy
 
 @register_pass
 @dataclass(frozen=True)
-class Prefetch(Pass):
+class Prefetch(Pass, stage="ttgir", origin="triton"):
     """Reads the operands of dots from shared memory a step ahead."""
 
     name: ClassVar[str] = "tritongpu-prefetch"
-    simplifies = True
+    folds_everything = True
     acts_on = ttg_convert.patterns.classes | {scf.ForOp, cf.BranchOp, cf.ConditionalBranchOp, cf.SwitchOp}
     """Of functions of several blocks it merges the equal ones, too."""
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})

@@ -32,7 +32,7 @@ from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 
 @register_pass
 @dataclass(frozen=True)
-class ReduceDataDuplication(Pass):
+class ReduceDataDuplication(Pass, stage="ttgir", origin="triton"):
     """Turns conversions to dot operands into a store to and a load from a swizzled buffer."""
 
     name = "tritongpu-reduce-data-duplication"

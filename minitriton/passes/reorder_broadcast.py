@@ -131,7 +131,7 @@ def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class ReorderBroadcast(Pass):
+class ReorderBroadcast(Pass, stage="ttir", origin="triton"):
     """Moves broadcasts and splats behind elementwise ops."""
 
     name: ClassVar[str] = "triton-reorder-broadcast"
@@ -140,5 +140,5 @@ class ReorderBroadcast(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return apply_patterns_greedily(op, patterns)
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool:
         return apply_patterns_greedily(op, patterns, is_simplified=True)

@@ -33,7 +33,7 @@ from minitriton.rewriting.effects import may_write, own_effects
 
 @register_pass
 @dataclass(frozen=True)
-class ReorderInstructions(Pass):
+class ReorderInstructions(Pass, stage="ttgir", origin="triton"):
     """Moves conversions to their uses, allocations and transposes to their sources."""
 
     name = "tritongpu-reorder-instructions"

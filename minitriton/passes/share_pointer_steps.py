@@ -34,7 +34,7 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.opaque import OPAQUE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import last_op_of
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import body_ops, loops_in
 from minitriton.passes.pipelining.overlap_products import OTHER_REGISTERS, REGISTERS, words_of
 from minitriton.rewriting.constants import constant_attr, number_of
@@ -47,12 +47,13 @@ Step = int | SSAValue
 
 @register_pass
 @dataclass(frozen=True)
-class SharePointerSteps(Pass):
+class SharePointerSteps(Pass, stage="llir"):
     """Gives loops of wgmma products counters in place of pointers that all move alike."""
 
     name: ClassVar[str] = "minitriton-share-pointer-steps"
     acts_on = frozenset({ttng.WarpGroupDotOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
     pointers: int = 16
     """Loops with more of them a thread stay as they are."""
 

@@ -274,7 +274,7 @@ _CLEANUP = PatternSet(patterns, tt_memory.patterns, SCF_PATTERNS)
 
 @register_pass
 @dataclass(frozen=True)
-class SimplifyIntegers(Pass):
+class SimplifyIntegers(Pass, stage="ttir"):
     """Computes integers in fewer and narrower operations."""
 
     name: ClassVar[str] = "minitriton-simplify-integers"

@@ -25,7 +25,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.rewriting.effects import is_memory_effect_free
 
@@ -46,12 +46,13 @@ _PASSED = (
 
 @register_pass
 @dataclass(frozen=True)
-class StretchCopies(Pass):
+class StretchCopies(Pass, stage="llir"):
     """Starts tensor copies earlier, and waits for them later."""
 
     name: ClassVar[str] = "minitriton-stretch-copies"
     acts_on = frozenset({ttng.WaitBarrierOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move the starts of all such copies, the first of a block first, then the waits, the last first."""

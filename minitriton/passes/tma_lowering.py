@@ -171,13 +171,13 @@ def make_tensor_map(op: tt.MakeTensorDescOp, rewriter: Rewriter) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class TMALowering(Pass):
+class TMALowering(Pass, stage="ttgir", origin="triton"):
     """Turns accesses through descriptors into asynchronous tensor copies."""
 
     name: ClassVar[str] = "triton-nvidia-tma-lowering"
     acts_on = patterns.classes
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTORS_LOWERED})
-    requires = frozenset({Property.ENCODINGS})
+    requires = frozenset({Property.ENCODINGS, Property.DESCRIPTOR_LAYOUTS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not classes_in(op).isdisjoint(patterns.classes):

@@ -39,7 +39,7 @@ _LANES = 32
 
 @register_pass
 @dataclass(frozen=True)
-class TransposeByCopies(Pass):
+class TransposeByCopies(Pass, stage="ttgir"):
     """Lays out loads that are transposed on their way into shared memory."""
 
     name: ClassVar[str] = "minitriton-transpose-by-copies"

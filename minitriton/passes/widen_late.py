@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -24,7 +25,7 @@ from xdsl.ir import Block, Operation
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits
 
 _CASTS = frozenset({arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp, arith.SIToFPOp, arith.UIToFPOp, tt.FpToFpOp})
@@ -34,12 +35,13 @@ _WAITING = (ttg.ConvertLayoutOp, tt.GatherOp, tt.HistogramOp, tt.LoadOp)
 
 @register_pass
 @dataclass(frozen=True)
-class WidenLate(Pass):
+class WidenLate(Pass, stage="ttgir"):
     """Moves casts to wider types to their first use."""
 
     name = "minitriton-widen-late"
     acts_on = _CASTS
     requires = frozenset({Property.ENCODINGS})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Move the casts of each block, the last first, so that chains of casts move together."""

@@ -18,7 +18,6 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
 
 from minitriton.compilation.pipeline_spec import make_step
 from minitriton.errors import MinitritonError, PipelineError
@@ -292,7 +291,7 @@ def segments(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
 @by_identity
 def is_fixed(step: Step) -> bool:
     """Whether `step` leads from one representation to the next, or is no pass over a module."""
-    return not isinstance(step, Pass) or bool((step.establishes | step.destroys) & LEVELS)
+    return not isinstance(step, Pass) or bool(step.establishes & LEVELS) or not step.keeps >= LEVELS
 
 
 @by_identity
@@ -321,52 +320,13 @@ def _movable_places(steps: Sequence[Step]) -> list[int]:
 
 
 def is_legal(pipeline: Pipeline, facts: frozenset[Property]) -> bool:
-    """Whether every contract holds: what `Pipeline.check` says, by the bits of a number, since spaces ask for thousands."""
-    holds = _bits(facts)
+    """Whether every contract holds: what `Pipeline.check` says, without a message, since spaces ask for thousands."""
+    holds = facts
     for step in pipeline.steps:
-        contract = _contract(step)
-        if contract.requires & ~holds or (contract.is_pass and holds & _TEXT):
+        if not step.can_run(holds):
             return False
-        kept = contract.kept_of_single_ctas if holds & _SINGLE_CTA else contract.kept
-        holds = holds & kept | contract.gives
+        holds = step.after(holds)
     return True
-
-
-_BIT = {fact: 1 << number for number, fact in enumerate(Property)}
-
-
-def _bits(facts: frozenset[Property]) -> int:
-    return sum(_BIT[fact] for fact in facts)
-
-
-_TEXT = _bits(frozenset({Property.LLVM_IR, Property.PTX}))
-
-
-_SINGLE_CTA = _BIT[Property.SINGLE_CTA]
-
-
-class _Contract(NamedTuple):
-    """A step's contract, facts as bits."""
-
-    requires: int
-    kept: int
-    """What is true behind the step if all is before it, but `SINGLE_CTA`."""
-    kept_of_single_ctas: int
-    gives: int
-    is_pass: bool
-
-
-@by_identity
-def _contract(step: Step) -> _Contract:
-    """The contract of `step`: what `Contract.after` says, asked once."""
-    everything = frozenset(Property)
-    return _Contract(
-        _bits(step.requires),
-        _bits(step.after(everything - {Property.SINGLE_CTA})),
-        _bits(step.after(everything)),
-        _bits(step.after(frozenset())),
-        isinstance(step, Pass),
-    )
 
 
 def foreign_passes() -> tuple[str, ...]:

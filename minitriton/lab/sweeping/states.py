@@ -194,7 +194,7 @@ class States:
         if isinstance(outcome, StepFailure):
             return outcome
         state.edge_seconds[number] = outcome.seconds
-        facts = (state.facts - step.destroys) | step.establishes
+        facts = step.after(state.facts)
         launch_facts = state.launch_facts if outcome.launch_facts is None else outcome.launch_facts
         key = (outcome.digest, facts, launch_facts)
         known = self._known.get(key)

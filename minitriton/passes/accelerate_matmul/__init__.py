@@ -34,7 +34,7 @@ from minitriton.rewriting.patterns import PatternSet
 
 @register_pass
 @dataclass(frozen=True)
-class AccelerateMatmul(Pass):
+class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
     """Chooses tensor-core instructions for dots."""
 
     name: ClassVar[str] = "tritongpu-accelerate-matmul"

@@ -20,18 +20,19 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 
 @register_pass
 @dataclass(frozen=True)
-class AllocateSharedMemory(Pass):
+class AllocateSharedMemory(Pass, stage="llir", origin="triton"):
     """Gives each buffer its place in shared memory."""
 
     name = "allocate-shared-memory"
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.UNPLACED})
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.ONE_CTA})
-    keeps: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.EXCHANGES_LOWERED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE - {Property.NO_TRITON_ALLOCATION} | {
+        Property.EXCHANGES_LOWERED
+    }
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -40,7 +41,7 @@ class AllocateSharedMemory(Pass):
 
 @register_pass
 @dataclass(frozen=True)
-class AllocateSharedMemoryNV(AllocateSharedMemory):
+class AllocateSharedMemoryNV(AllocateSharedMemory, stage="llir", origin="triton"):
     """Gives each buffer its place in shared memory, with the target's matrix instructions in mind."""
 
     name = "allocate-shared-memory-nv"

@@ -21,11 +21,11 @@ from minitriton.target.architectures import architecture_of
 
 @register_pass
 @dataclass(frozen=True)
-class ProxyFenceInsertion(Pass):
+class ProxyFenceInsertion(Pass, stage="llir", origin="triton"):
     """Puts fences between accesses by threads and asynchronous copies into the same bytes."""
 
     name: ClassVar[str] = "triton-nvidia-gpu-proxy-fence-insertion"
-    requires = frozenset({Property.ENCODINGS, Property.ONE_CTA})
+    requires = frozenset({Property.ENCODINGS, Property.EXCHANGES_LOWERED})
     compute_capability: int = 90
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -23,7 +23,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.errors import PassError
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 
 
 def _end_with(block: Block, op: Operation, like: Operation) -> None:
@@ -138,12 +138,12 @@ _OTHERS = (scf.ParallelOp, scf.IndexSwitchOp, scf.ExecuteRegionOp)
 
 @register_pass
 @dataclass(frozen=True)
-class ConvertScfToCf(Pass):
+class ConvertScfToCf(Pass, stage="llir", origin="triton"):
     """Replaces `scf` ops by blocks and branches."""
 
     name: ClassVar[str] = "convert-scf-to-cf"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT - {Property.STRUCTURED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in ops_in(op):

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.shared_memory.alias import Aliases, shared_memory_aliases
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.passes.for_triton_tests.test_print_allocation import Remark, print_remarks
 
 
@@ -80,12 +80,12 @@ class TextNames:
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintAlias(Pass):
+class TestPrintAlias(Pass, origin="triton"):
     """Prints which buffers every memory descriptor may belong to."""
 
     name = "test-print-alias"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.walk():

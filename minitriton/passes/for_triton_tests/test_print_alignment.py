@@ -26,7 +26,7 @@ from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
 from minitriton.errors import SourceLocation
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ def _first_line(op: Operation, names: ValueNames) -> str:
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintAlignment(Pass):
+class TestPrintAlignment(Pass, origin="triton"):
     """Prints what axis-info analysis knows of every result."""
 
     name = "test-print-alignment"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for remark in alignment_remarks(op):

@@ -22,7 +22,7 @@ from minitriton.analysis.axis_info.explain import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, FunctionAllocation, ScratchBytes, allocate
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.attribute_values import plain_text
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 Remark = tuple[Operation, str]
 
@@ -59,12 +59,12 @@ def print_remarks(remarks: Iterator[Remark]) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintAllocation(Pass):
+class TestPrintAllocation(Pass, origin="triton"):
     """Prints where shared-memory allocation puts every buffer."""
 
     name = "test-print-allocation"
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.ONE_CTA})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.EXCHANGES_LOWERED})
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
 
     get_scratch_size_function: str = "None"
     """`ValidConstant` gives every op 128 bytes of scratch, `None` what it needs."""

@@ -19,11 +19,11 @@ from minitriton.pass_registry import Pass, Property, register_pass
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintMembar(Pass):
+class TestPrintMembar(Pass, origin="triton"):
     """Inserts the barriers that accesses to shared memory need."""
 
     name = "test-print-membar"
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.ONE_CTA})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.EXCHANGES_LOWERED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_barriers(op, allocate(op, triton_scratch_bytes))

@@ -47,7 +47,7 @@ class _Step(Pass):
 
 @register_pass
 @dataclass(frozen=True)
-class TestTaskPartition(_Step):
+class TestTaskPartition(_Step, stage="ttgir", origin="triton"):
     """Gives ids to loads, products and stores."""
 
     name: ClassVar[str] = "nvgpu-test-ws-task-partition"
@@ -59,7 +59,7 @@ class TestTaskPartition(_Step):
 
 @register_pass
 @dataclass(frozen=True)
-class TestTaskPropagation(_Step):
+class TestTaskPropagation(_Step, stage="ttgir", origin="triton"):
     """Gives ids to what ops with ids need."""
 
     name: ClassVar[str] = "nvgpu-test-taskid-propagate"
@@ -72,7 +72,7 @@ class TestTaskPropagation(_Step):
 
 @register_pass
 @dataclass(frozen=True)
-class TestDataPartition(_Step):
+class TestDataPartition(_Step, stage="ttgir", origin="triton"):
     """Cuts tiles for several consumers."""
 
     name: ClassVar[str] = "nvgpu-test-ws-data-partition"
@@ -85,7 +85,7 @@ class TestDataPartition(_Step):
 
 @register_pass
 @dataclass(frozen=True)
-class TestCodePartition(_Step):
+class TestCodePartition(_Step, stage="ttgir", origin="triton"):
     """Makes a region of each task; tokens stay."""
 
     name: ClassVar[str] = "nvgpu-test-ws-code-partition"

@@ -34,7 +34,7 @@ ALWAYS_FUSE = "ttg.always-fuse"
 
 @register_pass
 @dataclass(frozen=True)
-class FuseNestedLoops(Pass):
+class FuseNestedLoops(Pass, stage="ttgir", origin="triton"):
     """Makes one loop of a loop marked `tt.flatten` and the loop in it."""
 
     name: ClassVar[str] = "tritongpu-fuse-nested-loops"

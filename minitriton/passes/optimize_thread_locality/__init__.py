@@ -29,7 +29,7 @@ _LAYOUT_PATTERNS = PatternSet(VIEW_PATTERNS, GATHER_PATTERNS)
 
 @register_pass
 @dataclass(frozen=True)
-class OptimizeThreadLocality(Pass):
+class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
     """Keeps reductions and gathers inside threads and warps."""
 
     name = "tritongpu-optimize-thread-locality"
@@ -39,7 +39,7 @@ class OptimizeThreadLocality(Pass):
         """Choose layouts of views and gathers, then move reductions out of loops."""
         return self._rewrite(op, is_simplified=False)
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool:
         return self._rewrite(op, is_simplified=True)
 
     def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool:

@@ -142,7 +142,7 @@ def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class AssignLatencies(Pass):
+class AssignLatencies(Pass, stage="ttgir", origin="triton"):
     """Says how many stages before its use each load of a pipelined loop starts."""
 
     name: ClassVar[str] = "tritongpu-assign-latencies"

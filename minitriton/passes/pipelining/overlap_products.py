@@ -30,7 +30,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import LOADS
 from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP, is_possible
 from minitriton.passes.pipelining.loops import VIEWS, body_ops, loops_in, nested_operands, terminator_of
@@ -46,13 +46,13 @@ OTHER_REGISTERS = 36
 
 @register_pass
 @dataclass(frozen=True)
-class OverlapProducts(Pass):
+class OverlapProducts(Pass, stage="ttgir"):
     """Delays products that depend on others to the next iteration, so that what is between them runs beside products."""
 
     name: ClassVar[str] = "minitriton-overlap-products"
     acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
-    keeps: ClassVar[frozenset[Property]] = frozenset({Property.SCHEDULED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.SCHEDULED}
     registers: int = REGISTERS
     """Loops whose tiles would take more registers a thread stay as they are."""
 

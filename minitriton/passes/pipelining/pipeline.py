@@ -47,13 +47,15 @@ def lower_loops(module: ModuleOp) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class PipelineLoops(Pass):
+class PipelineLoops(Pass, stage="ttgir", origin="triton"):
     """Pipelines the loops that have a schedule."""
 
     name: ClassVar[str] = "tritongpu-pipeline"
     acts_on = frozenset({scf.ForOp})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.PIPELINED})
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
+    requires: ClassVar[frozenset[Property]] = frozenset(
+        {Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED, Property.DESCRIPTOR_LAYOUTS}
+    )
     beyond_triton: ClassVar[Mapping[str, object]] = {"slice_from": 0, "integers_run_on": False}
     num_stages: int = 3
     """The number of stages of loops that name none."""
@@ -97,7 +99,7 @@ def _expand_loops(module: ModuleOp) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class TestPipelineLowerLoop(Pass):
+class TestPipelineLowerLoop(Pass, stage="ttgir", origin="triton"):
     """Makes the loads of scheduled loops asynchronous, and leaves the loops as they are."""
 
     name: ClassVar[str] = "tritongpu-test-pipeline-lower-loop"

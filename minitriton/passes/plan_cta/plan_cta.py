@@ -27,7 +27,7 @@ from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_l
 
 @register_pass
 @dataclass(frozen=True)
-class PlanCTA(Pass):
+class PlanCTA(Pass, stage="ttgir", origin="triton"):
     """Shares tensors among the CTAs of a cluster."""
 
     name = "triton-nvidia-gpu-plan-cta"

@@ -39,12 +39,12 @@ from minitriton.rewriting.snapshot import IRSnapshot
 
 @register_pass
 @dataclass(frozen=True)
-class RemoveLayoutConversions(Pass):
+class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
     """Removes layout conversions: propagates layouts forward, recomputes values backward, hoists what is left."""
 
     name = "tritongpu-remove-layout-conversions"
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
-    looks_at_all = True
+    visits_every_op = True
     beyond_triton: ClassVar[Mapping[str, object]] = {"recompute_indices": False}
     recompute_indices: bool = False
     """Whether an operand of a product is converted where it is loaded although indices go into it, as in a mask of `tl.where`

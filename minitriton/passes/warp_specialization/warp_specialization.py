@@ -22,7 +22,7 @@ from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
 from minitriton.passes.warp_specialization.code_partition import partition_code
@@ -42,12 +42,13 @@ _WARPS = 4
 
 @register_pass
 @dataclass(frozen=True)
-class WarpSpecialization(Pass):
+class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
     """Splits marked loops between a warp group that loads and one or two that compute."""
 
     name: ClassVar[str] = "nvgpu-warp-specialization"
     acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT - {Property.PARTITION_WARPS}
     num_stages: int = 0
     """The number of buffers for values of loops that name none (`num_stages=`)."""
     fall_back: bool = True
