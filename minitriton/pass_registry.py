@@ -99,7 +99,6 @@ class Rest(Enum):
     AT_REST = auto()
 
 
-@dataclass(frozen=True)
 class Pass(Contract, ModulePass):
     """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
 

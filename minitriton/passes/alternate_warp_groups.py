@@ -20,7 +20,6 @@ section 3.1: ping-pong scheduling.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -42,7 +41,6 @@ _KEPT = frozenset(
 
 
 @register_pass
-@dataclass(frozen=True)
 class AlternateWarpGroups(Pass):
     """Makes two warp groups take turns at the tensor cores in loops that compute between products."""
 

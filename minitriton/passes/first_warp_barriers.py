@@ -24,7 +24,6 @@ Without it (Triton's way) warps of different groups meet in every iteration, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -60,7 +59,6 @@ _KEPT = frozenset(
 
 
 @register_pass
-@dataclass(frozen=True)
 class FirstWarpBarriers(Pass):
     """Lets warps that start no copies go on where only copies have to wait."""
 

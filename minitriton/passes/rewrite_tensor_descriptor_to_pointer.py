@@ -218,7 +218,6 @@ _RULES: dict[type[Operation], Rule] = {
 
 
 @register_pass
-@dataclass(frozen=True)
 class RewriteTensorDescriptorToPointer(Pass):
     """Turns tensor descriptors into pointers, sizes and strides, and accesses through them into masked ones."""
 

@@ -12,7 +12,6 @@ lib/Dialect/Triton/Transforms/RewriteTensorPointer.cpp.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import nan
 from typing import ClassVar
@@ -137,7 +136,6 @@ _RULES: dict[type[Operation], Rule] = {
 
 
 @register_pass
-@dataclass(frozen=True)
 class RewriteTensorPointer(Pass):
     """Turns block pointers into tensors of pointers, and their boundary checks into masks."""
 

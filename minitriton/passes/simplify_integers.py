@@ -17,7 +17,6 @@ exclusive or with a predicate are one instruction. The last one is what random n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -265,7 +264,6 @@ def _extended(value: SSAValue, wide: Attribute, before: Operation, rewriter: Rew
 
 
 @register_pass
-@dataclass(frozen=True)
 class SimplifyIntegers(Pass):
     """Computes integers in fewer and narrower operations."""
 

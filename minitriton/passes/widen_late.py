@@ -15,7 +15,6 @@ not do to vectors. Left out by `without="minitriton-widen-late"`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -33,7 +32,6 @@ _WAITING = (ttg.ConvertLayoutOp, tt.GatherOp, tt.HistogramOp, tt.LoadOp)
 
 
 @register_pass
-@dataclass(frozen=True)
 class WidenLate(Pass):
     """Moves casts to wider types to their first use."""
 

@@ -24,7 +24,6 @@ from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
 class AllocateSharedMemory(Pass):
     """Gives each buffer its place in shared memory."""
 
