@@ -157,7 +157,6 @@ class PassResult(Enum):
     """A pass that `folds_everything` has changed the module until neither it nor folding finds anything more to do."""
 
 
-@dataclass(frozen=True)
 class Pass(Contract, ModulePass):
     """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
 

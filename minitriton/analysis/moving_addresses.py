@@ -11,8 +11,7 @@ iteration (`step`). Index arithmetic is taken not to overflow, as in `axis_info.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
@@ -30,8 +29,7 @@ _Sum: TypeAlias = Mapping[SSAValue, int]
 """Numbers that are not known, and how often each is added."""
 
 
-@dataclass(frozen=True)
-class Moving:
+class Moving(NamedTuple):
     """`start + [low, high] + t * (step + step_number)` in iteration t."""
 
     start: _Sum

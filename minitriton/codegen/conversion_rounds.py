@@ -15,7 +15,6 @@ Not a pass of Triton's, which takes as many rounds, and as little memory, as the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -38,7 +37,6 @@ REGISTER_FILE_BYTES = 256 * 1024
 
 
 @register_pass
-@dataclass(frozen=True)
 class ConversionRounds(Pass, stage="llir"):
     """Lets layout conversions use shared memory that is free anyway, for fewer barriers."""
 

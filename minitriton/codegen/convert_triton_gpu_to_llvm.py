@@ -7,7 +7,6 @@ Memory is placed, fences and barriers are where they are needed: earlier passes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -19,7 +18,6 @@ from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
 class ConvertTritonGPUToLLVM(Pass, stage="llir", origin="triton"):
     """Lowers a TTGIR module to the `llvm` and `nvvm` dialects."""
 

@@ -13,9 +13,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
@@ -58,8 +57,7 @@ def assembler_settings() -> tuple[str, ...]:
     return (*level, *(knobs.nvidia.ptxas_options or "").split())
 
 
-@dataclass(frozen=True)
-class Cubins:
+class Cubins(NamedTuple):
     """`cubin`, and where it was assembled under a limit of registers `few`, without it: for launches whose blocks all run at
     once however many registers they take. Where `few` is `WHEN_ASKED`, `assembled_without_limit` makes it."""
 

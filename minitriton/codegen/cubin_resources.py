@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from minitriton.errors import MinitritonError
 
@@ -21,16 +21,14 @@ _SIZED = 4
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 
-@dataclass(frozen=True)
-class KernelResources:
+class KernelResources(NamedTuple):
     """`registers` of each thread, and `local_bytes` of memory that it spills to or indexes."""
 
     registers: int
     local_bytes: int
 
 
-@dataclass(frozen=True)
-class _Section:
+class _Section(NamedTuple):
     name: str
     content: bytes
 

@@ -5,7 +5,6 @@ Fences come first, for they must precede the barrier that the copy follows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -21,7 +20,6 @@ _PLACES = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, 
 
 
 @register_pass
-@dataclass(frozen=True)
 class InsertProxyFences(Pass, stage="llir", origin="required"):
     """Puts fences where the copy unit would otherwise overwrite shared memory that threads still read or write."""
 
@@ -35,7 +33,6 @@ class InsertProxyFences(Pass, stage="llir", origin="required"):
 
 
 @register_pass
-@dataclass(frozen=True)
 class InsertBarriers(Pass, stage="llir", origin="required"):
     """Puts barriers where threads would otherwise read or overwrite shared memory too early."""
 

@@ -12,8 +12,8 @@ import glob
 import importlib.util
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
@@ -57,8 +57,7 @@ def _function(name: str) -> Callable[..., int]:
     raise MinitritonError(f"nvJitLink has no function {name}", help="install nvidia-nvjitlink 12.4 or newer")
 
 
-@dataclass(frozen=True)
-class Assembled:
+class Assembled(NamedTuple):
     """A cubin, and what the assembler says of it."""
 
     cubin: bytes

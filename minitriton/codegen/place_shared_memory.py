@@ -10,7 +10,6 @@ places that Triton's own lowering needs.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -31,7 +30,6 @@ _GIVEN = "allocation.given"
 
 
 @register_pass
-@dataclass(frozen=True)
 class PlaceSharedMemory(Pass, stage="llir", origin="required"):
     """Gives each buffer its place in shared memory, those that have none."""
 

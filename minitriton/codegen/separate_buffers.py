@@ -14,7 +14,6 @@ Not a pass of Triton's, which lets all buffers that are not alive at the same ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -30,7 +29,6 @@ FREE_BYTES = 4096
 
 
 @register_pass
-@dataclass(frozen=True)
 class SeparateBuffers(Pass, stage="llir"):
     """Gives small buffers places of their own, for fewer barriers."""
 

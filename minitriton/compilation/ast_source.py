@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
@@ -34,8 +33,7 @@ Attributes: TypeAlias = "dict[Path, list[list[str | int]]]"
 _PLAIN = (bool, int, float, str, type(None))
 
 
-@dataclass(frozen=True)
-class DescribedParameter:
+class DescribedParameter(NamedTuple):
     """What a launch of a compiled kernel asks of a parameter."""
 
     name: str

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -96,8 +96,7 @@ Stage: TypeAlias = "Callable[[object, dict[str, object]], object]"
 """From the representation before a stage, and the metadata known by then, to the one after."""
 
 
-@dataclass(frozen=True)
-class Compiled:
+class Compiled(NamedTuple):
     """What a compile gives: stage → text, the metadata less the kernel's key, and the seconds that each part took."""
 
     texts: Mapping[str, str | bytes]

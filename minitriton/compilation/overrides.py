@@ -10,9 +10,8 @@ The option `ir_override="kernel.ttgir"` of a launch or a `Config` names such a f
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minitriton import knobs
 from minitriton.compilation.stage_names import STAGES
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 _REPLACEABLE = (*STAGES, "cubin")
 
 
-@dataclass(frozen=True)
-class Overrides:
+class Overrides(NamedTuple):
     """The files that take the place of stages, by stage. `announced`: whether their use is said on standard output."""
 
     files: dict[str, Path]

@@ -5,8 +5,7 @@ A request is made for every kernel, and its key looked up in the cache; nothing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from minitriton.compilation.ir_source import IRSource
 
 
-@dataclass(frozen=True)
-class Switches:
+class Switches(NamedTuple):
     """What the environment may switch in every kernel's pipeline. Read once, where a compile begins; a value from then on."""
 
     line_info: bool = True
@@ -33,13 +31,14 @@ def environment_switches() -> Switches:
     return Switches(
         line_info=not knobs.compilation.disable_line_info,
         optimize_llvm=without is not True,
-        llvm_flags=tuple(filter(None, map(str.strip, without.split(",")))) if isinstance(without, str) else (),
+        llvm_flags=tuple(flag.strip() for flag in without.split(",") if flag.strip())
+        if isinstance(without, str)
+        else (),
         local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
     )
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """All that a result depends on beside the compiler itself."""
 
     source: ASTSource | IRSource

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute
@@ -27,8 +26,7 @@ from minitriton.layouts.encodings import Bases, DistributedEncoding, Encoding, I
 CGA_LAYOUT = "cga_layout"
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """One field of an encoding: its name in the value and in the text, and what it holds."""
 
     name: str

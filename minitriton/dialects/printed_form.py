@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation
@@ -48,8 +48,7 @@ class _LeftToXdsl(Exception):
     """What stands between words is not the same for all ops."""
 
 
-@dataclass(frozen=True)
-class _Spacing:
+class _Spacing(NamedTuple):
     """What a `PrintingState` says when a statement's turn comes."""
 
     last_was_punctuation: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -13,7 +12,6 @@ from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pas
 
 
 @register_pass
-@dataclass(frozen=True)
 class AllocateGlobalScratch(Pass, stage="llir", origin="triton"):
     """Gives each request for global scratch memory its place."""
 

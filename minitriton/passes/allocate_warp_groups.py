@@ -11,7 +11,6 @@ what is left over goes to the default warps. Answers to lib/Conversion/TritonGPU
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -106,7 +105,6 @@ def _share_registers(op: WarpSpecializeOp, starts: list[int], maxnreg: int, defa
 
 
 @register_pass
-@dataclass(frozen=True)
 class AllocateWarpGroups(Pass, stage="llir", origin="triton"):
     """Gives the partitions of warp-specialized code their warps and registers."""
 

@@ -20,7 +20,6 @@ section 3.1: ping-pong scheduling.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -39,7 +38,6 @@ _WARPS_OF_TWO_GROUPS = 8
 
 
 @register_pass
-@dataclass(frozen=True)
 class AlternateWarpGroups(Pass, stage="llir"):
     """Makes two warp groups take turns at the tensor cores in loops that compute between products."""
 

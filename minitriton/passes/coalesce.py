@@ -16,8 +16,8 @@ data needs no conversion. Answers to lib/Dialect/TritonGPU/Transforms/{Coalesce,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -42,7 +42,6 @@ from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 
 @register_pass
-@dataclass(frozen=True)
 class Coalesce(Pass, stage="ttgir", origin="triton"):
     """Gives each memory access the layout that coalesces it."""
 
@@ -67,8 +66,7 @@ def order_from_contiguity(contiguity: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(contiguity)), key=lambda dim: -contiguity[dim]))
 
 
-@dataclass(frozen=True)
-class _Access:
+class _Access(NamedTuple):
     """A memory access through a tensor of pointers."""
 
     op: Operation

@@ -11,7 +11,6 @@ Answers to lib/Dialect/TritonGPU/Transforms/CoalesceAsyncCopy.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -50,7 +49,6 @@ def _shorter_runs(copy: ttg.AsyncCopyGlobalToLocalOp) -> Blocked | None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class CoalesceAsyncCopy(Pass, stage="ttgir", origin="triton"):
     """Gives asynchronous copies layouts whose runs the buffer does not break."""
 

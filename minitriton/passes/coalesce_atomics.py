@@ -12,8 +12,6 @@ fixed order either way. Not a pass of Triton's. Left out by `without="minitriton
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
@@ -31,7 +29,6 @@ _Atomic = tt.AtomicRMWOp | tt.AtomicCASOp
 
 
 @register_pass
-@dataclass(frozen=True)
 class CoalesceAtomics(Pass, stage="ttgir"):
     """Gives atomics layouts as wide as their instructions."""
 

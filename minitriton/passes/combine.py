@@ -11,7 +11,6 @@ reshape of a descriptor load of a unit dim    =>  a load of fewer dimensions
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -197,7 +196,6 @@ def load_fewer_dimensions(op: Operation, rewriter: Rewriter) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class Combine(Pass, stage="ttir", origin="triton"):
     """Combines pairs of ops: sums into dots, offsets of pointers, selects into masked loads."""
 

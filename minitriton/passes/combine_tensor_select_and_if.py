@@ -13,7 +13,6 @@ stay: they are cheap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -74,7 +73,6 @@ def _merge(branch: scf.IfOp, selects: list[Operation]) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class CombineTensorSelectAndIf(Pass, stage="ttgir", origin="triton"):
     """Selects of tensors become results of an `scf.if` on the same condition."""
 

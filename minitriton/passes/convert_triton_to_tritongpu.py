@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr, StringAttr, TensorType, i32
@@ -103,8 +103,7 @@ class ConvertTritonToTritonGPU(Pass, stage="ttgir", origin="triton"):
         _Converter(launch).convert_op(op)
 
 
-@dataclass(frozen=True)
-class ThreadCounts:
+class ThreadCounts(NamedTuple):
     """How many threads share a tensor."""
 
     num_warps: int

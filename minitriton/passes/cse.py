@@ -11,7 +11,6 @@ between. Ops that nothing uses are erased, one level a run (what only they used 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -197,7 +196,6 @@ def eliminate_common_subexpressions(root: Operation) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class Cse(Pass, origin="triton"):
     """Replaces ops that repeat an earlier one by its results."""
 

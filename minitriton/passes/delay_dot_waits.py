@@ -17,7 +17,6 @@ rings that its products read, as the counters of the loop show (`analysis.ring_p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -38,7 +37,6 @@ from minitriton.rewriting.effects import is_memory_effect_free
 
 
 @register_pass
-@dataclass(frozen=True)
 class DelayDotWaits(Pass, stage="llir"):
     """Moves waits for products on tensor cores to where their results are needed."""
 

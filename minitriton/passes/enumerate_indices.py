@@ -13,7 +13,6 @@ one of these ops. Costs no run time; left out by `without="minitriton-enumerate-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -36,7 +35,6 @@ VECTOR_BYTES = 16
 
 
 @register_pass
-@dataclass(frozen=True)
 class EnumerateIndices(Pass, stage="ttgir"):
     """Notes exact contiguity, divisibility and constancy on the pointers and masks of memory accesses."""
 

@@ -18,7 +18,6 @@ Triton 3.6.0 lowers none of these rightly: the results of a scan or a gather are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
@@ -48,7 +47,6 @@ _RULES: OpRules[Callable[[Any], None]] = OpRules()
 
 
 @register_pass
-@dataclass(frozen=True)
 class ExchangeBetweenCTAs(Pass, stage="llir", origin="required"):
     """Puts conversions around ops that need data of other CTAs."""
 

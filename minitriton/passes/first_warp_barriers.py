@@ -24,7 +24,6 @@ Without it (Triton's way) warps of different groups meet in every iteration, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -49,7 +48,6 @@ FIRST_BARRIER, END = 1, 14
 
 
 @register_pass
-@dataclass(frozen=True)
 class FirstWarpBarriers(Pass, stage="llir"):
     """Lets warps that start no copies go on where only copies have to wait."""
 

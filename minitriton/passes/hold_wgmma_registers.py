@@ -19,7 +19,6 @@ has the fault too; there ptxas happens to run such products one by one (its mess
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -34,7 +33,6 @@ from minitriton.rewriting.effects import EffectKind, effect_kind
 
 
 @register_pass
-@dataclass(frozen=True)
 class HoldWgmmaRegisters(Pass, stage="llir", origin="required"):
     """Waits for products in flight before the registers of their operand A are written again."""
 

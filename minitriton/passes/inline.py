@@ -11,7 +11,6 @@ calls; private ones that nobody calls any more are erased. An inlined op's locat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -223,7 +222,6 @@ def _splice_blocks(region: Region, block: Block, call: tt.CallOp) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class Inline(Pass, origin="triton"):
     """Replaces calls by the bodies of the functions they call."""
 

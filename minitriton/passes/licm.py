@@ -12,7 +12,6 @@ loads out of `scf.for` loops that write nothing, masked by whether the loop runs
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -133,7 +132,6 @@ def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class LoopInvariantCodeMotion(Pass, origin="triton"):
     """Moves ops without effects that do not depend on the loop in front of it."""
 
@@ -146,7 +144,6 @@ class LoopInvariantCodeMotion(Pass, origin="triton"):
 
 
 @register_pass
-@dataclass(frozen=True)
 class TritonLoopInvariantCodeMotion(Pass, origin="triton"):
     """Moves ops without effects, and loads out of loops that write nothing, in front of the loop."""
 

@@ -11,7 +11,6 @@ Two arguments are equal if they start equal and, supposing that they are equal, 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -100,7 +99,6 @@ def merge_equal_arguments(loop: scf.ForOp) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class LoopAwareCse(Pass, origin="triton"):
     """Merges equal values carried by loops, and common subexpressions."""
 

@@ -11,7 +11,6 @@ left out if it never runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -151,7 +150,6 @@ def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class LoopUnroll(Pass, stage="ttir", origin="triton"):
     """Unrolls loops that carry the attribute `tt.loop_unroll_factor`."""
 

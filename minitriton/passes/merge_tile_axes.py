@@ -40,7 +40,6 @@ VECTOR_BYTES = 16
 
 
 @register_pass
-@dataclass(frozen=True)
 class MergeTileAxes(Pass, stage="ttir"):
     """Loads and stores tiles along several axes at once where they are contiguous together."""
 

@@ -16,7 +16,6 @@ became floats have no NaN and are left. One instruction an element; left out by 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -37,7 +36,6 @@ _EXTREMES: dict[str, tuple[type[arith.MaxnumfOp | arith.MinnumfOp], float]] = {
 
 
 @register_pass
-@dataclass(frozen=True)
 class NaNInArgmax(Pass, stage="ttir"):
     """Puts infinities for NaN before reductions that choose a number and its index."""
 

@@ -15,8 +15,7 @@ lib/Dialect/TritonNvidiaGPU/Transforms/OptimizeDescriptorEncoding.cpp.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
@@ -43,8 +42,7 @@ from minitriton.passes.tensor_layouts import with_layout
 from minitriton.target.tensor_map import GRAIN
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(NamedTuple):
     """What is wanted of a descriptor: a layout, how CTAs share its blocks, the smallest shape used; or the default."""
 
     encoding: NVMMAShared | None = None
@@ -210,7 +208,6 @@ def _assign(function: tt.FuncOp) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class OptimizeDescriptorEncoding(Pass, stage="ttgir", origin="triton"):
     """Gives descriptors the layout in shared memory that their users want."""
 

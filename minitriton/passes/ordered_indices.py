@@ -20,7 +20,6 @@ An operand counts if axis info says that its elements are neighbours all along t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -38,7 +37,6 @@ from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
 class OrderedIndices(Pass, stage="llir"):
     """Notes which operands of a reduction increase along its axis."""
 

@@ -14,7 +14,6 @@ launches of a stream, of which the second is of such a kernel. A kernel that has
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -32,7 +31,6 @@ _FIRST = 90
 
 
 @register_pass
-@dataclass(frozen=True)
 class OverlapLaunches(Pass, stage="ttgir"):
     """Lets a launch begin while the one before it ends (Hopper)."""
 

@@ -13,7 +13,6 @@ Answers to lib/Dialect/TritonGPU/Transforms/ReduceDataDuplication.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -31,7 +30,6 @@ from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 
 
 @register_pass
-@dataclass(frozen=True)
 class ReduceDataDuplication(Pass, stage="ttgir", origin="triton"):
     """Turns conversions to dot operands into a store to and a load from a swizzled buffer."""
 

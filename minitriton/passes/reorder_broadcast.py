@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -130,7 +129,6 @@ def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class ReorderBroadcast(Pass, stage="ttir", origin="triton"):
     """Moves broadcasts and splats behind elementwise ops."""
 

@@ -13,7 +13,6 @@ Answers to lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -32,7 +31,6 @@ from minitriton.rewriting.effects import may_write, own_effects
 
 
 @register_pass
-@dataclass(frozen=True)
 class ReorderInstructions(Pass, stage="ttgir", origin="triton"):
     """Moves conversions to their uses, allocations and transposes to their sources."""
 

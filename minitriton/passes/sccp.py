@@ -183,7 +183,6 @@ def _blocks_of(regions: Sequence[Region]) -> list[Block]:
 
 
 @register_pass
-@dataclass(frozen=True)
 class Sccp(Pass, origin="triton"):
     """Sparse conditional constant propagation."""
 

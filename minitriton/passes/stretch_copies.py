@@ -16,8 +16,7 @@ and that of values while scores are computed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -45,7 +44,6 @@ _PASSED = (
 
 
 @register_pass
-@dataclass(frozen=True)
 class StretchCopies(Pass, stage="llir"):
     """Starts tensor copies earlier, and waits for them later."""
 
@@ -64,8 +62,7 @@ class StretchCopies(Pass, stage="llir"):
             _wait_late(copy)
 
 
-@dataclass(frozen=True)
-class _AwaitedCopy:
+class _AwaitedCopy(NamedTuple):
     """A copy that is waited for once, with all that its mbarrier is for, and the buffer, in one block."""
 
     start: list[Operation]

@@ -5,7 +5,6 @@ tt.func private @unused() {...}     =>     nothing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -96,7 +95,6 @@ def erase_dead_symbols(module: ModuleOp) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class SymbolDce(Pass, origin="triton"):
     """Erases private functions that nothing refers to."""
 

@@ -16,7 +16,6 @@ Answers to lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -170,7 +169,6 @@ def make_tensor_map(op: tt.MakeTensorDescOp, rewriter: Rewriter) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class TMALowering(Pass, stage="ttgir", origin="triton"):
     """Turns accesses through descriptors into asynchronous tensor copies."""
 

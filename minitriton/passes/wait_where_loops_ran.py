@@ -17,7 +17,6 @@ message C7515).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -34,7 +33,6 @@ from minitriton.rewriting.constants import int_constant
 
 
 @register_pass
-@dataclass(frozen=True)
 class WaitWhereLoopsRan(Pass, stage="llir"):
     """Waits for the products of a loop only where the loop runs."""
 

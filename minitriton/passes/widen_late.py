@@ -15,7 +15,6 @@ not do to vectors. Left out by `without="minitriton-widen-late"`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -34,7 +33,6 @@ _WAITING = (ttg.ConvertLayoutOp, tt.GatherOp, tt.HistogramOp, tt.LoadOp)
 
 
 @register_pass
-@dataclass(frozen=True)
 class WidenLate(Pass, stage="ttgir"):
     """Moves casts to wider types to their first use."""
 

@@ -10,8 +10,8 @@ import ctypes
 import functools
 import sys
 import threading
-from dataclasses import dataclass
 from types import ModuleType
+from typing import NamedTuple
 
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host import locks
@@ -64,8 +64,7 @@ class DriverError(MinitritonError):
         super().__init__(f"{call} failed: {name} ({code}): {text}", help=help)
 
 
-@dataclass(frozen=True)
-class LoadedKernel:
+class LoadedKernel(NamedTuple):
     """A kernel in a device's memory. `function` is its CUfunction, `n_spills` counts 32-bit registers spilled per thread."""
 
     module: int

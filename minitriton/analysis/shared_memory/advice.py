@@ -11,7 +11,7 @@ as it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
@@ -25,8 +25,7 @@ _SHOWN = 4
 _NUM_STAGES = "tt.num_stages"
 
 
-@dataclass(frozen=True)
-class _Buffer:
+class _Buffer(NamedTuple):
     op: Operation
     size: int
     length: int

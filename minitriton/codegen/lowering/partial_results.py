@@ -12,7 +12,7 @@ the same order, from the highest bit of the warp's number down.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
 from xdsl.ir import Operation, SSAValue
@@ -31,8 +31,7 @@ from minitriton.layouts.memory import plan_access
 LANE_BITS = 5
 
 
-@dataclass(frozen=True)
-class Sharing:
+class Sharing(NamedTuple):
     """Bits of a lane's number, of those that lanes with the same results differ in: the lowest `results` of them choose a result, the
     next `warps` a warp."""
 

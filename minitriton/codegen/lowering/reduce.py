@@ -12,8 +12,8 @@ own product into the sum of two lanes, so that they keep the same number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerType, TensorType
@@ -48,8 +48,7 @@ _RANKS = 15
 """All bits that the rank of a CTA in its cluster can have."""
 
 
-@dataclass(frozen=True)
-class ReductionPlan:
+class ReductionPlan(NamedTuple):
     """Where the elements of one result lie.
 
     `steps[j]` are the registers that enter in step j, one for each result the thread takes part in; `lane_bits` and `warp_bits`

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import TensorType
@@ -42,8 +42,7 @@ from minitriton.layouts.memory import plan_access
 Values = list[SSAValue]
 
 
-@dataclass(frozen=True)
-class ScanPlan:
+class ScanPlan(NamedTuple):
     """Where the elements along the axis lie.
 
     `rows[j][c * keys + k]` is the register of neighbour j in chunk c of row k. `lane_bits` and `warp_bits` are those along the

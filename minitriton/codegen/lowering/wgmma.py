@@ -10,7 +10,7 @@ A matrix descriptor (PTX ISA, "Matrix-descriptor") has the address, the strides 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, UnitAttr, i32
@@ -40,8 +40,7 @@ _KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5
 _UNIT = UnitAttr()
 
 
-@dataclass(frozen=True)
-class BufferMatrix:
+class BufferMatrix(NamedTuple):
     """A buffer as wgmma sees it: the descriptor of its first element, and where others are."""
 
     descriptor: SSAValue
@@ -104,8 +103,7 @@ def _kind(type_: Attribute) -> str:
     return _KINDS.get(element.name, "s8")
 
 
-@dataclass(frozen=True)
-class _Tile:
+class _Tile(NamedTuple):
     """64 rows of a product: its sums, its part of a, and for each step along k what is added to the descriptors."""
 
     sums: SSAValue

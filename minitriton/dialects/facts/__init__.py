@@ -26,7 +26,6 @@ from minitriton.dialects.narrowing import instance_of
 _given: dict[type[Operation], tuple[OpTrait, ...]] = {}
 
 
-@dataclass(frozen=True)
 class Fact(OpTrait):
     """Base of facts. A subclass of a fact is that fact too, with another answer."""
 

@@ -22,7 +22,6 @@ from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.layouts_fit import layout_complaint
 
 
-@dataclass(frozen=True)
 class SharedMemoryResource(Resource):
     """On-chip memory of one CTA."""
 
@@ -30,7 +29,6 @@ class SharedMemoryResource(Resource):
         return "<ttg.SharedMemory>"
 
 
-@dataclass(frozen=True)
 class GlobalMemoryResource(Resource):
     """Device memory."""
 
@@ -38,7 +36,6 @@ class GlobalMemoryResource(Resource):
         return "<tt.GlobalMemory>"
 
 
-@dataclass(frozen=True)
 class TensorMemory(Resource):
     """Accumulator memory of sm_100."""
 

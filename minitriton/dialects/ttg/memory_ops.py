@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -54,7 +53,6 @@ from minitriton.dialects.ttg.verify import (
 TOKEN = AsyncTokenType()
 
 
-@dataclass(frozen=True)
 class _AllocEffects(EffectsOfEach):
     """A constant buffer counts as a value until it has its place: two equal ones may be merged, an unused one dropped."""
 

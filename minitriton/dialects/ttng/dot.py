@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import Float8E4M3FNType, Float8E5M2Type, Float32Type, IntegerAttr, TensorType, i1, i32
@@ -47,7 +46,6 @@ from minitriton.layouts import encodings as enc
 from minitriton.layouts.to_linear import shape_per_cta
 
 
-@dataclass(frozen=True)
 class _ReadsBuffers(EffectsOfEach):
     """Reads those of `a` and `b` that lie in shared memory."""
 

@@ -24,7 +24,6 @@ from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pas
 
 
 @register_pass
-@dataclass(frozen=True)
 class AllocateSharedMemory(Pass, stage="llir", origin="triton"):
     """Gives each buffer its place in shared memory."""
 

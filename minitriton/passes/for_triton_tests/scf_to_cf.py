@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -137,7 +136,6 @@ _OTHERS = (scf.ParallelOp, scf.IndexSwitchOp, scf.ExecuteRegionOp)
 
 
 @register_pass
-@dataclass(frozen=True)
 class ConvertScfToCf(Pass, stage="llir", origin="triton"):
     """Replaces `scf` ops by blocks and branches."""
 

@@ -8,7 +8,6 @@ In: TTGIR. Out: the module unchanged, and on standard error a line for each desc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -79,7 +78,6 @@ class TextNames:
 
 
 @register_pass
-@dataclass(frozen=True)
 class TestPrintAlias(Pass, origin="triton"):
     """Prints which buffers every memory descriptor may belong to."""
 

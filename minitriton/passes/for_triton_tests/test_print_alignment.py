@@ -61,7 +61,6 @@ def _first_line(op: Operation, names: ValueNames) -> str:
 
 
 @register_pass
-@dataclass(frozen=True)
 class TestPrintAlignment(Pass, origin="triton"):
     """Prints what axis-info analysis knows of every result."""
 

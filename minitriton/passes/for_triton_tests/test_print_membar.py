@@ -5,7 +5,6 @@ In: TTGIR. Out: the same with `ttg.local_barrier` where `analysis.shared_memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -18,7 +17,6 @@ from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
 class TestPrintMembar(Pass, origin="triton"):
     """Inserts the barriers that accesses to shared memory need."""
 

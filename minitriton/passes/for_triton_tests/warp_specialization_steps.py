@@ -46,7 +46,6 @@ class _Step(Pass):
 
 
 @register_pass
-@dataclass(frozen=True)
 class TestTaskPartition(_Step, stage="ttgir", origin="triton"):
     """Gives ids to loads, products and stores."""
 
@@ -58,7 +57,6 @@ class TestTaskPartition(_Step, stage="ttgir", origin="triton"):
 
 
 @register_pass
-@dataclass(frozen=True)
 class TestTaskPropagation(_Step, stage="ttgir", origin="triton"):
     """Gives ids to what ops with ids need."""
 
@@ -71,7 +69,6 @@ class TestTaskPropagation(_Step, stage="ttgir", origin="triton"):
 
 
 @register_pass
-@dataclass(frozen=True)
 class TestDataPartition(_Step, stage="ttgir", origin="triton"):
     """Cuts tiles for several consumers."""
 

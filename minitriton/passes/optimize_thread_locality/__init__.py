@@ -12,8 +12,6 @@ Answers to lib/Dialect/TritonGPU/Transforms/OptimizeThreadLocality.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -28,7 +26,6 @@ _LAYOUT_PATTERNS = PatternSet(VIEW_PATTERNS, GATHER_PATTERNS)
 
 
 @register_pass
-@dataclass(frozen=True)
 class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
     """Keeps reductions and gathers inside threads and warps."""
 

@@ -98,7 +98,6 @@ def _expand_loops(module: ModuleOp) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class TestPipelineLowerLoop(Pass, stage="ttgir", origin="triton"):
     """Makes the loads of scheduled loops asynchronous, and leaves the loops as they are."""
 

@@ -12,7 +12,7 @@ phase, which turns each time the reader has been round: an mbarrier tells one ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, i32
@@ -53,8 +53,7 @@ class Placer:
         return self.value(constant_op(int_attr(type_, number)))
 
 
-@dataclass(frozen=True)
-class Counters:
+class Counters(NamedTuple):
     """What an iteration knows of the rings of one length."""
 
     fill: SSAValue

@@ -12,7 +12,6 @@ Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -219,7 +218,6 @@ def _has_barriers(loop: scf.ForOp) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class ScheduleLoops(Pass, stage="ttgir", origin="triton"):
     """Gives every op of a loop with latencies its stage and cluster."""
 

@@ -11,8 +11,6 @@ that it does not know, conflicts in loops) or would run an atomic or a loop twic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -26,7 +24,6 @@ from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_l
 
 
 @register_pass
-@dataclass(frozen=True)
 class PlanCTA(Pass, stage="ttgir", origin="triton"):
     """Shares tensors among the CTAs of a cluster."""
 

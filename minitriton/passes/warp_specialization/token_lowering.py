@@ -12,7 +12,7 @@ at the full mbarrier by itself when it is done. Answers to WSLowerToken.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Operation, SSAValue
@@ -29,8 +29,7 @@ THREADS = 128
 _TokenUser = nvws.ProducerAcquireOp | nvws.ProducerCommitOp | nvws.ConsumerWaitOp | nvws.ConsumerReleaseOp
 
 
-@dataclass(frozen=True)
-class _Rings:
+class _Rings(NamedTuple):
     full: SSAValue
     empty: SSAValue
     load_type: nvws.TokenLoadType

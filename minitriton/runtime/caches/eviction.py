@@ -14,8 +14,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 MANIFEST = "manifest.json"
 _ENTRY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}")
@@ -32,8 +32,7 @@ _stored: dict[Path, int] = {}
 """Bytes that this process has stored below a root since it last looked."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry: bytes of its files, seconds of its last use."""
 
     path: Path

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import current_allocator
@@ -42,8 +41,7 @@ HIDDEN_PARAMETERS = 2
 """What every kernel takes behind its own parameters: pointers to scratch memory, its own and a profiler's."""
 
 
-@dataclass(frozen=True)
-class LaunchShape:
+class LaunchShape(NamedTuple):
     """What every launch of one kernel has in common."""
 
     num_threads: int
@@ -59,8 +57,7 @@ class LaunchShape:
     """Offset and bytes of every parameter, the hidden scratch pointers included, as the driver says; None if it cannot."""
 
 
-@dataclass(frozen=True)
-class FewPrograms:
+class FewPrograms(NamedTuple):
     """Another function of the kernel, or what makes it at the first such launch, for launches of at most so many blocks."""
 
     function: int | Callable[[], int]
