@@ -2,7 +2,7 @@
 
 | module | what for |
 |---|---|
-| `conversion_rounds.py`, `separate_buffers.py` | passes just before the lowering: how much shared memory to use for fewer barriers |
+| `place_shared_memory.py`, `insert_barriers.py` | passes just before the lowering: how much shared memory is used and where, what orders its accesses |
 | `lowering/` | one rule per op, one module per family; `lowering/function.py` walks a function |
 | `registers.py` | what a thread holds of a tensor: a scalar, a vector, or an expression made where it is needed |
 | `builder.py`, `op_making.py` | making ops of the `llvm` and `nvvm` dialects, fast |

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 PASSES = {
-    "minitriton-conversion-rounds": "minitriton.codegen.conversion_rounds",
     "convert-triton-gpu-to-llvm": "minitriton.codegen.convert_triton_gpu_to_llvm",
     "emit-ptx": "minitriton.codegen.emission",
     "optimize-llvm-ir": "minitriton.codegen.emission",
@@ -11,5 +10,5 @@ PASSES = {
     "insert-barriers": "minitriton.codegen.insert_barriers",
     "insert-proxy-fences": "minitriton.codegen.insert_barriers",
     "place-shared-memory": "minitriton.codegen.place_shared_memory",
-    "minitriton-separate-buffers": "minitriton.codegen.separate_buffers",
+    "minitriton-use-free-shared-memory": "minitriton.codegen.place_shared_memory",
 }

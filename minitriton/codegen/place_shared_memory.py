@@ -1,32 +1,165 @@
-"""Places for all buffers in shared memory, as this compiler's lowering needs them.
+"""Offsets for all buffers in shared memory, as this compiler's lowering needs them; before that, more memory where it saves barriers and costs nothing.
 
     %a = ttg.local_alloc : ...         %a = ttg.local_alloc {allocation.offset = 0 : i32} : ...
     %b = tt.reduce ...            =>   %b = tt.reduce ... {allocation.offset = 4096 : i32, allocation.size = 512 : i32}
                                        module attributes {ttg.shared = 4608 : i32}
 
-What a pass before has placed stays there, and `ttg.shared` is at least what a pass before has asked for. (`allocate-shared-memory-nv` gives the
-places that Triton's own lowering needs.)
+What an earlier pass has placed stays there, and `ttg.shared` is at least what an earlier pass has asked for. (`allocate-shared-memory-nv` gives the
+offsets that Triton's own lowering needs.)
+
+`minitriton-use-free-shared-memory`, which Triton does not have, marks two things for it:
+
+    128x128 f16, 16 rounds       st.shared, bar, ld.shared, bar, ... : 31 barriers in 2 KB
+    {allocation.scratch_limit = 16384}                                 3 barriers in 16 KB
+
+    tt.func @softmax(...) {...}                                              max: write, bar, read;  bar;  sum: write, bar, read;  bar, ...
+    tt.func @softmax(...) attributes {allocation.separate} {...}             max: write, bar, read;  sum: write, bar, read
+
+Conversions take fewer rounds in two amounts that cost nothing. What the kernel's other buffers take anyway and leave free while the conversion runs
+(the buffers of a pipelined loop, after the loop). And, where no other buffer is alive, the tile's share: registers of a multiprocessor hold no more
+than 256 KiB of tiles, so scratch of the size of the tile times shared memory / 256 KiB never limits how many CTAs there is room for.
+
+Buffers do not share memory where all of them together take so little that they never limit how many CTAs a multiprocessor holds, and leave the L1
+cache, which is of the same memory, nearly as it was (`FREE_BYTES`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
-from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
-from minitriton.codegen.scratch import scratch_bytes
+from minitriton.analysis.operations import ops_in, ops_of
+from minitriton.analysis.shared_memory.allocation import (
+    SEPARATE,
+    Allocation,
+    FunctionAllocation,
+    allocate,
+    callees_first,
+    function_buffers,
+    write_attributes,
+)
+from minitriton.analysis.shared_memory.liveness import intersects
+from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
+from minitriton.codegen.scratch import capability_of, scratch_bytes
+from minitriton.dialects import ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
+from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
+
+REGISTER_FILE_BYTES = 256 * 1024
+"""Registers of a multiprocessor, on every architecture since sm_70 (CUDA programming guide, table of technical specifications)."""
+
+FREE_BYTES = 4096
+"""Of a CTA. Multiprocessors have 64 KiB (sm_75) to 228 KiB (sm_90) of shared memory for at most 16 and 32 CTAs."""
 
 PLACED = "allocation.placed"
 """Attribute of a module whose shared memory this pass has placed."""
 
 _GIVEN = "allocation.given"
 """Attribute of an op whose place was there before."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class UseFreeSharedMemory(Pass, stage="llir"):
+    """Lets layout conversions and small buffers use shared memory that is free anyway, for fewer barriers."""
+
+    name = "minitriton-use-free-shared-memory"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
+
+    fewer_rounds: bool = True
+    """False: conversions take as many rounds, in as little memory, as their accesses allow."""
+
+    separate: bool = True
+    """False: buffers that are not alive at the same time share memory."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.fewer_rounds:
+            _take_fewer_rounds(op)
+        if self.separate:
+            _separate_small_buffers(op)
+
+
+def _take_fewer_rounds(op: ModuleOp) -> None:
+    conversions: dict[Operation, SharedMemoryRoundTrip] = {
+        o: plan for o in ops_of(op, ttg.ConvertLayoutOp) if (plan := _in_rounds(o)) is not None
+    }
+    if not conversions:
+        return
+    allocation = allocate(op, scratch_bytes)
+    limits, totals = _limits(conversions, allocation)
+    while limits:
+        for conversion, limit in limits.items():
+            conversion.attributes[SCRATCH_LIMIT] = i32_attr(limit)
+        placed = allocate(op, scratch_bytes).functions
+        # What is free may lie in pieces: those that do not fit get less.
+        crowded = {function for function, total in totals.items() if placed[function].total_bytes > total}
+        again = {o: limit for o, limit in limits.items() if _function_of(o, placed) in crowded}
+        for conversion in again:
+            del conversion.attributes[SCRATCH_LIMIT]
+        limits = {o: limit // 2 for o, limit in again.items() if limit // 2 > conversions[o].scratch_bytes}
+
+
+def _in_rounds(conversion: Operation) -> SharedMemoryRoundTrip | None:
+    if not scratch_bytes(conversion):
+        return None
+    plan = conversion_of(conversion)
+    return plan if isinstance(plan, SharedMemoryRoundTrip) and plan.rounds > 1 else None
+
+
+def _limits(
+    conversions: dict[Operation, SharedMemoryRoundTrip], allocation: Allocation
+) -> tuple[dict[Operation, int], dict[Operation, int]]:
+    """The bytes that each conversion may use, and those that each function may come to."""
+    called = {callee for placed in allocation.functions.values() for callee in placed.callees.values()}
+    alive = {o: _alive_beside(o, allocation.functions[_function_of(o, allocation.functions)]) for o in conversions}
+    totals = {function: placed.total_bytes for function, placed in allocation.functions.items()}
+    for conversion, plan in conversions.items():
+        function = _function_of(conversion, allocation.functions)
+        if not alive[conversion] and function not in called:
+            totals[function] = max(totals[function], _share(plan, capability_of(conversion)))
+    return {o: totals[_function_of(o, totals)] - alive[o] for o in conversions}, totals
+
+
+def _share(plan: SharedMemoryRoundTrip, capability: int) -> int:
+    """What the tile of a conversion may take without being what limits the number of CTAs."""
+    if capability not in SUPPORTED_ARCHITECTURES:
+        return 0
+    tile = plan.rounds * plan.scratch_bytes
+    return tile * GPUTarget("cuda", capability).max_shared_memory // REGISTER_FILE_BYTES
+
+
+def _alive_beside(conversion: Operation, placed: FunctionAllocation) -> int:
+    own = placed.of_op[conversion]
+    return sum(other.size for other in placed.buffers() if other is not own and intersects(other.live, own.live))
+
+
+def _function_of(op: Operation, functions: dict[Operation, FunctionAllocation] | dict[Operation, int]) -> Operation:
+    while op not in functions:
+        parent = op.parent_op()
+        assert parent is not None, "a conversion is in a function"
+        op = parent
+    return op
+
+
+def _separate_small_buffers(op: ModuleOp) -> None:
+    functions = list(callees_first(op))
+    called = {callee for _, callees in functions for callee in callees.values()}
+    for function, callees in functions:
+        if not callees and function not in called and _are_small(function):
+            function.attributes[SEPARATE] = UnitAttr()
+
+
+def _are_small(function: Operation) -> bool:
+    buffers = function_buffers(function, scratch_bytes)
+    return len(buffers) > 1 and sum(-(-b.size // b.alignment) * b.alignment for b in buffers) <= FREE_BYTES
 
 
 @register_pass

@@ -1,19 +1,21 @@
 """Layouts as wide as accesses really are, where those of `tritongpu-coalesce` are wider.
 
 In: TTGIR after `tritongpu-coalesce`, which gives a thread as many neighbours as are contiguous and aligned. Out: the same, but a
-thread gets no more of them than one access moves, so that neighbouring threads stay neighbours in memory.
+thread gets no more of them than one instruction moves or changes, so that neighbouring threads stay neighbours in memory.
 
     tt.load %p, %mask      16 bytes are contiguous, but the mask may change from element to element: [8] makes eight
                            accesses with gaps of 16 bytes between threads, [1] eight without gaps
     f16 in, f8 out         [16] for both makes two loads of 16 bytes with gaps, [8] makes one, and stores of 8 bytes
     f8 in, f16 out         [16] and [8] need shared memory between them, [8] and [8] do not
+    tt.atomic_rmw add      i32: [4] makes four instructions of a warp, each with gaps of 16 bytes between lanes (64 sectors), [1] four
+                           without gaps (16 sectors): the second-level cache does atomics a sector (32 bytes) at a time
 
 A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
 moves whole vectors where they are whole, single elements where the mask cuts one (`split-masks=false` switches that off).
 
-Accesses that work on the same data (`analysis.slices.connected_data`) change together, so that no conversion is needed between them. Not a pass of Triton's, whose
-layouts follow contiguity alone. Layouts of a kernel that sums floats across elements are left alone: its sums would be added in another
-order.
+Loads and stores of the same data (`analysis.slices.connected_data`) change together, so that no conversion is needed between them. Not a pass of
+Triton's, whose layouts follow contiguity alone. Loads and stores of a kernel that adds floats across elements are left alone: it would add them in
+another order. Atomics add in no fixed order either way.
 Left out by `without="minitriton-coalesce-by-width"`.
 """
 
@@ -25,16 +27,17 @@ from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from minitriton.analysis.access_width import neighbours
+from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.float_order import float_order_matters
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
 from minitriton.analysis.slices.connected_data import ConnectedData
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at
 from minitriton.layouts.builders import blocked_for_cga
@@ -46,14 +49,25 @@ Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
 """Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
 
 
-class _BlockedAccess(NamedTuple):
-    """A load or store in a blocked layout, whose threads have `held` neighbours each."""
+_Atomic = tt.AtomicRMWOp | tt.AtomicCASOp
+_Access = tt.LoadOp | tt.StoreOp | _Atomic
+_ACCESSES: tuple[type[_Access], ...] = (tt.LoadOp, tt.StoreOp, tt.AtomicRMWOp, tt.AtomicCASOp)
 
-    op: tt.LoadOp | tt.StoreOp
+
+class _BlockedAccess(NamedTuple):
+    """A load, store or atomic in a blocked layout, whose threads have `held` neighbours each."""
+
+    op: _Access
     layout: Blocked
     shape: tuple[int, ...]
     held: int
     bits: int
+
+    @property
+    def mask(self) -> SSAValue | None:
+        access = MemoryAccess.of(self.op)
+        assert access is not None
+        return access.mask_of(self.op)
 
     @property
     def place(self) -> Shape:
@@ -64,7 +78,7 @@ class _BlockedAccess(NamedTuple):
 @register_pass
 @dataclass(frozen=True)
 class CoalesceByWidth(Pass, stage="ttgir"):
-    """Narrows layouts to what one access moves."""
+    """Narrows layouts to what one access moves or changes."""
 
     name = "minitriton-coalesce-by-width"
     requires = frozenset({Property.ENCODINGS})
@@ -74,7 +88,18 @@ class CoalesceByWidth(Pass, stage="ttgir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
-        accesses = [access for found in ops_in(op) if (access := _access(found)) is not None]
+        found = [access for each in ops_of(op, *_ACCESSES) if (access := _access(each)) is not None]
+        atomics = [access for access in found if isinstance(access.op, _Atomic)]
+        changed = self._narrow_loads_and_stores(op, [access for access in found if not isinstance(access.op, _Atomic)])
+        axis_info = AxisInfoAnalysis(op, as_asked=True)
+        for atomic in atomics:
+            width = access_width(axis_info, atomic.op).width
+            if width < atomic.held:
+                convert_to_layout(atomic.op, _narrowed(atomic, width))
+        return None if changed or atomics else False
+
+    def _narrow_loads_and_stores(self, op: ModuleOp, accesses: list[_BlockedAccess]) -> bool:
+        """Whether there may have been something to change."""
         axis_info = AxisInfoAnalysis(op, as_asked=True)
         if not _may_change(accesses, axis_info):
             return False
@@ -83,7 +108,7 @@ class CoalesceByWidth(Pass, stage="ttgir"):
                 if _splits(axis_info, access):
                     access.op.attributes[SPLIT_MASK] = UnitAttr()
         if float_order_matters(op):
-            return None
+            return True
         data = ConnectedData(op)
         groups: dict[tuple[SSAValue, Shape], list[_BlockedAccess]] = {}
         for access in accesses:
@@ -93,12 +118,10 @@ class CoalesceByWidth(Pass, stage="ttgir"):
             for access in group:
                 if found and min(found) < access.held:
                     convert_to_layout(access.op, _narrowed(access, min(found)))
-        return None
+        return True
 
 
-def _access(op: Operation) -> _BlockedAccess | None:
-    if op.__class__ not in (tt.LoadOp, tt.StoreOp) or not isinstance(op, (tt.LoadOp, tt.StoreOp)):
-        return None
+def _access(op: _Access) -> _BlockedAccess | None:
     type_ = operand_at(op, 0).type
     if not instance_of(type_, TensorType):
         return None
@@ -123,7 +146,7 @@ its elements, twice as long."""
 
 def _splits(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> bool:
     """Whether the mask cuts vectors, and each of them once."""
-    mask = access.op.mask
+    mask = access.mask
     if mask is None or prod(access.shape) > MOST_SPLIT * ttg.num_warps(access.op) * ttg.threads_per_warp(access.op):
         return False
     width = neighbours(axis_info, access.op.ptr, None, held=access.held).width
@@ -137,7 +160,7 @@ def _width(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> int | None:
     pointer, fastest = access.op.ptr, access.layout.order[0]
     if axis_info.get(pointer).contiguity[fastest] < access.held:
         return None
-    mask = None if SPLIT_MASK in access.op.attributes else access.op.mask
+    mask = None if SPLIT_MASK in access.op.attributes else access.mask
     return neighbours(axis_info, pointer, mask, held=access.held).width
 
 

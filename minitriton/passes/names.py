@@ -15,7 +15,6 @@ PASSES = {
     "minitriton-choose-layout": "minitriton.passes.choose_layout",
     "tritongpu-coalesce": "minitriton.passes.coalesce",
     "tritongpu-coalesce-async-copy": "minitriton.passes.coalesce_async_copy",
-    "minitriton-coalesce-atomics": "minitriton.passes.coalesce_atomics",
     "minitriton-coalesce-by-width": "minitriton.passes.coalesce_by_width",
     "triton-combine": "minitriton.passes.combine",
     "tritongpu-combine-tensor-select-and-if": "minitriton.passes.combine_tensor_select_and_if",

@@ -1,4 +1,4 @@
-"""`minitriton-conversion-rounds`: layout conversions use shared memory that is free anyway, for fewer barriers."""
+"""`minitriton-use-free-shared-memory{separate=false}`: layout conversions use shared memory that is free anyway, for fewer barriers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from xdsl.ir import Operation
 
 from minitriton import compiler, emulator
 from minitriton.analysis.shared_memory.allocation import allocate
-from minitriton.codegen.conversion_rounds import ConversionRounds
 from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
+from minitriton.codegen.place_shared_memory import UseFreeSharedMemory
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
@@ -50,7 +50,7 @@ def module(*body: str, arch: int = 90, more: str = "") -> ModuleOp:
 def applied(made: ModuleOp) -> tuple[list[SharedMemoryRoundTrip], int, int]:
     """The plans of all conversions after the pass, and the bytes of shared memory before and after it."""
     before = allocate(made, scratch_bytes).total_bytes
-    ConversionRounds().apply(make_context(), made)
+    UseFreeSharedMemory(separate=False).apply(make_context(), made)
     plans = [conversion_of(op) for op in made.walk() if op.name == "ttg.convert_layout"]
     found = [plan for plan in plans if isinstance(plan, SharedMemoryRoundTrip)]
     assert len(found) == len(plans)
@@ -115,7 +115,7 @@ def test_a_function_that_is_called_takes_no_more_than_it_did() -> None:
 
 def test_conversions_of_one_round_are_left_as_they_are() -> None:
     made = module(f"%y = ttg.convert_layout %x : {ROWS} -> {ROWS}")
-    ConversionRounds().apply(make_context(), made)
+    UseFreeSharedMemory(separate=False).apply(make_context(), made)
     marked = [op for op in made.walk() if isinstance(op, Operation) and SCRATCH_LIMIT in op.attributes]
     assert marked == []
 
@@ -161,7 +161,7 @@ def test_a_transpose_waits_three_times_instead_of_thirty_one_and_meets_no_bank_c
     path.write_text(COPY)
     tile = np.random.default_rng(0).integers(0, 1 << 16, (128, 128), dtype=np.uint16)
     waits = {}
-    for without in ("", ConversionRounds.name):
+    for without in ("", UseFreeSharedMemory.name):
         kernel = compiler.compile(str(path), GPUTarget("cuda", 90), {"without": without})
         out = np.zeros_like(tile)
         report = emulator.run(kernel.asm["ptx"], None, (1,), [tile, out], kernel.metadata.shared)
@@ -169,4 +169,4 @@ def test_a_transpose_waits_three_times_instead_of_thirty_one_and_meets_no_bank_c
         assert (out == tile.T).all()
         assert report.total("shared").conflicts == 0
         waits[without] = report.mix()["bar.sync"] // 4
-    assert waits == {"": 3, ConversionRounds.name: 31}
+    assert waits == {"": 3, UseFreeSharedMemory.name: 31}

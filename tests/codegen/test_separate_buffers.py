@@ -1,4 +1,4 @@
-"""`minitriton-separate-buffers`: kernels with small buffers need fewer barriers, and stay sound."""
+"""`minitriton-use-free-shared-memory`: kernels with small buffers need fewer barriers, and stay sound."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def barriers(made: Any) -> int:
     ids=lambda v: getattr(v, "__name__", None),
 )
 def test_barriers_in_the_text(kernel: Any, size: int, with_pass: int, as_triton: int) -> None:
-    found = [barriers(compiled(kernel, size, without)) for without in ("", "minitriton-separate-buffers")]
+    found = [barriers(compiled(kernel, size, without)) for without in ("", "minitriton-use-free-shared-memory")]
     assert found == [with_pass, as_triton]
 
 

@@ -1,4 +1,4 @@
-"""`minitriton-coalesce-atomics`: a thread holds no more neighbours of an atomic than one instruction changes."""
+"""`minitriton-coalesce-by-width`: a thread holds no more neighbours of an atomic than one instruction changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from filecheck_ir import assert_matches, run
 
 from minitriton.passes.coalesce import Coalesce
-from minitriton.passes.coalesce_atomics import CoalesceAtomics
+from minitriton.passes.coalesce_by_width import CoalesceByWidth
 
 HEAD = """
 #row = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
@@ -45,4 +45,4 @@ def test_a_thread_holds_what_an_instruction_changes(kind: str, type_: str, arch:
         // CHECK-DAG: #[[OWN:.*]] = #ttg.blocked<{{sizePerThread = [{held}],
         // CHECK: tt.atomic_rmw {kind}, {{{{.*}}}} -> tensor<1024x{type_}, #[[OWN]]>
         """
-    assert_matches(run(text, Coalesce(), CoalesceAtomics()), expected)
+    assert_matches(run(text, Coalesce(), CoalesceByWidth()), expected)

@@ -34,8 +34,8 @@ def named(part: str) -> Workload:
         ("cast e4m3 to f16", "minitriton-coalesce-by-width", "instructions", 1.1),
         ("sort", "minitriton-simplify-integers", "instructions", 1.2),
         ("top 8", "minitriton-simplify-integers", "instructions", 1.15),
-        ("softmax", "minitriton-separate-buffers", "barriers", 2),
-        ("layer norm f16", "minitriton-separate-buffers", "barriers", 1.5),
+        ("softmax", "minitriton-use-free-shared-memory", "barriers", 2),
+        ("layer norm f16", "minitriton-use-free-shared-memory", "barriers", 1.5),
     ],
 )
 def test_a_pass_saves_and_changes_no_bit(part: str, without: str, cost: str, factor: float) -> None:
@@ -62,7 +62,7 @@ def test_a_pass_saves_and_changes_no_bit(part: str, without: str, cost: str, fac
 )
 def test_kernels_that_gain_nothing_keep_their_code(part: str) -> None:
     workload = named(part)
-    everywhere = "minitriton-separate-buffers,minitriton-widen-late,minitriton-keep-what-is-read-again"
+    everywhere = "minitriton-use-free-shared-memory,minitriton-widen-late,minitriton-keep-what-is-read-again"
     for launch in launches(workload, workload.make(HostArrays(0))):
         ours = compiled(workload.file, launch, "minitriton", {"without": everywhere})
         without = compiled(workload.file, launch, "minitriton", {"without": "minitriton"})

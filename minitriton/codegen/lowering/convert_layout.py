@@ -32,7 +32,7 @@ from minitriton.layouts.plans import (
 )
 
 SCRATCH_LIMIT = "allocation.scratch_limit"
-"""Bytes of shared memory that a conversion may use, where it could do with less (`minitriton-conversion-rounds`)."""
+"""Bytes of shared memory that a conversion may use, where it could do with less (`minitriton-use-free-shared-memory`)."""
 
 
 def conversion_of(op: Operation) -> ConversionPlan | ClusterExchange:
