@@ -11,6 +11,7 @@ Scratch is as large as Triton's lowering needs it. Answers to lib/Conversion/Tri
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -19,7 +20,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -21,7 +22,6 @@ from minitriton.analysis.axis_info.explain import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, FunctionAllocation, ScratchBytes, allocate
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.attribute_values import plain_text
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 Remark = tuple[Operation, str]
@@ -59,7 +59,7 @@ def print_remarks(remarks: Iterator[Remark]) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintAllocation(Pass):
+class PrintAllocation(Pass):
     """Prints where shared-memory allocation puts every buffer."""
 
     name = "test-print-allocation"

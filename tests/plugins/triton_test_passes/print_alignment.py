@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -25,7 +26,6 @@ from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
 from minitriton.errors import SourceLocation
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 
@@ -62,7 +62,7 @@ def _first_line(op: Operation, names: ValueNames) -> str:
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintAlignment(Pass):
+class PrintAlignment(Pass):
     """Prints what axis-info analysis knows of every result."""
 
     name = "test-print-alignment"

@@ -5,6 +5,7 @@ The lowering to LLVM inserts them itself, for the places that it gives to buffer
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -14,7 +15,6 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 

@@ -8,6 +8,7 @@ In: TTGIR. Out: the module unchanged, and on standard error a line for each desc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -15,9 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.shared_memory.alias import Aliases, shared_memory_aliases
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
-from minitriton.passes.for_triton_tests.test_print_allocation import Remark, print_remarks
+from triton_test_passes.print_allocation import Remark, print_remarks
 
 
 def alias_remarks(function: Operation, name_of: Callable[[SSAValue], str]) -> Iterator[Remark]:
@@ -80,7 +80,7 @@ class TextNames:
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintAlias(Pass):
+class PrintAlias(Pass):
     """Prints which buffers every memory descriptor may belong to."""
 
     name = "test-print-alias"

@@ -6,6 +6,7 @@ third_party/nvidia/hopper/include/Transforms/Passes.td.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -13,7 +14,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import tt
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.warp_specialization.code_partition import partition_code
 from minitriton.passes.warp_specialization.data_partition import partition_data
@@ -47,7 +47,7 @@ class _Step(Pass):
 
 @register_pass
 @dataclass(frozen=True)
-class TestTaskPartition(_Step):
+class TaskPartition(_Step):
     """Gives ids to loads, products and stores."""
 
     name: ClassVar[str] = "nvgpu-test-ws-task-partition"
@@ -59,7 +59,7 @@ class TestTaskPartition(_Step):
 
 @register_pass
 @dataclass(frozen=True)
-class TestTaskPropagation(_Step):
+class TaskPropagation(_Step):
     """Gives ids to what ops with ids need."""
 
     name: ClassVar[str] = "nvgpu-test-taskid-propagate"
@@ -72,7 +72,7 @@ class TestTaskPropagation(_Step):
 
 @register_pass
 @dataclass(frozen=True)
-class TestDataPartition(_Step):
+class DataPartition(_Step):
     """Cuts tiles for several consumers."""
 
     name: ClassVar[str] = "nvgpu-test-ws-data-partition"
@@ -85,7 +85,7 @@ class TestDataPartition(_Step):
 
 @register_pass
 @dataclass(frozen=True)
-class TestCodePartition(_Step):
+class CodePartition(_Step):
     """Makes a region of each task; tokens stay."""
 
     name: ClassVar[str] = "nvgpu-test-ws-code-partition"

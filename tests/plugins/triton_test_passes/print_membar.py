@@ -5,6 +5,7 @@ In: TTGIR. Out: the same with `ttg.local_barrier` where `analysis.shared_memory.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -13,13 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintMembar(Pass):
+class PrintMembar(Pass):
     """Inserts the barriers that accesses to shared memory need."""
 
     name = "test-print-membar"

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -22,7 +23,6 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 
