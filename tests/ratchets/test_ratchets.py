@@ -22,15 +22,10 @@ import words
 from sources import files, single_importers, sources
 
 PACKAGES = {
-    "_C": (202, 6, 7),
-    "__init__": (56, 1, 1),
+    "__init__": (107, 1, 1),
     "__main__": (26, 1, 0),
-    "_alias": (17, 2, 1),
-    "_filecheck": (117, 1, 1),
-    "_internal_testing": (244, 1, 0),
-    "_utils": (89, 1, 0),
     "analysis": (6444, 59, 81),
-    "as_triton": (635, 8, 8),
+    "as_triton": (1496, 20, 19),
     "backends": (324, 9, 4),
     "cli": (138, 1, 0),
     "codegen": (11908, 85, 167),
@@ -48,7 +43,7 @@ PACKAGES = {
     "identity": (303, 1, 6),
     "interpreter": (5069, 44, 51),
     "knobs": (876, 3, 18),
-    "lab": (15632, 100, 418),
+    "lab": (15633, 100, 418),
     "language": (3309, 24, 12),
     "layouts": (4210, 22, 27),
     "opt": (237, 1, 1),
@@ -59,7 +54,6 @@ PACKAGES = {
     "profiler": (601, 6, 7),
     "remarks": (34, 1, 1),
     "rewriting": (4452, 35, 29),
-    "run_as_triton": (188, 1, 2),
     "runtime": (7001, 58, 63),
     "target": (664, 4, 8),
     "testing": (255, 1, 0),
@@ -67,17 +61,17 @@ PACKAGES = {
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
 
-PAGES = 392
+PAGES = 393
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133538,
+    "lines": 133594,
     "files": 1009,
     "files under 40 lines": 164,
     "modules with one importer": 285,
     "comparisons of an op's name": 81,
     "private names of other modules": 71,
-    "entries at the top": 40,
+    "entries at the top": 34,
     "tables of ops": 51,
     "words": 1779,
 }
