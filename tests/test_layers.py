@@ -13,8 +13,8 @@ LAYERS = {
     "rewriting": 2, "analysis": 2,
     "frontend": 3, "passes": 3, "codegen": 3, "interpreter": 3,
     "pass_manager": 4, "pipelines": 4, "compilation": 4, "emulator": 4,
-    "runtime": 5, "backends": 5, "_utils": 5,
-    "compiler": 6, "opt": 6, "cli": 6, "commands": 6, "testing": 6, "tools": 6, "lab": 6, "profiler": 6, "explorer": 6, "fuzz": 6, "run_as_triton": 6, "as_triton": 6, "_internal_testing": 6, "_filecheck": 6, "__main__": 6, "_alias": 6, "_C": 6, "experimental": 6,
+    "runtime": 5, "backends": 5, 
+    "compiler": 6, "opt": 6, "cli": 6, "commands": 6, "testing": 6, "tools": 6, "lab": 6, "profiler": 6, "explorer": 6, "fuzz": 6, "as_triton": 6, "__main__": 6, "experimental": 6,
 }  # fmt: skip
 
 APART = {"layouts", "language", "frontend", "passes", "codegen", "interpreter", "emulator", "runtime"}

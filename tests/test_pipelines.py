@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES, Case, load_kernels
+from triton_test_passes.allocate_shared_memory import AllocateSharedMemoryNV
 
 import minitriton
 from minitriton.codegen.cubin import assembler_available
@@ -179,7 +180,7 @@ def without(*names: str) -> Pipeline:
         (without("place-shared-memory"), "insert-proxy-fences", "place-shared-memory"),
         (without().insert("cse", before="tritongpu-pipeline"), "tritongpu-pipeline", "tritongpu-schedule-loops"),
         (without().insert("cse", before="insert-barriers"), "insert-barriers", "place-shared-memory"),
-        (without().insert("allocate-shared-memory-nv", before="place-shared-memory"), "place-shared-memory", "leave out"),
+        (without().insert(AllocateSharedMemoryNV.name, before="place-shared-memory"), "place-shared-memory", "leave out"),
         (without().insert("canonicalize", after="convert-triton-gpu-to-llvm"), "canonicalize", "leave out"),
         (without().move("tritongpu-schedule-loops", before="tritongpu-assign-latencies"), "tritongpu-schedule-loops", ""),
         (without().insert("triton-combine", after="tritongpu-coalesce"), "triton-combine", ""),

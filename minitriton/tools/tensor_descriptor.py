@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, cast
 
-from minitriton._utils import validate_block_shape
+from minitriton.as_triton._utils import validate_block_shape
 from minitriton.errors import MinitritonError
 from minitriton.runtime.launching.arguments import data_address, dtype_name
 

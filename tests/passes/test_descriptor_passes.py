@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from filecheck_ir import check, run
+from triton_test_passes.proxy_fence_insertion import ProxyFenceInsertion
 
 from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError
 from minitriton.interpreter import interpret
 from minitriton.passes.allocate_global_scratch import AllocateGlobalScratch
 from minitriton.passes.fence_insertion import FenceInsertion
-from minitriton.passes.for_triton_tests.proxy_fence_insertion import ProxyFenceInsertion
 from minitriton.passes.optimize_descriptor_encoding import OptimizeDescriptorEncoding
 from minitriton.passes.rewrite_blocks_to_pointers import RewriteTensorDescriptorToPointer
 from minitriton.passes.tma_lowering import TMALowering

@@ -9,4 +9,4 @@ from types import ModuleType
 def __getattr__(name: str) -> ModuleType:
     if name != "libtriton":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module("minitriton._C.libtriton")
+    return importlib.import_module("minitriton.as_triton._C.libtriton")

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.shared_memory.alias import Aliases, shared_memory_aliases
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
-from minitriton.passes.for_triton_tests.test_print_allocation import Remark, print_remarks
+from triton_test_passes.print_allocation import Remark, print_remarks
 
 
 def alias_remarks(function: Operation, name_of: Callable[[SSAValue], str]) -> Iterator[Remark]:
@@ -78,7 +78,7 @@ class TextNames:
 
 
 @register_pass
-class TestPrintAlias(Pass, origin="triton"):
+class PrintAlias(Pass, origin="triton"):
     """Prints which buffers every memory descriptor may belong to."""
 
     name = "test-print-alias"

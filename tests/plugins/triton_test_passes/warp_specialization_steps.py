@@ -46,7 +46,7 @@ class _Step(Pass):
 
 
 @register_pass
-class TestTaskPartition(_Step, stage="ttgir", origin="triton"):
+class TaskPartition(_Step, stage="ttgir", origin="triton"):
     """Gives ids to loads, products and stores."""
 
     name: ClassVar[str] = "nvgpu-test-ws-task-partition"
@@ -57,7 +57,7 @@ class TestTaskPartition(_Step, stage="ttgir", origin="triton"):
 
 
 @register_pass
-class TestTaskPropagation(_Step, stage="ttgir", origin="triton"):
+class TaskPropagation(_Step, stage="ttgir", origin="triton"):
     """Gives ids to what ops with ids need."""
 
     name: ClassVar[str] = "nvgpu-test-taskid-propagate"
@@ -69,7 +69,7 @@ class TestTaskPropagation(_Step, stage="ttgir", origin="triton"):
 
 
 @register_pass
-class TestDataPartition(_Step, stage="ttgir", origin="triton"):
+class DataPartition(_Step, stage="ttgir", origin="triton"):
     """Cuts tiles for several consumers."""
 
     name: ClassVar[str] = "nvgpu-test-ws-data-partition"
@@ -82,7 +82,7 @@ class TestDataPartition(_Step, stage="ttgir", origin="triton"):
 
 @register_pass
 @dataclass(frozen=True)
-class TestCodePartition(_Step, stage="ttgir", origin="triton"):
+class CodePartition(_Step, stage="ttgir", origin="triton"):
     """Makes a region of each task; tokens stay."""
 
     name: ClassVar[str] = "nvgpu-test-ws-code-partition"

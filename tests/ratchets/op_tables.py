@@ -1,6 +1,6 @@
 """Which tables of ops the package has: literals that list ops by name or by class.
 
-    python tests/op_tables.py [--list]
+    python tests/ratchets/op_tables.py [--list]
 
 A table is a dict, set, tuple or list literal (also within `frozenset(...)`, `|` unions and `isinstance(x, (...))`) with at least two
 elements or keys that are names of ops (`"tt.load"`), or three that are classes (`tt.LoadOp`). What an op is belongs to its class, as a fact of `minitriton/dialects/`;
@@ -10,16 +10,20 @@ what it becomes is registered with the one kind of registry (`minitriton.dialect
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from minitriton.dialects.context import dialects
 
-ROOT = Path(__file__).parents[1]
+sys.path.insert(0, __file__.rpartition("/")[0])
+from sources import files
+
 NAMES = frozenset(op.name for dialect in dialects() for op in dialect.operations)
+_TABLES = (ast.Dict, ast.Set, ast.Tuple, ast.List, ast.BinOp)
+_HOLDERS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 _CLASS = re.compile(r"[A-Z][A-Za-z0-9]*Op")
 
 
@@ -38,24 +42,26 @@ class Table:
         return f"{self.file}:{self.holder}"
 
 
-def tables(root: Path = ROOT / "minitriton") -> Iterator[Table]:
-    """All tables below `root`."""
-    for path in sorted(root.rglob("*.py")):
-        yield from _of_tree(ast.parse(path.read_text()), str(path.relative_to(root)))
+@functools.cache
+def tables() -> tuple[Table, ...]:
+    """All tables of the package."""
+    return tuple(table for file, (_, tree) in files().items() for table in of_tree(tree, file))
 
 
-def _of_tree(tree: ast.AST, file: str) -> Iterator[Table]:
-    exempt = {id(part) for node in ast.walk(tree) for part in _exempt(node)}
-
-    def visit(node: ast.AST, holder: str, inside: bool) -> Iterator[Table]:
-        inside = inside or id(node) in exempt
-        found = None if inside else _table(node)
-        if found:
-            yield Table(file, holder, getattr(node, "lineno", 0), *found)
-        for child in ast.iter_child_nodes(node):
-            yield from visit(child, _holder(node, holder), inside or found is not None)
-
-    yield from visit(tree, "", False)
+def of_tree(tree: ast.AST, file: str) -> Iterator[Table]:
+    """The tables of a file."""
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+    exempt: set[int] = set()
+    while pending:
+        node, holder = pending.pop()
+        if id(node) in exempt:
+            continue
+        exempt.update(map(id, _exempt(node)))
+        if isinstance(node, _TABLES) and (found := _table(node)):
+            yield Table(file, holder, node.lineno, *found)
+        else:
+            inner = _holder(node, holder) if isinstance(node, _HOLDERS) else holder
+            pending += [(child, inner) for child in ast.iter_child_nodes(node)][::-1]
 
 
 def _exempt(node: ast.AST) -> Iterator[ast.AST]:

@@ -17,7 +17,7 @@ from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
-class TestPrintMembar(Pass, origin="triton"):
+class PrintMembar(Pass, origin="triton"):
     """Inserts the barriers that accesses to shared memory need."""
 
     name = "test-print-membar"

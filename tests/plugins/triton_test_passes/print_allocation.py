@@ -59,7 +59,7 @@ def print_remarks(remarks: Iterator[Remark]) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class TestPrintAllocation(Pass, origin="triton"):
+class PrintAllocation(Pass, origin="triton"):
     """Prints where shared-memory allocation puts every buffer."""
 
     name = "test-print-allocation"

@@ -61,7 +61,7 @@ def _first_line(op: Operation, names: ValueNames) -> str:
 
 
 @register_pass
-class TestPrintAlignment(Pass, origin="triton"):
+class PrintAlignment(Pass, origin="triton"):
     """Prints what axis-info analysis knows of every result."""
 
     name = "test-print-alignment"
