@@ -53,6 +53,8 @@ class Space:
     """What may vary. `insert` names passes (with options, as in a pipeline's text) that may be put in; with `legal`, only
     pipelines whose contracts hold are drawn.
 
+    Without `legal` passes are also moved and put anywhere, out of their level and in front of what they need.
+
     `vary`: values by name, of a compile option (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`), a constant of the kernel, `arch`, or
     a pass's option (`optimize-llvm-ir{level}`). `constants`: the values that the kernel itself names as worth trying. `llvm`: LLVM's
     own passes, chosen one by one. `layouts`: the blocked encodings of loads and stores. `memory`: how they treat the
@@ -191,7 +193,7 @@ class Space:
 
     def _change(self, steps: tuple[Step, ...], rng: random.Random) -> tuple[Step, ...]:
         """One pass moved, left out, doubled, put in, or given another option."""
-        movable = _movable_places(steps)
+        movable = _movable_places(steps) if self.legal or rng.random() < 0.7 else list(range(len(steps)))
         optional = self._optional(steps)
         kinds = [name for name in ("order", "omit", "duplicate") if movable and getattr(self, name)]
         kinds += ["insert"] * bool(self.insert and movable) + ["option"] * bool(optional) + ["llvm"] * self.llvm
@@ -211,13 +213,15 @@ class Space:
         if kind == "omit":
             del changed[index]
             return
-        place = _place_near(changed, index, rng)
+        is_far = not self.legal and rng.random() < 0.3
+        place = rng.randrange(len(changed) + 1) if is_far else _place_near(changed, index, rng)
         if kind == "duplicate":
             changed.insert(place, changed[index])
         elif kind == "insert":
             changed.insert(place, _step(rng.choice(self.insert)))
         else:
-            changed.insert(place, changed.pop(index))
+            moved = changed.pop(index)
+            changed.insert(place, moved)
 
     def _optional(self, steps: tuple[Step, ...]) -> list[tuple[int, str, tuple[Value, ...]]]:
         """Where a pass stands whose option varies, the option, and its values."""
