@@ -25,7 +25,7 @@ from minitriton.compilation.ir_source import entry_of_text
 from minitriton.compilation.request import Request, Switches
 from minitriton.compilation.stage_names import STAGES
 from minitriton.compilation.stages import facts_of, split
-from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
+from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources

@@ -29,7 +29,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
-from minitriton.dialects.facts.memory_hints import CACHE_HINT
+from minitriton.dialects.facts.pass_attributes import CACHE_HINT
 from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.passes.cache_hints import check_hint

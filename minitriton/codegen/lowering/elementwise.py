@@ -35,7 +35,7 @@ from minitriton.codegen.registers import Expression, Pointwise, Range, Registers
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
 from minitriton.dialects import llvm as ours
-from minitriton.dialects.facts.opaque import OPAQUE
+from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import PointerType
 from minitriton.rewriting.constants import constant_attr, number_of

@@ -35,7 +35,7 @@ from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
 from minitriton.dialects.attribute_values import integer, integers
-from minitriton.dialects.facts.reduction_hints import INCREASING
+from minitriton.dialects.facts.pass_attributes import INCREASING
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import layout_of

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.facts.pass_attributes import misplaced_attribute
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
@@ -86,7 +87,7 @@ def _verify_op(op: Operation) -> None:
         # Verifiers ask for blocks, names and encodings that IR may lack; xDSL's `scf.while` raises no `VerifyException`.
         what = str(error) if type(error) is Exception else f"is malformed: {type(error).__name__}: {error}"
         raise _refuse(op, f"'{op.name}' op {what}") from error
-    complaint = complaint_about(op)
+    complaint = complaint_about(op) or misplaced_attribute(op)
     if complaint is not None:
         raise _refuse(op, complaint)
     for region in op.regions:

@@ -53,7 +53,7 @@ class Space:
     """What may vary. `insert` names passes (with options, as in a pipeline's text) that may be put in; with `legal`, only
     pipelines whose contracts hold are drawn.
 
-    Without `legal` passes are also moved and put anywhere, out of their level and in front of what they need.
+    Without `legal` half of the pipelines are drawn without asking contracts, and passes are moved and inserted anywhere, out of their level too.
 
     `vary`: values by name, of a compile option (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`), a constant of the kernel, `arch`, or
     a pass's option (`optimize-llvm-ir{level}`). `constants`: the values that the kernel itself names as worth trying. `llvm`: LLVM's
@@ -138,9 +138,10 @@ class Space:
 
     def sample(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
         """A pipeline drawn at random; `facts` hold before it. `base` itself where no legal one is found."""
+        is_any = not self.legal and rng.random() < 0.5
         for _ in range(_TRIES):
             drawn = self._draw(base, rng)
-            if not self.legal or is_legal(drawn, facts):
+            if is_any or is_legal(drawn, facts):
                 return drawn
         return base
 

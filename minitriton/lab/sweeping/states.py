@@ -18,7 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
+from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.lab.sweeping.point import by_identity

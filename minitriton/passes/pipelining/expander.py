@@ -10,7 +10,7 @@ The prologue starts the first iterations; the loop runs as often as before and f
 iterations that are not there are held back (`predication`), so no epilogue is needed. A value that a later stage uses is
 carried by the loop, once for each iteration that it lives on.
 
-A loop marked `ENDS_BEHIND_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
+A loop marked `ENDS_AFTER_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
 once less, its last stage once more behind it, and all of it but the first copies under the condition that there is an iteration at all.
 
 Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
@@ -24,6 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, ttg
+from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.op_access import operand_values
 from minitriton.passes.loop_guard import put_under_condition
 from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
@@ -31,9 +32,6 @@ from minitriton.passes.pipelining.predication import predicate
 from minitriton.rewriting.constants import int_attr, int_constant
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
-
-ENDS_BEHIND_LOOP = "minitriton.ends_behind_loop"
-"""On a loop: the last stage of the last iteration runs behind it (`overlap_products`)."""
 
 KEEP_PREDICATES = "__test_keep_predicate_stage"
 """On a loop: whether an iteration is there is left to an op of its own (Triton's tests look for it)."""
@@ -76,7 +74,7 @@ class _Expansion:
         self.low, self.high, self.step = operand_values(loop)[:3]
         self.arguments = loop.regions[0].block.args
         self.yielded = operand_values(terminator_of(loop))
-        self.ends_behind = loop.attributes.pop(ENDS_BEHIND_LOOP, None) is not None
+        self.ends_after_loop = loop.attributes.pop(ENDS_AFTER_LOOP, None) is not None
         self.versions: dict[SSAValue, dict[int, SSAValue]] = {}
         """For each value of the body: what it is in iteration 0, 1, ... of the prologue."""
 
@@ -85,7 +83,7 @@ class _Expansion:
         lives = self._values_across_stages()
         kernel, carried = self._kernel_loop(lives)
         self._kernel(kernel, lives, carried)
-        ended = self._ending(kernel, carried) if self.ends_behind else kernel.results
+        ended = self._ending(kernel, carried) if self.ends_after_loop else kernel.results
         for result, new in zip(self.loop.results, ended, strict=False):
             result.replace_all_uses_with(new)
         assert self.loop.parent is not None
@@ -111,7 +109,7 @@ class _Expansion:
             counter = self._counter(at, part)
             self._set_version(self.arguments[0], counter, part)
             conditions.append(self._is_below(at, counter))
-            if self.ends_behind and part == self.last - 1:
+            if self.ends_after_loop and part == self.last - 1:
                 put_under_condition(self.loop)
                 at = Inserter.before(self.loop)
                 conditions[0] = at.constant(int_attr(i1, 1))
@@ -140,7 +138,7 @@ class _Expansion:
         current = {value: self.versions[value][iteration] for value in nested_operands(op) if value in self.versions}
         copy = clone_op(op, current)
         at.place(copy)
-        if not (self.ends_behind and int_constant(condition)):  # Triton keeps masks that are known to hold
+        if not (self.ends_after_loop and int_constant(condition)):  # Triton keeps masks that are known to hold
             predicate(copy, condition)
         for result, new in zip(op.results, copy.results, strict=True):
             for index, value in enumerate(self.yielded):
@@ -197,7 +195,7 @@ class _Expansion:
             new.location = old.location
             new.name_hint = old.name_hint
         at = Inserter.before(self.loop)
-        high = at.value(arith.SubiOp(self.high, self.step)) if self.ends_behind else self.high
+        high = at.value(arith.SubiOp(self.high, self.step)) if self.ends_after_loop else self.high
         kernel = scf.ForOp.create(
             operands=[self.low, high, self.step, *initial],
             result_types=types,
@@ -214,7 +212,7 @@ class _Expansion:
         block = kernel.regions[0].block
         at = Inserter(block, None, self.loop.location)
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, block.args, strict=False))
-        always = self.last - 1 if self.ends_behind else self.last
+        always = self.last - 1 if self.ends_after_loop else self.last
         conditions = [self._is_there(at, block.args[0], stage) for stage in range(always)]
         for op in self.order:
             copy = clone_op(op, values)
