@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {label}: {', '.join(sorted(facts))}")
     for name, attribute in PASS_ATTRIBUTES.items():
         if cls.name in attribute.writers:
-            print(f"  writes {name} on {', '.join(sorted(attribute.ops))}: {attribute.meaning}")
+            print(f"  writes {name} on {', '.join(kind.name for kind in attribute.ops)}: {attribute.meaning}")
     return 0
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects import arith, tt, ttg
 
 OPAQUE = "ttg.opaque"
 SPLIT_MASK = "split_mask"
@@ -29,26 +32,26 @@ IN_L1 = "l1_"
 class PassAttribute(NamedTuple):
     """An attribute: the ops that may have it, its type, the passes that write it, who reads it, and what it says."""
 
-    ops: frozenset[str]
+    ops: tuple[type[Operation], ...]
     type: type[Attribute]
     writers: tuple[str, ...]
     reader: str
     meaning: str
 
 
-_ACCESSES = frozenset({"tt.load", "tt.store"})
+_ACCESSES = (tt.LoadOp, tt.StoreOp)
 
 PASS_ATTRIBUTES = {
     OPAQUE: PassAttribute(
-        frozenset({"arith.addi"}), UnitAttr, ("minitriton-share-pointer-steps",), "codegen.lowering.elementwise",
+        (arith.AddiOp,), UnitAttr, ("minitriton-share-pointer-steps",), "codegen.lowering.elementwise",
         "the second operand reaches LLVM through inline PTX, so that loops count as they are written",
     ),
     SPLIT_MASK: PassAttribute(
-        _ACCESSES | {"tt.atomic_rmw"}, UnitAttr, ("minitriton-coalesce-by-width",), "analysis.access_width",
+        (*_ACCESSES, tt.AtomicRMWOp), UnitAttr, ("minitriton-coalesce-by-width",), "analysis.access_width",
         "the mask is true up to some element of each vector, and only that vector is accessed element by element",
     ),
     INCREASING: PassAttribute(
-        frozenset({"tt.reduce"}), DenseArrayBase, ("minitriton-ordered-indices",), "codegen.lowering.reduce",
+        (tt.ReduceOp,), DenseArrayBase, ("minitriton-ordered-indices",), "codegen.lowering.reduce",
         "operands whose elements increase along the axis, and which the region passes on unchanged",
     ),
     CACHE_HINT: PassAttribute(
@@ -56,23 +59,23 @@ PASS_ATTRIBUTES = {
         "a cache operator or an eviction priority of PTX, unless the op has one of its own",
     ),
     PREFETCH_BYTES: PassAttribute(
-        frozenset({"tt.load"}), IntegerAttr, ("minitriton-cache-hints",), "codegen.lowering.memory",
+        (tt.LoadOp,), IntegerAttr, ("minitriton-cache-hints",), "codegen.lowering.memory",
         "bytes that L2 fetches at once from memory (PTX `.L2::128B`)",
     ),
     OVERLAPS_LAUNCHES: PassAttribute(
-        frozenset({"builtin.module"}), UnitAttr, ("minitriton-overlap-launches",), "compilation.compile_source",
+        (ModuleOp,), UnitAttr, ("minitriton-overlap-launches",), "compilation.compile_source",
         "the kernel waits for the launch before it, so that its own may begin earlier (programmatic dependent launch)",
     ),
     SCRATCH_LIMIT: PassAttribute(
-        frozenset({"ttg.convert_layout"}), IntegerAttr, ("minitriton-use-free-shared-memory",), "codegen.lowering.convert_layout",
+        (ttg.ConvertLayoutOp,), IntegerAttr, ("minitriton-use-free-shared-memory",), "codegen.lowering.convert_layout",
         "bytes of shared memory that the conversion may use, for fewer rounds and barriers",
     ),
     SEPARATE: PassAttribute(
-        frozenset({"tt.func"}), UnitAttr, ("minitriton-use-free-shared-memory",), "analysis.shared_memory.allocation",
+        (tt.FuncOp,), UnitAttr, ("minitriton-use-free-shared-memory",), "analysis.shared_memory.allocation",
         "buffers of the function share no memory, even those that are not alive at the same time",
     ),
     ENDS_AFTER_LOOP: PassAttribute(
-        frozenset({"scf.for"}), UnitAttr, ("minitriton-overlap-products",), "passes.pipelining.expander",
+        (scf.ForOp,), UnitAttr, ("minitriton-overlap-products",), "passes.pipelining.expander",
         "the last stage of the loop's schedule stands after the loop",
     ),
 }  # fmt: skip
@@ -82,6 +85,6 @@ def misplaced_attribute(op: Operation) -> str | None:
     """What is wrong with an attribute of a pass on `op`; None if nothing is."""
     for name, attribute in op.attributes.items():
         declared = PASS_ATTRIBUTES.get(name)
-        if declared is not None and (op.name not in declared.ops or not isinstance(attribute, declared.type)):
-            return f"'{op.name}' op attribute {name!r} belongs on {', '.join(sorted(declared.ops))} as {declared.type.name}"
+        if declared is not None and (not isinstance(op, declared.ops) or not isinstance(attribute, declared.type)):
+            return f"'{op.name}' op attribute {name!r} belongs on {' or '.join(kind.name for kind in declared.ops)} as {declared.type.name}"
     return None
