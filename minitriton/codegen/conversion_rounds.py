@@ -21,13 +21,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.allocation import Allocation, FunctionAllocation, allocate
 from minitriton.analysis.shared_memory.liveness import intersects
 from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
 from minitriton.codegen.scratch import capability_of, scratch_bytes
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget

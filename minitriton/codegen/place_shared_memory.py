@@ -15,11 +15,11 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
 
 PLACED = "allocation.placed"

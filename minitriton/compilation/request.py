@@ -31,7 +31,9 @@ def environment_switches() -> Switches:
     return Switches(
         line_info=not knobs.compilation.disable_line_info,
         optimize_llvm=without is not True,
-        llvm_flags=tuple(flag.strip() for flag in without.split(",") if flag.strip()) if isinstance(without, str) else (),
+        llvm_flags=tuple(flag.strip() for flag in without.split(",") if flag.strip())
+        if isinstance(without, str)
+        else (),
         local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
     )
 

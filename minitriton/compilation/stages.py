@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.operations import ops_in
 from minitriton.compilation.stage_names import STAGES
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.memory_access import DescriptorAccess
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for

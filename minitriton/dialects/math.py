@@ -18,7 +18,7 @@ from minitriton.dialects.arith.float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.declared import declared
 from minitriton.dialects.facts import Dear, DeviceFunction, Rounds
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import var
 
 

@@ -36,7 +36,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.places import file_line_col, named
+from minitriton.dialects.fast_paths.locations import file_line_col, named
 from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.fp8_constants import bits_of_fp8e4b15, in_fp8

@@ -27,10 +27,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import Pass, Property, register_pass
 
 FIRST_BARRIER = 14

@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from minitriton.analysis.access_width import access_width
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked

@@ -36,9 +36,9 @@ from minitriton.analysis.integer_range.analysis import (
     IntegerRangeAnalysis,
 )
 from minitriton.analysis.integer_range.rules import compare
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, math, tt
 from minitriton.dialects.facts import IntegerExtremum
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.op_rules import OpRules
 from minitriton.pass_registry import Pass, Property, register_pass

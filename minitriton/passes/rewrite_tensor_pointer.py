@@ -21,8 +21,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import PaddingOption

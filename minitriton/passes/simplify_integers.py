@@ -23,11 +23,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
-from minitriton.dialects.op_access import next_op, operand_values
+from minitriton.dialects.fast_paths.op_access import next_op, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import (
     constant_attr,

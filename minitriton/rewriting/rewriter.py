@@ -18,7 +18,7 @@ from typing import TypeVar
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
-from minitriton.dialects.op_access import next_use, operand_values, set_type
+from minitriton.dialects.fast_paths.op_access import next_use, operand_values, set_type
 from minitriton.rewriting.constants import constant_op
 from minitriton.rewriting.locations import fused
 from minitriton.rewriting.settled import Settled

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, operand_at, operand_values
 from minitriton.rewriting.regions import is_defined_outside
 
 _BOUNDS = 3

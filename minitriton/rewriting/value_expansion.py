@@ -22,8 +22,8 @@ from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integers
 from minitriton.dialects.facts.gpu_traits import i32_array
 from minitriton.dialects.facts.region_flow import hands_on
+from minitriton.dialects.fast_paths.op_access import block_successors, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import block_successors, operand_values
 from minitriton.rewriting.steady_values import drop_steady
 
 Rule = Callable[["ValueExpansion", Operation], None]

@@ -28,8 +28,8 @@ from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.lowering.workers import WorkerWarps
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
+from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.ttg import LocalAllocOp, WarpSpecializeOp
 from minitriton.errors import LoweringError
 

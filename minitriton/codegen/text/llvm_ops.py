@@ -14,7 +14,7 @@ from minitriton.codegen.text.values import constant_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import integer, integers, plain_text
-from minitriton.dialects.op_access import block_successors, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_successors, operand_at, operand_values
 
 # Values without an instruction ----------------------------------------------------------------------------------------
 

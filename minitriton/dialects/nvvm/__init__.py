@@ -29,6 +29,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import cluster as nvvm_cluster
 from minitriton.dialects.nvvm import tma as nvvm_tma
@@ -54,7 +55,6 @@ from minitriton.dialects.nvvm.memory import (
     WgmmaOp,
     WgmmaWaitGroupOp,
 )
-from minitriton.dialects.op_definition import op_definition
 
 __all__ = [
     "NVVM",

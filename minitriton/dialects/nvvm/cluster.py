@@ -6,8 +6,8 @@ from xdsl.dialects.builtin import IntAttr, i32
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.irdl import operand_def, result_def
 
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.nvvm.base import SHARED, IntrinsicOp
-from minitriton.dialects.op_definition import op_definition
 
 SHARED_CLUSTER = LLVMPointerType(IntAttr(7))
 """A pointer to the shared memory of any CTA of the cluster (PTX `.shared::cluster`)."""

@@ -37,8 +37,8 @@ from minitriton.dialects.facts.gpu_traits import (
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.facts.synchronization import WaitsForCopies
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.ttg.inference import infer_memdesc_reshape, infer_memdesc_trans
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
 from minitriton.dialects.ttg.verify import (

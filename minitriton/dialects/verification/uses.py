@@ -11,7 +11,7 @@ from collections.abc import Callable
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.verification.dominance import immediate_dominators
 from minitriton.errors import IRError
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import Attribute, Operation, OpResult
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.rewriting.constants import (
     constant_attr,
     element_type,

@@ -6,7 +6,7 @@ from xdsl.dialects import scf
 from xdsl.ir import OpResult
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.folding import MODIFIED, Folded, folder
 

@@ -10,8 +10,8 @@ from xdsl.ir import Attribute, Operation, OpResult
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import dense_bytes
 from minitriton.dialects.facts.layout import order_of
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
     constant_attr,
     element_type,

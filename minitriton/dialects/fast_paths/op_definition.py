@@ -21,9 +21,9 @@ from xdsl.irdl.operations import OpDef, get_accessors_from_op_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from minitriton.dialects.held_constraints import verify_declaration
-from minitriton.dialects.op_fields import fast_fields
-from minitriton.dialects.printed_form import Form, printed_form
+from minitriton.dialects.fast_paths.held_constraints import verify_declaration
+from minitriton.dialects.fast_paths.op_fields import fast_fields
+from minitriton.dialects.fast_paths.printed_form import Form, printed_form
 from minitriton.host import locks
 
 OpT = TypeVar("OpT", bound=IRDLOperation)
