@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation, Region
 from minitriton.dialects.fast_paths import locations as places
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.rewriting.locations import fused
+from minitriton.rewriting.rewriter import fused
 from minitriton.rewriting.settled import Settled
 
 

@@ -30,7 +30,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import IntegerExtremum
-from minitriton.dialects.facts.reduction_hints import INCREASING
+from minitriton.dialects.facts.memory_hints import INCREASING
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass

@@ -31,7 +31,7 @@ from xdsl.ir import OpResult, Region, SSAValue
 from minitriton.analysis.axis_info.access import access_shape
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.launch import num_warps
-from minitriton.dialects.facts.opaque import OPAQUE
+from minitriton.dialects.facts.memory_hints import OPAQUE
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import Pass, Property, register_pass

@@ -11,3 +11,13 @@ PREFETCH_BYTES = "ttg.prefetch-bytes"
 
 OVERLAPS_LAUNCHES = "ttg.overlaps-launches"
 """On a module: the kernel waits for the launch before it, so that its own may begin earlier (programmatic dependent launch)."""
+
+# An attribute that keeps LLVM from reasoning about a value.
+
+OPAQUE = "ttg.opaque"
+"""On an `arith.addi` of scalars: its second operand reaches LLVM through inline PTX, so that loops count as they are written."""
+
+# Attributes that passes leave on reductions for the lowering.
+
+INCREASING = "ttg.increasing"
+"""On a `tt.reduce`: operands whose elements increase along the axis, of which the region passes one on (`array<i32: 1>`)."""

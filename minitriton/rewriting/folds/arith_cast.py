@@ -19,10 +19,10 @@ from minitriton.rewriting.constants import (
     int_constant,
     number_attr,
     number_of,
+    round_to,
     to_unsigned,
     width_of,
 )
-from minitriton.rewriting.floats import round_to
 from minitriton.rewriting.folding import MODIFIED, Folded, folder
 
 _FLOAT_BITS: dict[type[Attribute], tuple[int, int]] = {  # significant bits, greatest exponent
