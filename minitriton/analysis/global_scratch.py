@@ -18,10 +18,10 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import integer_or
 from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.fast_paths.operations import ops_in
 
 SCRATCH_OFFSET = "ttg.global_scratch_memory_offset"
 SCRATCH_SIZE = "ttg.global_scratch_memory_size"

@@ -32,7 +32,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.allocation import (
     Allocation,
     FunctionAllocation,
@@ -48,6 +47,7 @@ from minitriton.dialects import ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget

@@ -29,8 +29,8 @@ from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
-from minitriton.host.file_names import stem_of
 from minitriton.host.garbage import no_garbage_collection
+from minitriton.host.whole_file import stem_of
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for

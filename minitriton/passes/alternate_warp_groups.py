@@ -27,11 +27,11 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.facts.named_barriers import TURNS
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 _WARPS_OF_TWO_GROUPS = 8

@@ -31,14 +31,14 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.analysis.ring_positions import ring_position
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
 from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.rewriting.constants import int_constant

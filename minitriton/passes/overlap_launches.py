@@ -19,10 +19,10 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr, i32
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 _INSTRUCTIONS = ("griddepcontrol.launch_dependents", "griddepcontrol.wait")

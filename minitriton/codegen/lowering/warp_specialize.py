@@ -22,15 +22,14 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.function import FunctionLowering, WorkerWarps
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.lowering.workers import WorkerWarps
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
 from minitriton.dialects.facts.named_barriers import ALL_WARPS, PARTITIONS
+from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.ttg import LocalAllocOp, WarpSpecializeOp
 from minitriton.errors import LoweringError
 

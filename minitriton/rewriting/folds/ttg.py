@@ -6,7 +6,7 @@ from xdsl.ir import Block, Operation, OpResult
 
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.layout import order_of
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.tt import merge_transpositions
 

@@ -8,7 +8,7 @@ What is remembered is kept alive, so that nothing new can be taken for something
 pass takes to look at it.
 """
 
-# This file is one of those that touch what xDSL keeps private (see `dialects.op_access`): reading a field costs a third of calling its property.
+# This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`): reading a field costs a third of calling its property.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, FloatAttr, IntAttr, ModuleOp, StringAttr, f32, i64
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
-from minitriton.dialects.op_access import set_type
+from minitriton.dialects.fast_paths.op_access import set_type
+from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import parse_module
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pass_registry import Pass, register_pass
-from minitriton.rewriting.snapshot import IRSnapshot
 
 TEXT = """
 tt.func @f(%a: i32, %b: i32, %c: i1) {

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 
-import minitriton.dialects.attribute_hashes  # noqa: F401
+import minitriton.dialects.fast_paths.op_access  # noqa: F401
 
 I32 = IntegerType(32)
 MADE = {
@@ -42,7 +42,7 @@ def test_a_kept_hash_is_not_pickled():
     code = (
         "import pickle, sys; place = pickle.load(sys.stdin.buffer);"
         "from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr;"
-        "import minitriton.dialects.attribute_hashes;"
+        "import minitriton.dialects.fast_paths.op_access;"
         "assert hash(place) == hash(FileLineColLoc(StringAttr('kernel.py'), IntAttr(3), IntAttr(4)))"
     )
     subprocess.run([sys.executable, "-c", code], input=pickle.dumps(place), check=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.dialects import op_definition
 from minitriton.dialects.context import make_context
-from minitriton.dialects.printed_form import printed_form
+from minitriton.dialects.fast_paths import op_definition
+from minitriton.dialects.fast_paths.printed_form import printed_form
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.dialects.ttg import MemDescSubsliceOp
 

@@ -3,8 +3,8 @@
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.operations import ops_in, ops_in_inner_first, ops_of
 from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first, ops_of
 from minitriton.dialects.text import parse_module
 
 NESTED = """

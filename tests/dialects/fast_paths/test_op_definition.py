@@ -12,7 +12,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import ParseError, PyRDLOpDefinitionError
 
 from minitriton.dialects.context import dialects
-from minitriton.dialects.op_definition import op_definition, textual_form
+from minitriton.dialects.fast_paths.op_definition import op_definition, textual_form
 
 OPS = {
     op.name: op

@@ -7,7 +7,7 @@ What a pass does may follow the order in which a value lists its uses. A copy li
 original, so that a pass does the same to every copy.
 """
 
-# This file is one of those that touch what xDSL keeps private (see `dialects.op_access`).
+# This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`).
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In: an op, usually the module or a function. Out: the op itself and everything i
 each level and op; a list takes a tenth of the time (3,300 ops, 2026-11-23), and may be gone through while the IR changes.
 """
 
-# This file is one of those that touch what xDSL keeps private (see `dialects.op_access`): reading a field costs a third of calling its property.
+# This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`): reading a field costs a third of calling its property.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from xdsl.irdl import (
 )
 
 from minitriton.dialects import tt
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 
 
 @op_definition
