@@ -47,12 +47,13 @@ class OverlapLaunches(Pass, stage="ttgir"):
             return
         kernels = [f for f in ops_of(op, tt.FuncOp) if f.is_public]
         for kernel in kernels:
-            first = kernel.body.block.first_op
+            entry = kernel.body.blocks[0]
+            first = entry.first_op
             assert first is not None
             for instruction in _INSTRUCTIONS:
                 made = tt.ElementwiseInlineAsmOp(
                     [], [i32], asm_string=f"{instruction}; // dummy $0", constraints="=r", pure=False, packed_element=1
                 )
-                kernel.body.block.insert_op_before(made, first)
+                entry.insert_op_before(made, first)
         if kernels:
             op.attributes[OVERLAPS_LAUNCHES] = UnitAttr()
