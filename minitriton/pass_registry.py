@@ -151,7 +151,7 @@ class Contract:
 
 
 class PassResult(Enum):
-    """What `Pass.apply` may return beside a bool or None."""
+    """What `Pass.apply` may return, other than a bool or None."""
 
     REACHED_FIXPOINT = auto()
     """A pass that `folds_everything` has changed the module until neither it nor folding finds anything more to do."""

@@ -13,7 +13,8 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.types import shape_of
 from minitriton.compilation.stage_names import STAGES
-from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.fast_paths.operations import ops_in
@@ -63,27 +64,24 @@ def facts_of(value: object, ext: str, target: GPUTarget) -> frozenset[Property]:
     return with_implied(frozenset(facts - found))
 
 
-_UNTRUE_FOR: tuple[tuple[tuple[type[Operation], ...], frozenset[Property]], ...] = (
-    ((tt.MakeTensorPtrOp,), frozenset({Property.BLOCK_POINTERS_REWRITTEN})),
-    ((tt.DotOp, tt.DotScaledOp, ttng.WarpGroupDotOp), frozenset({Property.NO_ASYNC_DOTS})),
-    ((ttg.WarpSpecializeOp,), frozenset({Property.NO_PARTITIONS, Property.PARTITION_WARPS})),
-)
-
-_SUM_OF_PRODUCTS_RANK = 3
-"""`triton-combine` makes a dot of a sum of products whose operands are broadcast to this many dimensions."""
+_REDUCED_MULTIPLICATION_RANK = 3
+"""`triton-combine` makes a dot of a reduced multiplication whose operands are broadcast to this many dimensions."""
 
 
 def _untrue_for(op: Operation) -> Iterator[Property]:
     """Which facts the presence of `op` makes untrue."""
-    for kinds, facts in _UNTRUE_FOR:
-        if isinstance(op, kinds):
-            yield from facts
-    if WARP_SPECIALIZE in op.attributes:
-        yield Property.NO_PARTITIONS
-    if isinstance(op, tt.ReduceOp) and len(shape_of(op.operands[0].type)) >= _SUM_OF_PRODUCTS_RANK:
-        yield Property.NO_ASYNC_DOTS
+    if isinstance(op, tt.MakeTensorPtrOp):
+        yield Property.BLOCK_POINTERS_REWRITTEN
     if DescriptorAccess.of(op) is not None:
         yield Property.NO_DESCRIPTORS
+    if Contraction.of(op) is not None or (
+        isinstance(op, tt.ReduceOp) and len(shape_of(op.operands[0].type)) >= _REDUCED_MULTIPLICATION_RANK
+    ):
+        yield Property.NO_ASYNC_DOTS
+    if isinstance(op, ttg.WarpSpecializeOp):
+        yield from (Property.NO_PARTITIONS, Property.PARTITION_WARPS)
+    if WARP_SPECIALIZE in op.attributes:
+        yield Property.NO_PARTITIONS
 
 
 def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:
