@@ -66,10 +66,9 @@ def _is_released(load: Operation, alloc: Operation) -> bool:
 
 def _users_in(block: Block | None, op: Operation) -> set[Operation]:
     """The ops of `block` that use a buffer of `op`, or have an op within that does."""
-    buffers = [result for result in op.results if isinstance(result.type, ttg.MemDescType)]
-    users = (
-        {block.find_ancestor_op_in_block(use.operation) for buffer in buffers for use in buffer.uses}
-        if block
-        else set()
-    )
-    return {user for user in users if user is not None}
+    found: set[Operation] = set()
+    for result in op.results:
+        if block is not None and isinstance(result.type, ttg.MemDescType):
+            users = (block.find_ancestor_op_in_block(use.operation) for use in result.uses)
+            found.update(user for user in users if user is not None)
+    return found
