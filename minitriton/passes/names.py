@@ -42,7 +42,6 @@ PASSES = {
     "tritongpu-optimize-thread-locality": "minitriton.passes.optimize_thread_locality",
     "minitriton-nan-in-argmax": "minitriton.passes.nan_in_argmax",
     "minitriton-ordered-indices": "minitriton.passes.ordered_indices",
-    "minitriton-outer-reduction-layout": "minitriton.passes.outer_reduction_layout",
     "minitriton-overlap-launches": "minitriton.passes.overlap_launches",
     "tritongpu-prefetch": "minitriton.passes.prefetch",
     "tritongpu-reduce-data-duplication": "minitriton.passes.reduce_data_duplication",

@@ -15,7 +15,6 @@ from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.coalesce import Coalesce
 from minitriton.passes.convert_triton_to_tritongpu import ConvertTritonToTritonGPU
 from minitriton.passes.optimize_thread_locality import OptimizeThreadLocality
-from minitriton.passes.outer_reduction_layout import OuterReductionLayout
 from minitriton.passes.reduce_data_duplication import ReduceDataDuplication
 from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions
 from minitriton.passes.reorder_instructions import ReorderInstructions
@@ -25,7 +24,7 @@ PASSES: list[Pass] = [
     Coalesce(),
     RemoveLayoutConversions(),
     OptimizeThreadLocality(),
-    OuterReductionLayout(),
+    OptimizeThreadLocality(any_axis=True),
     RemoveLayoutConversions(),
     Canonicalize(),
     ReduceDataDuplication(),

@@ -1,4 +1,4 @@
-"""`tritongpu-optimize-thread-locality` and `minitriton-outer-reduction-layout`: reductions that stay in threads."""
+"""`tritongpu-optimize-thread-locality`, with `any-axis` and without: reductions that stay in threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from filecheck_ir import check, run
 
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.optimize_thread_locality import OptimizeThreadLocality
-from minitriton.passes.outer_reduction_layout import OuterReductionLayout
+
+ANY_AXIS = [OptimizeThreadLocality(any_axis=True), Canonicalize()]
 
 HEADER = """
 #a = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
@@ -116,7 +117,7 @@ def column_sums(
 def test_a_loop_of_column_sums_keeps_the_rows_of_different_threads_apart() -> None:
     check(
         column_sums(),
-        OuterReductionLayout(),
+        ANY_AXIS,
         """
         // CHECK: arith.constant dense<-0.000000e+00> : tensor<16x64xf32, #ttg.slice<{dim = 0, parent = [[V:#.*]]}>>
         // CHECK: scf.for {{.*}} -> (tensor<16x64xf32
@@ -137,7 +138,7 @@ def test_a_loop_of_column_sums_keeps_the_rows_of_different_threads_apart() -> No
 
 def test_the_first_reduction_of_a_column_sum_stays_in_the_thread() -> None:
     """No lane or warp lies along the dimension that the loop reduces, and the vectors of 8 are whole."""
-    text = run(column_sums(), OuterReductionLayout())
+    text = run(column_sums(), *ANY_AXIS)
     layout = "sizePerThread = [1, 1, 8], threadsPerWarp = [1, 4, 8], warpsPerCTA = [1, 4, 1], order = [2, 1, 0]"
     assert layout in text
 
@@ -155,7 +156,7 @@ def test_the_first_reduction_of_a_column_sum_stays_in_the_thread() -> None:
 )
 def test_the_accumulator_starts_from_what_changes_nothing(combine: str, element: str, neutral: str) -> None:
     zero = "0" if element == "i32" else "0.0"
-    text = run(column_sums(combine, combine, element, zero), OuterReductionLayout())
+    text = run(column_sums(combine, combine, element, zero), OptimizeThreadLocality(any_axis=True))
     assert f"arith.constant {neutral} : tensor<16x64x{element}" in text
 
 
@@ -170,7 +171,7 @@ WHOLE_COLUMNS = column_sums().replace(
     ids=["difference", "product of sums", "threads hold whole columns"],
 )
 def test_other_accumulations_are_left_alone(source: str) -> None:
-    assert run(source, OuterReductionLayout()) == run(source)
+    assert run(source, *ANY_AXIS) == run(source, Canonicalize())
 
 
 def test_row_sums_of_something_computed_add_up_per_thread_too() -> None:
@@ -180,7 +181,7 @@ def test_row_sums_of_something_computed_add_up_per_thread_too() -> None:
     assert run(source, OptimizeThreadLocality(), Canonicalize()) == run(source, Canonicalize())
     check(
         source,
-        OuterReductionLayout(),
+        ANY_AXIS,
         """
         // CHECK: scf.for {{.*}} -> (tensor<32x32xf32
         // CHECK: arith.mulf
@@ -213,7 +214,7 @@ def test_a_whole_tile_reduced_to_a_number_in_each_iteration_is_reduced_once() ->
           tt.return %0 : f32
         }
         """),
-        OuterReductionLayout(),
+        ANY_AXIS,
         """
         // CHECK: scf.for {{.*}} -> (tensor<128xf32
         // CHECK: tt.reshape {{.*}} -> tensor<2x128x4xf32
@@ -230,4 +231,4 @@ def test_a_whole_tile_reduced_to_a_number_in_each_iteration_is_reduced_once() ->
 
 
 def test_it_can_be_switched_off() -> None:
-    assert run(column_sums(), OuterReductionLayout(enable=False)) == run(column_sums())
+    assert run(column_sums(), OptimizeThreadLocality()) == run(column_sums())

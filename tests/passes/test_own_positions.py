@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from minitriton.layouts.encodings import Blocked
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.passes.outer_reduction_layout import own_positions
+from minitriton.passes.optimize_thread_locality.loop_reductions import own_positions
 
 
 @st.composite

@@ -1,23 +1,30 @@
 """`tritongpu-optimize-thread-locality`: keep reductions and gathers inside threads and warps.
 
 In: TTGIR after the first removal of layout conversions. Out: reshapes and gathers with layouts that need less exchange, and
-loops that add up per thread and reduce across threads once, behind the loop.
+loops that accumulate per thread and reduce across threads once, after the loop.
 
-    views            a `tt.reshape` that may reorder keeps the axis of the reduction behind it in one thread
-    gathers          source and indices of a `tt.gather` lie so that shuffles within a warp do
+    views            a `tt.reshape` that may reorder keeps the axis of the reduction after it in one thread
+    gathers          source and indices of a `tt.gather` get layouts with which shuffles within a warp do
     loop_reductions  sum over i of reduce(load i)  =>  reduce(sum over i of (registers of load i reduced))
 
-Answers to lib/Dialect/TritonGPU/Transforms/OptimizeThreadLocality.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/OptimizeThreadLocality.cpp.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.optimize_thread_locality.gathers import GATHER_PATTERNS
-from minitriton.passes.optimize_thread_locality.loop_reductions import reduce_behind_loops
+from minitriton.passes.optimize_thread_locality.loop_reductions import (
+    reduce_after_loops,
+    reduce_any_axis_after_loops,
+)
 from minitriton.passes.optimize_thread_locality.views import VIEW_PATTERNS
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -26,11 +33,15 @@ _LAYOUT_PATTERNS = PatternSet(VIEW_PATTERNS, GATHER_PATTERNS)
 
 
 @register_pass
+@dataclass(frozen=True)
 class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
     """Keeps reductions and gathers inside threads and warps."""
 
     name = "tritongpu-optimize-thread-locality"
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    beyond_triton: ClassVar[Mapping[str, object]] = {"any_axis": False}
+    any_axis: bool = False
+    """Whether reductions along any axis, of anything computed, leave their loops (in Triton: of a load, along the contiguous axis)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Choose layouts of views and gathers, then move reductions out of loops."""
@@ -41,4 +52,5 @@ class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
 
     def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool:
         changed = apply_patterns_greedily(op, _LAYOUT_PATTERNS, is_simplified=is_simplified)
-        return reduce_behind_loops(op) or changed
+        changed |= reduce_after_loops(op)
+        return (self.any_axis and reduce_any_axis_after_loops(op)) or changed
