@@ -5,22 +5,33 @@ In: the facts of a module and a load, store, atomic or asynchronous copy of it. 
     tt.load %p, %m : tensor<1024x!tt.ptr<f32>, #blocked>        sizePerThread = [4], p begins at a multiple of 16 bytes
         %m = offsets < n, n divisible by 16                      4 of at most 4
         %m = offsets < n                                         1, limited by the mask; marked `split_mask`: 4, and single elements where %m cuts a vector
+
+How many neighbours one atomic instruction changes (PTX ISA, "atom", "red").
+
+most_at_once("fadd", f32, sm_90)    4: `atom.add.v4.f32`
+most_at_once("fadd", f16, sm_80)    2: `atom.add.noftz.f16x2`
+most_at_once("add", i32, sm_90)     1
+
+Masks that are true up to some element of each group and false from there on: `offsets < n`.
+
+In: a mask, its axis info, an axis and the length of aligned groups along it. Out: whether every group begins with its true elements.
+Then the last element of a group tells that all are true, and the first that all are false.
+
+    offsets = 0, 1, 2, ...     n = 6        mask of groups of 4:   1 1 1 1 | 1 1 0 0 | 0 0 0 0
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.atomic_width import most_at_once
-from minitriton.analysis.axis_info.access import access_shape
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import AxisInfo
-from minitriton.analysis.axis_info.types import pointee_bits, pointee_bytes
-from minitriton.analysis.prefix_mask import is_prefix
-from minitriton.dialects import tt, ttg
+from minitriton.analysis.axis_info.types import access_shape, pointee_bits, pointee_bytes, shape_of
+from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import target_arch
 from minitriton.dialects.facts.memory_access import MemoryAccess
@@ -31,7 +42,48 @@ from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import registers_to_offsets
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.target.architectures import WIDEST_ACCESS_BITS, architecture_of
+from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture, architecture_of
+
+
+def is_prefix(axis_info: AxisInfoAnalysis, mask: SSAValue, axis: int, length: int) -> bool:
+    """Whether `mask` never changes from false to true within an aligned group of `length` along `axis`."""
+    if not instance_of(mask.type, TensorType) or shape_of(mask.type)[axis] < length:
+        return False
+    if axis_info.get(mask).constancy[axis] >= length:
+        return True
+    op = mask.owner
+    if not isinstance(op, Operation):
+        return False
+    if isinstance(op, ttg.ConvertLayoutOp | tt.BroadcastOp):
+        return is_prefix(axis_info, op.operands[0], axis, length)
+    if isinstance(op, tt.ExpandDimsOp):
+        added = op.axis.value.data
+        return axis != added and is_prefix(axis_info, op.operands[0], axis - (axis > added), length)
+    if isinstance(op, arith.AndIOp):
+        return all(is_prefix(axis_info, side, axis, length) for side in op.operands)
+    return isinstance(op, arith.CmpiOp) and _is_below(axis_info, op, axis, length)
+
+
+def _is_below(axis_info: AxisInfoAnalysis, op: arith.CmpiOp, axis: int, length: int) -> bool:
+    """Whether a signed comparison says that numbers that rise along `axis` are below a bound that is constant."""
+    predicate = predicate_of(op)
+    if predicate in (SLT, SLE):
+        rising, bound = op.operands
+    elif predicate in (SGT, SGE):
+        bound, rising = op.operands
+    else:
+        return False
+    return axis_info.get(rising).contiguity[axis] >= length and axis_info.get(bound).constancy[axis] >= length
+
+
+def most_at_once(kind: str, element: Attribute, architecture: Architecture) -> int:
+    """Elements of type `element` that an atomic `kind` ("fadd", "max", ...) takes in one instruction."""
+    if kind != "fadd" or (isinstance(element, BFloat16Type) and not architecture.has_bf16_atomics):
+        return 1
+    if architecture.has_vector_atomics and isinstance(element, (Float16Type, BFloat16Type, Float32Type)):
+        return architecture.widest_access_bits // element.bitwidth
+    return 2 if isinstance(element, Float16Type) else 1
+
 
 Limit = Literal["", "pointers", "alignment", "mask", "layout", "buffer"]
 

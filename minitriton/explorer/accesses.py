@@ -15,9 +15,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from minitriton.analysis.access_width import access_width
-from minitriton.analysis.axis_info.access import access_shape
 from minitriton.analysis.axis_info.explain import Claim
-from minitriton.analysis.axis_info.types import pointee_bytes
+from minitriton.analysis.axis_info.types import access_shape, pointee_bytes
 from minitriton.analysis.locations import user_location
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.dialects.narrowing import instance_of

@@ -12,15 +12,25 @@ through a descriptor) works in a layout of its own; conversions around it keep t
 The fastest dimension is the one along which the pointers are most contiguous. A thread takes as many neighbours along it as
 are aligned, at most 16 bytes of them; accesses of one shape and order that hang together take the same number, so that their
 data needs no conversion. Answers to lib/Dialect/TritonGPU/Transforms/{Coalesce,CoalesceUtils}.cpp.
+
+What every call of a function knows of its arguments, written on the function.
+
+tt.call @f(%p)     %p divisible by 16
+tt.func private @f(%arg0: !tt.ptr<f32>)
+=>
+tt.func private @f(%arg0: !tt.ptr<f32> {tt.constancy = 1 : i64, tt.contiguity = 1 : i64, tt.divisibility = 16 : i64})
+
+Answers to `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose first user is coalescing.
 """
 
 from __future__ import annotations
 
+import functools
 from math import prod
 from typing import NamedTuple
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.access_width import aligned_run
@@ -29,14 +39,13 @@ from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.slices.connected import ConnectedSlices
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.argument_hints import write_argument_hints
 from minitriton.passes.tensor_layouts import element_bits, with_layout
 from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
@@ -211,3 +220,46 @@ def _conversion(value: SSAValue, type_: Attribute, origin: Operation) -> Operati
     conversion = ttg.ConvertLayoutOp(value, type_)
     conversion.location = origin.location
     return conversion
+
+
+def write_argument_hints(module: ModuleOp, facts: AxisInfoAnalysis) -> None:
+    """Writes the facts of the arguments of every function of `module` that is called in it."""
+    functions = [op for op in module.body.block.ops if isinstance(op, tt.FuncOp)]
+    if len(functions) < 2:
+        return
+    called = {_callee(call) for call in ops_of(module, tt.CallOp)}
+    for function in functions:
+        if function.sym_name.data in called and function.args:
+            old = function.arg_attrs.data if function.arg_attrs is not None else (_NOTHING,) * len(function.args)
+            known = (facts.get(argument) for argument in function.args)
+            function.arg_attrs = ArrayAttr(
+                _hinted(attributes, fact.contiguity, fact.divisibility, fact.constancy)
+                for attributes, fact in zip(old, known, strict=True)
+            )
+
+
+_NOTHING = DictionaryAttr({})
+
+
+def _callee(call: tt.CallOp) -> str:
+    callee = call.callee
+    assert isinstance(callee, SymbolRefAttr)
+    return callee.string_value()
+
+
+@functools.lru_cache(maxsize=1024)
+def _number(value: int) -> IntegerAttr:
+    return IntegerAttr(value, i64)
+
+
+@functools.lru_cache(maxsize=1024)
+def _hinted(
+    attributes: DictionaryAttr,
+    contiguity: tuple[int, ...],
+    divisibility: tuple[int, ...],
+    constancy: tuple[int, ...],
+) -> DictionaryAttr:
+    """`attributes` with what is known of a scalar; a tensor's facts have no place there."""
+    hints = {"tt.constancy": constancy, "tt.contiguity": contiguity, "tt.divisibility": divisibility}
+    written = {name: _number(value[0]) for name, value in hints.items() if len(value) == 1}
+    return DictionaryAttr(dict(sorted({**attributes.data, **written}.items())))

@@ -13,7 +13,7 @@ thread gets no more of them than one instruction moves or changes, so that neigh
 A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
 moves whole vectors where they are whole, single elements where the mask cuts one (`split-masks=false` switches that off).
 
-Loads and stores of the same data (`analysis.slices.connected_data`) change together, so that no conversion is needed between them. Not a pass of
+Loads and stores of the same data (`analysis.slices.connected`) change together, so that no conversion is needed between them. Not a pass of
 Triton's, whose layouts follow contiguity alone. Loads and stores of a kernel that adds floats across elements are left alone: it would add them in
 another order. Atomics add in no fixed order either way.
 Left out by `without="minitriton-coalesce-by-width"`.
@@ -29,12 +29,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr
 from xdsl.ir import SSAValue
 
-from minitriton.analysis.access_width import access_width, neighbours
+from minitriton.analysis.access_width import access_width, is_prefix, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.float_order import float_order_matters
-from minitriton.analysis.prefix_mask import is_prefix
-from minitriton.analysis.slices.connected_data import ConnectedData
+from minitriton.analysis.slices.connected import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.pass_attributes import SPLIT_MASK
@@ -52,7 +51,6 @@ Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
 
 _Atomic = tt.AtomicRMWOp | tt.AtomicCASOp
 _Access = tt.LoadOp | tt.StoreOp | _Atomic
-_ACCESSES: tuple[type[_Access], ...] = (tt.LoadOp, tt.StoreOp, tt.AtomicRMWOp, tt.AtomicCASOp)
 
 
 class _BlockedAccess(NamedTuple):
@@ -89,7 +87,8 @@ class CoalesceByWidth(Pass, stage="ttgir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
-        found = [access for each in ops_of(op, *_ACCESSES) if (access := _access(each)) is not None]
+        accesses = ops_of(op, tt.LoadOp, tt.StoreOp, tt.AtomicRMWOp, tt.AtomicCASOp)
+        found = [access for each in accesses if (access := _access(each)) is not None]
         atomics = [access for access in found if isinstance(access.op, _Atomic)]
         changed = self._narrow_loads_and_stores(op, [access for access in found if not isinstance(access.op, _Atomic)])
         axis_info = AxisInfoAnalysis(op, as_asked=True)

@@ -64,6 +64,6 @@ PASSES = {
     "tritongpu-pipeline": "minitriton.passes.pipelining.pipeline",
     "tritongpu-test-pipeline-lower-loop": "minitriton.passes.pipelining.pipeline",
     "tritongpu-schedule-loops": "minitriton.passes.pipelining.schedule_loops",
-    "triton-nvidia-gpu-plan-cta": "minitriton.passes.plan_cta.plan_cta",
+    "triton-nvidia-gpu-plan-cta": "minitriton.passes.plan_cta",
     "nvgpu-warp-specialization": "minitriton.passes.warp_specialization.warp_specialization",
 }

@@ -4,6 +4,15 @@ In: values and types of TTGIR. Out: pure encodings (`layouts.encodings`), and in
 
     layout_of_value(%x : tensor<128xf32, #blocked>)   ->  Blocked((1,), (32,), (4,), (0,))
     with_layout(tensor<128xf32, #blocked>, Slice(...)) ->  tensor<128xf32, #ttg.slice<...>>
+
+How a layout travels through an op, as the class of the op says it (`dialects.facts.layout`).
+
+In: an op and the layout of an operand (or of a result). Out: the layout that its results (its operands) then have,
+or None where the op says nothing.
+
+    result_layout(tt.reduce axis=1, #blocked)                     ->  slice<dim 1, #blocked>
+    operand_layout(tt.expand_dims axis=0, #blocked)               ->  slice<dim 0, #blocked>
+    operand_layout(tt.reduce axis=0, slice<dim 1, #blocked>)      ->  None
 """
 
 from __future__ import annotations
@@ -14,6 +23,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue, TypedAttribute
 
 from minitriton.dialects import ttg
+from minitriton.dialects.facts.layout import LayoutRule
 from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import tensor_type
@@ -109,3 +119,15 @@ def convert_after(value: SSAValue, layout: Encoding) -> SSAValue:
         convert.location = owner.location
     insert_after_value(convert, value)
     return convert.results[0]
+
+
+def result_layout(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
+    """The layout of the results of `op` if its operands have `layout`."""
+    rule = LayoutRule.of(op)
+    return None if rule is None else rule.of_results(op, layout)
+
+
+def operand_layout(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
+    """The layout that the operands of `op` need for its results to have `layout`."""
+    rule = LayoutRule.of(op)
+    return None if rule is None else rule.of_operands(op, layout)

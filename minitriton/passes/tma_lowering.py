@@ -11,6 +11,14 @@ become tensor maps in the program's global scratch memory.
                                            ttng.async_tma_store_wait
 
 Answers to lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp.
+
+A tensor that lies in a buffer already: its users take the buffer.
+
+    %x = ... in %buffer                                        users of %a take %buffer
+    %a = ttg.local_alloc %x : -> memdesc<..., layout of %buffer>
+    %y = arith.addf %x, %x                                     %l = ttg.local_load %buffer, %y = arith.addf %l, %l
+
+Views of %a are made again of the buffer, for a view is as mutable as what it views.
 """
 
 from __future__ import annotations
@@ -23,17 +31,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.copy_remarks import remark_stores_past_rows
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
-from minitriton.analysis.tensor_store_remarks import remark_stores_past_rows
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
+from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.dialects.fast_paths.operations import classes_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.buffer_reuse import replace_by_buffer
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
 from minitriton.rewriting.constants import int_attr
@@ -181,3 +189,55 @@ class TMALowering(Pass, stage="ttgir", origin="triton"):
         if not classes_in(op).isdisjoint(patterns.classes):
             remark_stores_past_rows(op)
             apply_patterns_greedily(op, patterns)
+
+
+def replace_by_buffer(rewriter: Rewriter, tensor: SSAValue, buffer: SSAValue) -> None:
+    """Makes all users of `tensor` use `buffer`: those that put it into such a buffer directly, the others by a load where
+    `rewriter` inserts."""
+    assert isinstance(buffer.type, ttg.MemDescType)
+    copies = [
+        use.operation
+        for use in tensor.uses
+        if isinstance(use.operation, ttg.LocalAllocOp) and use.operation.result.type.encoding == buffer.type.encoding
+    ]
+    for copy in copies:
+        replace_buffer(rewriter, copy.results[0], buffer)
+        rewriter.erase_op(copy)
+    if tensor.first_use is not None:
+        loaded = rewriter.insert(ttg.LocalLoadOp(buffer, None, tensor.type)).results[0]
+        rewriter.replace_all_uses(tensor, loaded)
+
+
+def replace_buffer(rewriter: Rewriter, old: SSAValue, new: SSAValue) -> None:
+    """Makes all users of the buffer `old` use `new`, whose type may differ in being mutable."""
+    for use in list(old.uses):
+        user = use.operation
+        if MemDescView.of(user):
+            view = _view_of(user, new)
+            view.location = user.location
+            rewriter.insert(view, user)
+            replace_buffer(rewriter, user.results[0], view.results[0])
+            rewriter.erase_op(user)
+        elif isinstance(user, ttng.WarpGroupDotWaitOp):
+            operands = [new if index == use.index else value for index, value in enumerate(user.operands)]
+            wait = type(user).create(
+                operands=operands,
+                result_types=[value.type for value in operands],
+                properties=user.properties,
+                attributes=user.attributes,
+                location=user.location,
+            )
+            rewriter.replace_with(user, wait)
+        else:
+            rewriter.set_operand(user, use.index, new)
+
+
+def _view_of(view: Operation, buffer: SSAValue) -> Operation:
+    old = view.results[0].type
+    assert isinstance(old, ttg.MemDescType) and isinstance(buffer.type, ttg.MemDescType)
+    return type(view).create(
+        operands=[buffer, *view.operands[1:]],
+        result_types=[old.with_(mutable=buffer.type.mutable)],
+        properties=view.properties,
+        attributes=view.attributes,
+    )

@@ -9,9 +9,8 @@ from index_programs import make_program
 from index_runner import Run, Skip, random_arguments
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at
-from minitriton.analysis.axis_info.rules import RULES, Rule
+from minitriton.analysis.axis_info.analysis import RULES, AxisInfoAnalysis
+from minitriton.analysis.axis_info.fact import AxisInfo, Rule, divisibility_at
 from minitriton.dialects import arith, tt
 
 PROGRAMS = 10_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from filecheck_ir import check
 
-from minitriton.passes.plan_cta.plan_cta import PlanCTA
+from minitriton.passes.plan_cta import PlanCTA
 
 TOTAL = """
     #blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0], CGALayout = [[1]]}>

@@ -30,7 +30,7 @@ from wheel_passes import on_wheel
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError
-from minitriton.passes.plan_cta.plan_cta import PlanCTA
+from minitriton.passes.plan_cta import PlanCTA
 
 pytestmark = pytest.mark.oracle
 

@@ -22,8 +22,7 @@ from typing import Literal, NamedTuple, Protocol
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_info.fact import HINTS, MAX_DIVISOR, AxisInfo, anything, constant
-from minitriton.analysis.axis_info.registry import RULES
+from minitriton.analysis.axis_info.fact import HINTS, MAX_DIVISOR, RULES, AxisInfo, anything, constant
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import instance_of

@@ -19,12 +19,21 @@ Two assumptions stand behind the claims, both of them Triton's:
 1. Index arithmetic does not overflow: a `+`, `-`, `*`, `<<` or truncation whose mathematical result does not fit its
    type may make claims about contiguity and sign false. (Divisibility and constancy survive any overflow.)
 2. A divisor that is not a constant is positive. Without this, `pid // cdiv(N, BLOCK)` would have no known sign.
+
+The registry of axis-info rules, one for each op: how the fact of its first result follows from those of its operands.
+
+    @RULES.add(tt.MakeRangeOp)
+    def make_range(op: tt.MakeRangeOp, facts: Facts) -> AxisInfo: ...
+
+An op without a rule claims nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from minitriton.dialects.op_rules import OpRules
 
 MAX_DIVISOR = 1 << 62
 """The greatest claim, which zero (divisible by everything) and poison make."""
@@ -137,3 +146,9 @@ def _hint(values: Iterable[int] | None, known: tuple[int, ...]) -> tuple[int, ..
         return known
     promised = tuple(power_of_two_part(value) for value in values)
     return promised if len(promised) == len(known) else known
+
+
+Facts = Sequence[AxisInfo]
+Rule = Callable[[Any, Facts], AxisInfo]
+
+RULES: OpRules[Rule] = OpRules()

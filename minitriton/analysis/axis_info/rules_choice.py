@@ -10,8 +10,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at, join, unknown
-from minitriton.analysis.axis_info.registry import RULES, Facts
+from minitriton.analysis.axis_info.fact import RULES, AxisInfo, Facts, divisibility_at, join, unknown
 from minitriton.analysis.axis_info.types import (
     constant_result,
     integer_width,

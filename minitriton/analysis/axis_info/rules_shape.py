@@ -11,8 +11,15 @@ from xdsl.dialects import builtin, ub
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.fact import AxisInfo, anything, divisibility_at, power_of_two_part, unknown
-from minitriton.analysis.axis_info.registry import RULES, Facts
+from minitriton.analysis.axis_info.fact import (
+    RULES,
+    AxisInfo,
+    Facts,
+    anything,
+    divisibility_at,
+    power_of_two_part,
+    unknown,
+)
 from minitriton.analysis.axis_info.types import (
     constant_result,
     integer_width,

@@ -11,19 +11,33 @@ Sound for all arguments: sums wrap, masks and index arithmetic are not taken to 
 a loop carries is widened until it holds, then narrowed (Cousot and Cousot, 1977); what it only adds a number to is bounded by how
 often it runs. As in axis info, an op without a rule claims nothing. Differs from MLIR's `IntegerRangeAnalysis` in what it knows of
 the grid, of `tt`, of assumptions and of sums that loops carry.
+
+What `llvm.intr.assume` promises about the range of a value.
+
+In: a block. Out: per value that the block defines, comparisons with numbers that hold wherever the value exists.
+
+    %c = arith.cmpi slt, %n, %c65536        tl.assume(n < 65536)        n is below 65536
+    llvm.intr.assume %c : i1
+
+A promise behind `tt.assert` or a call is made only if that returns, and counts for nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from minitriton.analysis.assumptions import assumed_in, is_defined_in
+from minitriton.analysis.axis_info.types import integer_width
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.integer_range.assume import RangePromise, promises
+from minitriton.analysis.integer_range import rules_division as rules_division
+from minitriton.analysis.integer_range import rules_tensor as rules_tensor
 from minitriton.analysis.integer_range.fact import (
     NO_INTEGER,
+    RULES,
     IntegerRange,
     full,
     join,
@@ -32,14 +46,35 @@ from minitriton.analysis.integer_range.fact import (
     widened,
     wrapped,
 )
-from minitriton.analysis.integer_range.families import RULES
-from minitriton.analysis.integer_range.rules import restricted
+from minitriton.analysis.integer_range.rules import exactly, restricted
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
+
+
+class RangePromise(NamedTuple):
+    """`value`, compared by `predicate` with a number of `other`: this holds."""
+
+    value: SSAValue
+    predicate: int
+    other: IntegerRange
+
+    def apply(self, fact: IntegerRange) -> IntegerRange:
+        """`fact` strengthened by this promise."""
+        return restricted(fact, self.predicate, self.other)
+
+
+def promises(block: Block) -> list[RangePromise]:
+    """The promises that assumptions of `block` make about values that the block defines."""
+    return [
+        RangePromise(each.value, each.predicate, exactly(integer_width(each.value.type), each.number))
+        for each in assumed_in(block)
+        if is_defined_in(each.value, block)
+    ]
+
 
 __all__ = ["FITS_32_BITS", "GRID_LIMITS", "NON_NEGATIVE_DIVIDEND", "IntegerRange", "IntegerRangeAnalysis"]
 

@@ -8,12 +8,17 @@ Arithmetic wraps. `wrapped` takes an interval of exact integers, as wide as it m
     of 8 bits: [120, 130]       signed [-128, 127] (it breaks there)       unsigned [120, 130]
 
 Bits (`i1`) read as signed are -1 and 0. The bounds of a tensor hold for every element.
+
+The registry of integer-range rules, one for each op: the range of its results from those of its operands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from minitriton.dialects.op_rules import OpRules
 
 
 class IntegerRange(NamedTuple):
@@ -132,3 +137,9 @@ def widened(old: IntegerRange, new: IntegerRange, to_the_end: bool) -> IntegerRa
             new.umax if new.umax == old.umax else ends.umax,
         ),
     )
+
+
+Facts = Sequence[IntegerRange]
+Rule = Callable[[Any, Facts], IntegerRange]
+
+RULES: OpRules[Rule] = OpRules()

@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 from minitriton.analysis.axis_info.types import integer_width, splat_integer
 from minitriton.analysis.integer_range.fact import (
     NO_INTEGER,
+    RULES,
     IntegerRange,
     full,
     join,
@@ -27,7 +28,6 @@ from minitriton.analysis.integer_range.fact import (
     unsigned,
     wrapped,
 )
-from minitriton.analysis.integer_range.registry import RULES
 from minitriton.dialects import arith, math, tt
 from minitriton.dialects.arith.predicates import (
     EQ,

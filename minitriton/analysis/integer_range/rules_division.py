@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 
 from xdsl.ir import Operation
 
-from minitriton.analysis.integer_range.fact import IntegerRange, full, signed, unsigned
-from minitriton.analysis.integer_range.registry import RULES, Rule
+from minitriton.analysis.integer_range.fact import RULES, IntegerRange, Rule, full, signed, unsigned
 from minitriton.analysis.integer_range.rules import Ranges
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import toward_zero

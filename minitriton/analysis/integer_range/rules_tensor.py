@@ -15,8 +15,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.types import integer_width, shape_of
-from minitriton.analysis.integer_range.fact import NO_INTEGER, IntegerRange, full, join, unsigned, wrapped
-from minitriton.analysis.integer_range.registry import RULES
+from minitriton.analysis.integer_range.fact import NO_INTEGER, RULES, IntegerRange, full, join, unsigned, wrapped
 from minitriton.analysis.integer_range.rules import Ranges
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import IntegerExtremum

@@ -6,30 +6,132 @@ conversions of operands and result around; `tt.dot_scaled` as dots of widened op
     1. `scaled`: `tt.dot_scaled` with a scale on the right alone is transposed; all are decomposed. With `swap-tf32`, `swapping`: products
        of tf32 are transposed where the right operand has K not contiguous.
     2. `blocked_to_mma`: instruction and tiling by `instruction`, the way of the operands by `operands`.
-    3. `promotion`: types that the chosen instruction lacks are widened.
+    3. `promote_operands`: types that the chosen instruction lacks are widened.
 
 Answers to lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
+
+A dot of blocked layouts becomes one on tensor cores.
+
+    %d = tt.dot %a, %b, %c                                     : -> tensor<128x128xf32, #blocked>
+becomes on sm_80
+    %a1 = ttg.convert_layout %a                                : -> #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+    %b1 = ttg.convert_layout %b                                : -> #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+    %d1 = tt.dot %a1, %b1, (ttg.convert_layout %c)             : -> tensor<128x128xf32, #mma>
+and on sm_90, with %a in a buffer if it comes from memory, else in registers,
+    %b1 = ttg.local_alloc %b                                   : -> !ttg.memdesc<64x128xf16, #shared, #smem>
+    %d1 = ttng.warp_group_dot %a1, %b1, (ttg.convert_layout %c)
+
+Answers to `BlockedToMMA` of lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
+
+Operands of a type that the chosen instruction does not multiply are widened in front of it.
+
+    tt.dot %a, %b, %c : f8E4M3FN on mma.sync, sm_90   =>   tt.dot (tt.fp_to_fp %a : f16), (tt.fp_to_fp %b : f16), %c
+    tt.dot %a, %b, %c : f16 -> f32, multiply-adds     =>   tt.dot (arith.extf %a : f32), (arith.extf %b : f32), %c
+
+Only sm_89 has `mma.sync` for fp8: newer chips emulate it by f16. Answers to `decomposeMixedModeDotOp` of
+lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, f16
+from xdsl.ir import Attribute, Block, SSAValue
 
-from minitriton.dialects import tt, ttg
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects import arith, tt, ttg, ttng
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.layouts.encodings import NvidiaMma
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.accelerate_matmul.blocked_to_mma import blocked_to_mma
-from minitriton.passes.accelerate_matmul.promotion import promote_operands
+from minitriton.passes.accelerate_matmul.instruction import FP8, mma_layout
+from minitriton.passes.accelerate_matmul.operands import (
+    in_registers,
+    in_shared_memory,
+    is_from_memory,
+    lies_across,
+    loaded_bits,
+)
 from minitriton.passes.accelerate_matmul.scaled import decompose_scaled, transpose_for_left_scale
 from minitriton.passes.accelerate_matmul.swapping import swap_product
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
+from minitriton.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+from minitriton.target.architectures import architecture_of
+
+HAS_FP8_MMA = (89, 120)
+
+
+def promote_operands(module: ModuleOp, arch: int) -> None:
+    """Widens the operands of all dots that need it."""
+    for op in ops_in(module):
+        if isinstance(op, tt.DotOp):
+            wider = _wider_type(op, arch)
+            if wider is not None:
+                for index in (0, 1):
+                    op.operands[index] = _promoted(op, op.operands[index], wider)
+
+
+def _wider_type(dot: tt.DotOp, arch: int) -> Attribute | None:
+    element = cast(TensorType, dot.a.type).element_type
+    if isinstance(layout_of_value(dot.result), NvidiaMma):
+        return f16 if isinstance(element, FP8) and arch not in HAS_FP8_MMA else None
+    wanted = cast(TensorType, dot.result.type).element_type
+    # Integers are widened by the multiply-add itself.
+    return wanted if element != wanted and isinstance(element, AnyFloat) else None
+
+
+def _promoted(dot: tt.DotOp, value: SSAValue, element: Attribute) -> SSAValue:
+    type_ = cast(TensorType, value.type)
+    cast_class = tt.FpToFpOp if isinstance(type_.element_type, FP8) else arith.ExtFOp
+    new = cast_class(value, TensorType(element, type_.shape, type_.encoding))
+    new.location = dot.location
+    cast(Block, dot.parent).insert_op_before(new, dot)
+    return new.results[0]
+
+
+_TF32_BITS = 32
+
+
+def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[[tt.DotOp, Rewriter], bool]:
+    """The pattern for one compute capability (times ten); with `swap_tf32` a left operand of tf32 with K not contiguous goes by registers,
+    with `wide_integers` `wgmma` of integers has up to 256 columns."""
+
+    def rewrite(op: tt.DotOp, rewriter: Rewriter) -> bool:
+        layout = layout_of_value(op.result)
+        if layout is None or isinstance(layout, NvidiaMma):
+            return False
+        mma = mma_layout(op, arch, wide_integers)
+        if architecture_of(arch).has_wgmma and (mma is None or not mma.is_hopper):
+            remark(op, "MMA version 3 acceleration not applied due to unsupported shapes or data types.")
+        if mma is None:
+            return False
+        type_ = with_layout(op.result.type, mma)
+        total = rewriter.insert(ttg.ConvertLayoutOp(op.c, type_)).result
+        precision, imprecise = op.input_precision.data, op.max_num_imprecise_acc.value.data
+        if mma.is_hopper:
+            bits = element_bits(cast(TensorType, op.a.type))
+            if is_from_memory(op.a) and not (swap_tf32 and bits == _TF32_BITS and lies_across(op.a, 0)):
+                a = in_shared_memory(op.a, 0, rewriter)
+            else:
+                a = in_registers(op.a, 0, bits, mma, rewriter)
+            b = in_shared_memory(op.b, 1, rewriter)
+            new = rewriter.insert(
+                ttng.WarpGroupDotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise)
+            )
+        else:
+            bits = min(loaded_bits(op.a), loaded_bits(op.b))
+            a, b = (in_registers(value, index, bits, mma, rewriter) for index, value in enumerate((op.a, op.b)))
+            new = rewriter.insert(tt.DotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise))
+        rewriter.replace_with(op, ttg.ConvertLayoutOp(new.result, op.result.type))
+        return True
+
+    return rewrite
 
 
 @register_pass

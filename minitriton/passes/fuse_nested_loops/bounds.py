@@ -19,7 +19,7 @@ from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.passes.loop_guard import put_under_condition
+from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.passes.pipelining.stored_arrays import writes_what_is_read
 from minitriton.rewriting.constants import float_attr, int_attr
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads

@@ -17,7 +17,7 @@ from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, ope
 from minitriton.passes.fuse_nested_loops.lengths import Lengths
 from minitriton.passes.fuse_nested_loops.sections import Section
 from minitriton.passes.fuse_nested_loops.speculation import MUST_EXECUTE
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_inside

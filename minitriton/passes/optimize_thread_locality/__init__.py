@@ -3,8 +3,8 @@
 In: TTGIR after the first removal of layout conversions. Out: reshapes and gathers with layouts that need less exchange, and
 loops that accumulate per thread and reduce across threads once, after the loop.
 
-    views            a `tt.reshape` that may reorder keeps the axis of the reduction after it in one thread
-    gathers          source and indices of a `tt.gather` get layouts with which shuffles within a warp do
+    layouts          a `tt.reshape` that may reorder keeps the axis of the reduction after it in one thread
+                     source and indices of a `tt.gather` get layouts with which shuffles within a warp do
     loop_reductions  sum over i of reduce(load i)  =>  reduce(sum over i of (registers of load i reduced))
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/OptimizeThreadLocality.cpp.
@@ -20,12 +20,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.optimize_thread_locality.gathers import GATHER_PATTERNS
+from minitriton.passes.optimize_thread_locality.layouts import GATHER_PATTERNS, VIEW_PATTERNS
 from minitriton.passes.optimize_thread_locality.loop_reductions import (
     reduce_after_loops,
     reduce_any_axis_after_loops,
 )
-from minitriton.passes.optimize_thread_locality.views import VIEW_PATTERNS
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 

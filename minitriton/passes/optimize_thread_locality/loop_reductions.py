@@ -39,7 +39,7 @@ from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.properties import elems_per_thread
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, shape_of
 
 

@@ -8,17 +8,29 @@ that a buffer is read before it is filled again. Then what these need is placed 
 iteration one stage later, conditionals in front of or behind everything, and all else in the last stage.
 
 Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
+
+Whether a schedule keeps the order of accesses to global memory.
+
+In: a loop and a schedule of it. Out: an op that would run before an earlier op of the same iteration that it must not pass, if any.
+
+    if c: tl.store(y, 1)          stage 2, last cluster
+    v = tl.load(y)                stage 2, first cluster: it would read what `y` held before
+
+Loads that are started ahead of their iteration are judged by `stored_arrays`. Different pointer arguments are taken to be different arrays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import BlockArgument, Operation, OpResult
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.traits import MemoryEffectKind
 
+from minitriton.analysis.slices.pointer_roots import PointerRoots, points
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
@@ -33,10 +45,56 @@ from minitriton.passes.pipelining.loops import (
     reaches_back_further,
     terminator_of,
 )
-from minitriton.passes.pipelining.memory_order import first_moved_access
 from minitriton.passes.pipelining.predication import can_be_held_back
 from minitriton.passes.pipelining.schedule import Cluster, Schedule, producers, schedule_dependencies
+from minitriton.passes.pipelining.stored_arrays import may_write_anything, roots_around, written_pointers
 from minitriton.remarks import remark
+from minitriton.rewriting.effects import own_effects
+
+
+def first_moved_access(loop: scf.ForOp, schedule: Schedule, started_ahead: set[Operation]) -> Operation | None:
+    """The first op that would pass an earlier one which accesses the same array; `started_ahead` are not looked at."""
+    roots: PointerRoots | None = None
+    ops = [op for op in body_ops(loop) if op not in started_ahead and _accesses(op)]
+    for index, later in enumerate(ops):
+        for earlier in ops[:index]:
+            if _position(schedule, later) < _position(schedule, earlier):
+                roots = roots or roots_around(loop)
+                if _conflict(earlier, later, roots):
+                    return later
+    return None
+
+
+def _position(schedule: Schedule, op: Operation) -> tuple[int, int]:
+    """Where in the life of an iteration an op runs; ops of one position keep their order."""
+    stage, cluster = schedule.places[op]
+    return stage, schedule.position(cluster)
+
+
+def _accesses(op: Operation) -> bool:
+    return any(may_write_anything(each) or written_pointers(each) or list(_read(each)) for each in ops_in(op))
+
+
+def _conflict(first: Operation, second: Operation, roots: PointerRoots) -> bool:
+    if any(may_write_anything(each) for op in (first, second) for each in ops_in(op)):
+        return True
+    wrote, read = zip(*(_arrays(op, roots) for op in (first, second)), strict=True)
+    return bool(wrote[0] & (wrote[1] | read[1]) or wrote[1] & read[0])
+
+
+def _arrays(op: Operation, roots: PointerRoots) -> tuple[frozenset[SSAValue], frozenset[SSAValue]]:
+    """The roots of what an op, with those in it, writes and reads."""
+    inner = list(ops_in(op))
+    nothing = frozenset[SSAValue]()
+    written = nothing.union(*(roots.of(pointer) for each in inner for pointer in written_pointers(each)))
+    return written, nothing.union(*(roots.of(pointer) for each in inner for pointer in _read(each)))
+
+
+def _read(op: Operation) -> Iterator[SSAValue]:
+    """The pointers through which an op itself reads."""
+    for effect in () if op.regions else own_effects(op) or ():
+        if effect.kind is MemoryEffectKind.READ and isinstance(effect.value, SSAValue) and points(effect.value.type):
+            yield effect.value
 
 
 def _take_latencies(loop: scf.ForOp) -> dict[Operation, int]:

@@ -22,7 +22,7 @@ from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt.types import pointer_type
 from minitriton.errors import PassError
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.loops import body_ops
 from minitriton.passes.pipelining.rings import Placer, carry, hand_on, next_of_ring
 from minitriton.passes.pipelining.schedule import Schedule

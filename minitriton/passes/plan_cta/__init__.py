@@ -1,1 +1,57 @@
-"""Which CTA of a cluster holds which part of each tensor (`triton-nvidia-gpu-plan-cta`)."""
+"""Which CTA of a cluster holds which part of each tensor.
+
+In: TTGIR of several CTAs, whose memory accesses are coalesced. Out: dots, reductions and stores whose CTAs need nothing from
+each other, and everything else in layouts with the same CTAs; where two of them meet, a `ttg.convert_layout` between CTAs.
+
+    %s = tt.reduce %x along 1    %x: CTAs along 1  ->  along 0, and so what computes %x, up to its loads
+
+Triton's planner, step by step (lib/Dialect/TritonNvidiaGPU/Transforms/PlanCTA.cpp). Where that one ends the compiler (layouts
+that it does not know, conflicts in loops) or would run an atomic or a loop twice, a conversion is left instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from minitriton.dialects import ttg
+from minitriton.dialects.tt import FuncOp
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.plan_cta.casts import CastQueue
+from minitriton.passes.plan_cta.propagation import propagate_all
+from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_layouts, store_layouts
+
+
+@register_pass
+@dataclass(frozen=True)
+class PlanCTA(Pass, stage="ttgir", origin="triton"):
+    """Shares tensors among the CTAs of a cluster."""
+
+    name = "triton-nvidia-gpu-plan-cta"
+    requires = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Plans every function. Does nothing for one CTA."""
+        if ttg.num_ctas(op) == 1:
+            return
+        for function in [found for found in op.walk() if isinstance(found, FuncOp)]:
+            _plan(function)
+
+
+def _plan(function: Operation) -> None:
+    ops = list(function.walk())
+    queue = CastQueue()
+    tiled = False
+    for name, rule in (("tt.dot", dot_layouts), ("tt.reduce", reduction_layouts)):
+        for op in [op for op in ops if op.name == name]:
+            layouts = rule(op)
+            if layouts is not None:
+                tiled = True
+                queue.surround(op, *layouts)
+    if not tiled:
+        for op, layout in store_layouts([op for op in ops if is_store(op)]):
+            queue.surround(op, [layout] * len(op.operands), [layout] * len(op.results))
+    propagate_all(queue)

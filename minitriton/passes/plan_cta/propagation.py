@@ -23,7 +23,7 @@ from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding, Slice
 from minitriton.passes.plan_cta.casts import Cast, CastQueue, before, behind, is_backward
-from minitriton.passes.plan_cta.cta_layouts import with_cga
+from minitriton.passes.plan_cta.tiling import with_cga
 from minitriton.passes.tensor_layouts import layout_of_tensor, layout_of_value, retyped_elements, shape_of
 from minitriton.rewriting.effects import is_memory_effect_free, only_reads
 

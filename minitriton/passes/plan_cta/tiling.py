@@ -5,6 +5,13 @@ In: an op. Out: the layouts of its operands and results, chosen so that the op n
     tt.dot        tiles of 64 or more rows and columns, more CTAs along the rows first
     tt.reduce     no CTA boundary along the axis; if there is no other axis, every CTA reduces everything
     stores        as the first of them has it
+
+A layout whose CTAs share the tensor in another way.
+
+In: a layout, the shape of its tensor and the bases of `block`. Out: the layout with these bases, warps and lanes spread anew
+over what one CTA then holds.
+
+    with_cga(Blocked((1, 4), (8, 4), (4, 1), (1, 0), cga ((1, 0),)), (64, 16), 4, ((0, 1),))   ->   ... cga ((0, 1),)
 """
 
 from __future__ import annotations
@@ -19,8 +26,24 @@ from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAcce
 from minitriton.layouts.builders import blocked_for_cga, cga_from_split
 from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.properties import contig_per_thread, get_order
-from minitriton.passes.plan_cta.cta_layouts import with_cga
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
+
+
+def with_cga(
+    layout: DistributedEncoding, shape: Sequence[int], num_warps: int, cga: Bases
+) -> DistributedEncoding | None:
+    """`layout` with `cga`; None if it cannot have it: neither blocked nor a slice of such a one, or of another rank."""
+    if isinstance(layout, Blocked):
+        if any(len(basis) != layout.rank for basis in cga):
+            return None
+        return blocked_for_cga(shape, layout.size_per_thread, layout.order, num_warps, 32, cga)
+    if isinstance(layout, Slice):
+        dim = layout.dim
+        inner = tuple((*basis[:dim], 0, *basis[dim:]) for basis in cga)
+        parent = with_cga(layout.parent, (*shape[:dim], 1, *shape[dim:]), num_warps, inner)
+        return None if parent is None else Slice(dim, parent)
+    return None
+
 
 LayoutOrNone = DistributedEncoding | None
 _LARGEST_TILE, _SMALLEST_TILE = 128, 64

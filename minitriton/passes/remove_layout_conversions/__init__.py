@@ -4,7 +4,7 @@ In: TTGIR as `convert-triton-to-tritongpu` and `tritongpu-coalesce` leave it, a 
 Out: the same program, where layouts come from the accesses, dots and atomics, and conversions stand only where two meet.
 
     1. `forward`: layouts flow from the anchors to all that depends on them.
-    2. `rematerialization`, by `cost`: what is before a conversion is computed again in the wanted layout if that is cheaper,
+    2. `backward`, `rematerialization`: what is before a conversion is computed again in the wanted layout if that is cheaper,
        until nothing changes.
     3. `hoist`: the rest moves above extensions and broadcasts, into branches, next to loads.
     4. Loop arguments and conversions that became useless go.

@@ -5,19 +5,110 @@ In: a function after forward propagation. Out: the same function with fewer conv
     %1 = tt.splat %s : #a                            %1 = tt.splat %s : #b
     %2 = ttg.convert_layout %1 : #a -> #b    =>      use %1
     use %2
+
+Is it worth computing values again to get rid of a conversion? The cost model of backward rematerialisation.
+
+In: a conversion and its slice. Out: whether recomputing costs at most as much as converting, in thousandths of an SM's cycle.
+
+A conversion is a round trip through shared memory: 32 a byte, with at least 32 elements of 32 bits. Recomputing costs 1 a byte
+for arithmetic, 8 for a load (from L1) or for dear maths, and the shuffles of a reduction; ops that are used by nothing but the
+slice move instead of being repeated, and cost nothing.
 """
 
 from __future__ import annotations
 
 from typing import cast
 
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import AnyFloat, TensorType
+from xdsl.ir import Operation, OpResult, SSAValue
 
+from minitriton.dialects.facts import Dear, RoundsOff
+from minitriton.dialects.facts.layout import axis_of
 from minitriton.dialects.fast_paths.op_access import operand_use
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand
-from minitriton.passes.remove_layout_conversions.cost import is_worthwhile
+from minitriton.layouts.properties import threads_per_warp, warps_per_cta
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
-from minitriton.passes.tensor_layouts import layout_of_value
+from minitriton.passes.remove_layout_conversions.slices import BackwardSlice
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
+
+
+def is_worthwhile(convert: Operation, found: BackwardSlice) -> bool:
+    """Whether recomputing the slice is no dearer than `convert`."""
+    limit = 32 * byte_count(convert.operands[0], min_elements=32, min_bits=32)
+    cost = _recomputation_cost(convert, found)
+    return cost is not None and cost <= limit
+
+
+def byte_count(value: SSAValue, *, min_elements: int = 0, min_bits: int = 0) -> int:
+    """Bytes of a tensor of numbers; elements (bits an element) count as at least `min_elements` (`min_bits`)."""
+    elements = bits = 0
+    type_ = value.type
+    if instance_of(type_, TensorType):
+        elements = 1
+        for extent in type_.get_shape():
+            elements *= extent
+        bits = element_bits(type_)
+    return max(elements, min_elements) * max(bits, min_bits) >> 3
+
+
+def _recomputation_cost(convert: Operation, found: BackwardSlice) -> int | None:
+    """None: the slice must not be repeated at any price."""
+    ops = {cast(OpResult, value).op: None for value in found.values if value.__class__ is OpResult}
+    alone: dict[Operation, bool] = {}
+    cost = 0
+    for op in ops:
+        name = op.name
+        if name == "arith.constant" or _is_used_only_by(op, ops, convert, alone):
+            continue
+        if name == "tt.load" or name == "ttg.local_load":
+            cost += 8 * sum(byte_count(result) for result in op.results)
+        elif name.startswith(("arith.", "math.")):
+            cost += (1 if Dear.of(op) is None else 8) * sum(byte_count(result) for result in op.results)
+        elif name == "tt.reduce":
+            if not _is_associative(op):
+                return None
+            cost += _reduction_cost(op)
+    return cost
+
+
+def _is_used_only_by(
+    op: Operation, ops: dict[Operation, None], convert: Operation, known: dict[Operation, bool]
+) -> bool:
+    """Whether all that `op` feeds is `convert`, directly or through ops of the slice."""
+    answer = known.get(op)
+    if answer is not None:
+        return answer
+    known[op] = True
+    answer = True
+    for result in op.results:
+        for use in result.uses:
+            user = use.operation
+            if user is convert:
+                continue
+            if user not in ops or not _is_used_only_by(user, ops, convert, known):
+                answer = False
+                break
+        if not answer:
+            break
+    known[op] = answer
+    return answer
+
+
+def _is_associative(reduce: Operation) -> bool:
+    """Whether the order of a reduction is free: no sums or products of floats, unless of two."""
+    source = cast(TensorType, reduce.operands[0].type)
+    if not isinstance(source.element_type, AnyFloat) or source.get_shape()[axis_of(reduce)] <= 2:
+        return True
+    return not any(RoundsOff.of(inner) for inner in reduce.regions[0].walk())
+
+
+def _reduction_cost(reduce: Operation) -> int:
+    """Shuffles within a warp, and exchanges between warps at 8 each."""
+    source = reduce.operands[0]
+    layout = cast(DistributedEncoding, layout_of_value(source))
+    shape, axis = shape_of(source), axis_of(reduce)
+    return threads_per_warp(layout, shape)[axis] + 8 * warps_per_cta(layout, shape)[axis]
 
 
 def rematerialize_backward(func: Operation) -> bool:

@@ -24,9 +24,8 @@ from minitriton.dialects.facts.layout import allows_reorder, has_efficient_layou
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.layouts.properties import are_layouts_equivalent, is_expensive_view
-from minitriton.passes.layout_rules import result_layout
-from minitriton.passes.remove_layout_conversions.anchors import gives_any_layout
-from minitriton.passes.tensor_layouts import layout_of_value, retyped_elements, shape_of, with_layout
+from minitriton.passes.remove_layout_conversions.slices import gives_any_layout
+from minitriton.passes.tensor_layouts import layout_of_value, result_layout, retyped_elements, shape_of, with_layout
 from minitriton.rewriting.constants import splat_bytes
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

@@ -30,9 +30,8 @@ from minitriton.dialects.facts.region_flow import RegionFlow, ScalarRegions, rec
 from minitriton.dialects.fast_paths.op_access import next_use
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
-from minitriton.passes.layout_rules import operand_layout, result_layout
-from minitriton.passes.remove_layout_conversions.anchors import is_anchor
-from minitriton.passes.tensor_layouts import convert_after, layout_of_value, set_layout
+from minitriton.passes.remove_layout_conversions.slices import is_anchor
+from minitriton.passes.tensor_layouts import convert_after, layout_of_value, operand_layout, result_layout, set_layout
 from minitriton.remarks import remark
 
 Candidates = dict[DistributedEncoding, None]

@@ -9,6 +9,14 @@ Out: a `BackwardSlice`: the values before it, each with the layout it would then
 
 The walk ends at ops that give their result in any layout, at operands that already have the wanted layout, at values for
 which a conversion to it exists, and where `stop` says so. It goes through `scf.if` results and `scf.for` arguments.
+
+Which ops decide on a layout, which are too dear to do twice, which can give their result in any layout.
+
+Questions about single ops that the steps of `tritongpu-remove-layout-conversions` ask.
+
+    is_anchor(tt.load of 4096 pointers by 128 threads)  ->  True: its layout coalesces the access
+    is_anchor(tt.load of 16 pointers)                   ->  False: cheap in any layout
+    gives_any_layout(tt.splat)                          ->  True: `convert(splat x)` is a splat
 """
 
 from __future__ import annotations
@@ -17,16 +25,38 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
+from minitriton.dialects.facts.layout import AnyLayout, LayoutAnchor, OnlyOnce
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_use, operand_values
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
-from minitriton.passes.layout_rules import operand_layout
-from minitriton.passes.remove_layout_conversions.anchors import can_be_repeated, gives_any_layout
-from minitriton.passes.tensor_layouts import layout_of_value, shape_of
+from minitriton.passes.tensor_layouts import layout_of_value, operand_layout, shape_of
+from minitriton.rewriting.effects import only_reads
+
+
+def is_anchor(op: Operation) -> bool:
+    """Whether the layout of the results of `op` is one to keep: propagation starts from it."""
+    fact = LayoutAnchor.of(op)
+    return fact is not None and fact.holds(op)
+
+
+def can_be_repeated(op: Operation) -> bool:
+    """Whether `op` may run once more in another layout: nobody can tell, and it is cheap. Of loops and branches only what they pass on."""
+    fact = OnlyOnce.of(op)
+    if fact is not None and fact.holds(op):
+        return False
+    return isinstance(op, scf.ForOp | scf.IfOp) or only_reads(op)
+
+
+def gives_any_layout(op: Operation, layout: DistributedEncoding) -> bool:
+    """Whether a conversion of the result of `op` to `layout` disappears into `op`."""
+    fact = AnyLayout.of(op)
+    return fact is not None and fact.allows(op, layout)
+
 
 Stop = Callable[[Operation], bool]
 Existing = Callable[[Use, DistributedEncoding], SSAValue | None]

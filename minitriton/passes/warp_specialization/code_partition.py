@@ -4,23 +4,34 @@
     use %a                      {1}     =>     default { wait empty; copy }      partition0 { wait full; use; release }
 
 Answers to doCodePartition in WSCodePartition.cpp.
+
+Fourth step: the producer loads in the order in which the consumers can go on.
+
+    load a0 (for 1), load a1 (for 2), load b (for 1 and 2)     =>     load a0, load b, load a1
+
+With a0 and b the first consumer can begin. What a load needs moves right before it. Answers to reorderProducerOps in WSCodePartition.cpp.
 """
 
 from __future__ import annotations
 
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.buffers import create_buffers
-from minitriton.passes.warp_specialization.channels import collect_channels, group_channels, regions_with_channels
+from minitriton.passes.warp_specialization.channels import (
+    Channel,
+    collect_channels,
+    group_channels,
+    regions_with_channels,
+)
 from minitriton.passes.warp_specialization.communication import create_signals, insert_signals
 from minitriton.passes.warp_specialization.copies import insert_copies
 from minitriton.passes.warp_specialization.counts import carry_counts
 from minitriton.passes.warp_specialization.partitions import make_partitions
-from minitriton.passes.warp_specialization.producer_order import order_producer
 from minitriton.passes.warp_specialization.task_ids import tasks_of
 
 
@@ -73,3 +84,39 @@ def _replace_buffer(old: SSAValue, new: SSAValue) -> None:
                     type_.get_shape(), type_.element_type, type_.encoding, type_.memory_space, mutable=new.type.mutable
                 ),
             )
+
+
+def order_producer(channels: list[Channel]) -> None:
+    """Moves the sources of `channels`, if they all stand in one block."""
+    block = channels[0].source.parent
+    if block is None or any(channel.source.parent is not block for channel in channels):
+        return
+    by_consumer: dict[int, list[Channel]] = {}
+    for channel in channels:
+        by_consumer.setdefault(channel.consumers[0], []).append(channel)
+    if len(by_consumer) <= 1:
+        return
+    ordered = [
+        channel
+        for _, group in sorted(by_consumer.items())
+        for channel in sorted(group, key=lambda channel: len(channel.consumers))
+    ]
+    sources = list(dict.fromkeys(channel.source for channel in ordered))
+    last = channels[0].source
+    for source in sources:
+        if source is not last:
+            _move_behind(block, source, last)
+        last = source
+    for source in reversed(sources):
+        needed = dict.fromkeys(
+            op for operand in source.operands for op in backward_ops(operand, through_arguments=False)
+        )
+        for op in needed:
+            if op.parent is block:
+                block.detach_op(op)
+                block.insert_op_before(op, source)
+
+
+def _move_behind(block: Block, op: Operation, anchor: Operation) -> None:
+    block.detach_op(op)
+    block.insert_op_after(op, anchor)

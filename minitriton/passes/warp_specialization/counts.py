@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.fast_paths.operations import ops_in
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.warp_specialization.channels import loop_around
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, set_tasks, tasks_inside
 

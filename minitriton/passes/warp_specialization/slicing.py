@@ -20,7 +20,7 @@ from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.encodings import Linear
-from minitriton.passes.loop_signature import append_result
+from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.partition_scheme import COPIED, PartitionScheme, shape_of_type
 from minitriton.passes.warp_specialization.task_ids import (

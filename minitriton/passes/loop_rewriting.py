@@ -1,18 +1,31 @@
-"""A loop put under the condition that it has an iteration, so that what runs once for all iterations can stand before it.
+"""Rewritings of whole loops: a condition around one, one more result.
+
+A loop is put under the condition that it has an iteration, so that what runs once for all iterations can stand before it.
 
 %r = scf.for %i = %l to %u ...      =>      %some = arith.cmpi slt, %l, %u
                                             %r = scf.if %some { <here> %s = scf.for ...; yield %s } else { yield the initial values }
+
+An op with regions gets one more result in place: loops and conditionals that carry one value more.
+
+%0 = scf.for ... iter_args(%a = %x) -> (f32)      ->      %0:2 = scf.for ... iter_args(%a = %x, %b = %y) -> (f32, f32)
 """
 
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Region
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValues
 
 from minitriton.dialects import arith
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter
+
+
+def append_result(op: Operation, type_: Attribute) -> OpResult:
+    """A new last result of `op`; operands, arguments and yields are the caller's business."""
+    result = OpResult(type_, op, len(op.results))
+    op.results = SSAValues((*op.results, result))
+    return result
 
 
 def surely_runs(loop: scf.ForOp) -> bool:

@@ -5,7 +5,7 @@ dead ops gone, loops and branches reduced to what they do.
 
     %0 = arith.addi %x, %c0          %1 = arith.addi %c1, %x                =>      %0 = arith.addi %x, %c1
 
-The rules are in `minitriton.rewriting.folds` and `minitriton.passes.canonicalization`.
+The rules are in `minitriton.rewriting.folds` and `minitriton.passes.canonicalize`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, PassResult, Property, register_pass
-from minitriton.passes.canonicalization import (
+from minitriton.passes.canonicalize import (
     arith_cast,
     arith_compare,
     arith_int,

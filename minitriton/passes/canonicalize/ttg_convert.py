@@ -12,8 +12,8 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DistributedEncoding
-from minitriton.passes.layout_rules import result_layout
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
+from minitriton.passes.tensor_layouts import result_layout
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 

@@ -1,1 +1,0 @@
-"""Canonicalisation patterns, one module an op family, each with a `patterns` set."""
