@@ -4,7 +4,7 @@ import pytest
 from shared_memory_ir import kernel, named
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.shared_memory.alias import shared_memory_aliases
+from minitriton.analysis.shared_memory.liveness import shared_memory_aliases
 
 
 def buffers(module: ModuleOp, name: str) -> set[str | None]:

@@ -10,7 +10,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.errors import PipelineError
-from minitriton.passes.keep_what_is_read_again import KeepWhatIsReadAgain
+from minitriton.passes.cache_hints import KeepWhatIsReadAgain
 
 PASS = "minitriton-keep-what-is-read-again"
 FLOATS = triton.MockTensor(tl.float32)

@@ -21,8 +21,8 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.pass_registry import Pass
 from minitriton.passes.convert_triton_to_tritongpu import ConvertTritonToTritonGPU
+from minitriton.passes.optimize_dot_operands import ReduceDataDuplication
 from minitriton.passes.optimize_thread_locality import OptimizeThreadLocality
-from minitriton.passes.reduce_data_duplication import ReduceDataDuplication
 from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions
 from minitriton.passes.reorder_instructions import ReorderInstructions
 

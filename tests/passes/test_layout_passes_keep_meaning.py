@@ -14,8 +14,8 @@ from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.coalesce import Coalesce
 from minitriton.passes.convert_triton_to_tritongpu import ConvertTritonToTritonGPU
+from minitriton.passes.optimize_dot_operands import ReduceDataDuplication
 from minitriton.passes.optimize_thread_locality import OptimizeThreadLocality
-from minitriton.passes.reduce_data_duplication import ReduceDataDuplication
 from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions
 from minitriton.passes.reorder_instructions import ReorderInstructions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from filecheck_ir import check, run
 
+from minitriton.passes.optimize_dot_operands import ReduceDataDuplication
 from minitriton.passes.prefetch import Prefetch
-from minitriton.passes.reduce_data_duplication import ReduceDataDuplication
 from minitriton.passes.reorder_instructions import ReorderInstructions
 
 HEADER = """

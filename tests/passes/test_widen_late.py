@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from filecheck_ir import check
 
-from minitriton.passes.widen_late import WidenLate
+from minitriton.passes.reorder_instructions import WidenLate
 
 HEAD = """
 #row = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>

@@ -24,8 +24,14 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, shared_memory_aliases
-from minitriton.analysis.shared_memory.liveness import Interval, Liveness, intersects
+from minitriton.analysis.shared_memory.liveness import (
+    Aliases,
+    Interval,
+    Liveness,
+    intersects,
+    is_shared_memdesc,
+    shared_memory_aliases,
+)
 from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
 from minitriton.analysis.shared_memory.scratch_size import bit_width
 from minitriton.dialects.attribute_values import integer

@@ -3,7 +3,7 @@
 In: TTGIR whose dots have blocked layouts. Out: dots of `#ttg.nvidia_mma` layouts where the target has an instruction for them, with
 conversions of operands and result around; `tt.dot_scaled` as dots of widened operands; operands of an instruction's type.
 
-    1. `scaled`: `tt.dot_scaled` with a scale on the right alone is transposed; all are decomposed. With `swap-tf32`, `swapping`: products
+    1. `scaled`: `tt.dot_scaled` with a scale on the right alone is transposed; all are decomposed. With `swap-tf32`, dots
        of tf32 are transposed where the right operand has K not contiguous.
     2. `blocked_to_mma`: instruction and tiling by `instruction`, the way of the operands by `operands`.
     3. `promote_operands`: types that the chosen instruction lacks are widened.
@@ -54,9 +54,9 @@ from minitriton.passes.accelerate_matmul.operands import (
     is_from_memory,
     lies_across,
     loaded_bits,
+    swap_product,
 )
 from minitriton.passes.accelerate_matmul.scaled import decompose_scaled, transpose_for_left_scale
-from minitriton.passes.accelerate_matmul.swapping import swap_product
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
 from minitriton.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily

@@ -26,7 +26,6 @@ from minitriton.passes.canonicalize import (
     tt_memory,
     tt_shape,
     ttg_convert,
-    warp_specialize,
 )
 from minitriton.rewriting.greedy import rewrite_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -45,7 +44,6 @@ def canonicalization_patterns() -> PatternSet:
         tt_memory.patterns,
         tt_shape.patterns,
         ttg_convert.patterns,
-        warp_specialize.patterns,
     )
 
 

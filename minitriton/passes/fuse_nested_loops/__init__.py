@@ -5,7 +5,7 @@
         for j in range(m): body(i, j)      =>        body(i, j)
         last(i)                                      if t % m == m - 1: last(i)
 
-Then the pipeliner can overlap the end of one inner loop with the start of the next. `nests` finds the loops, `speculation`
+Then the pipeliner can overlap the end of one inner loop with the start of the next. `sections` finds the loops, `speculation`
 makes the inner one run at least once, `fuse` builds the loop. A nest marked `ttg.always-fuse` is fused whatever its shape;
 its inner loops must run at least once wherever their results are used.
 
@@ -44,6 +44,8 @@ from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.bounds import (
+    InnerLoop,
+    Lengths,
     bounds_of,
     hoist,
     in_program_order,
@@ -52,9 +54,7 @@ from minitriton.passes.fuse_nested_loops.bounds import (
     varying_ops,
 )
 from minitriton.passes.fuse_nested_loops.fused_body import FusedBody
-from minitriton.passes.fuse_nested_loops.lengths import InnerLoop, Lengths
-from minitriton.passes.fuse_nested_loops.nests import LoopNode, find_loop_nests
-from minitriton.passes.fuse_nested_loops.sections import Section, sections_of
+from minitriton.passes.fuse_nested_loops.sections import LoopNode, Section, find_loop_nests, sections_of
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE, prepare
 from minitriton.rewriting.insertion import Inserter
 

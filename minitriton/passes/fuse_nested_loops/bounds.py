@@ -3,25 +3,34 @@
 scf.for %i = ... {                                     %u = arith.addi %n, %n
   %u = arith.addi %n, %n                        =>     scf.for %i = ... {
   scf.for %j = %c0 to %u step %c1 { ... } }              scf.for %j = %c0 to %u step %c1 { ... } }
+
+How many iterations a fused loop has (64 bits, as they are a product), and how many of them each inner loop takes.
+
+    inner = max(1, len_j) + max(1, len_k) - 1           one iteration ends a loop and begins the next
+    total = len_i * inner
+
+What depends on the outer counter is left out of `inner` here; a loop in front of the fused one adds it to `total`, and the
+fused loop adds it to `inner` whenever the counter moves.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from xdsl.dialects import scf, ub
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.passes.pipelining.stored_arrays import writes_what_is_read
-from minitriton.rewriting.constants import float_attr, int_attr
+from minitriton.rewriting.constants import float_attr, int_attr, width_of
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
@@ -145,3 +154,76 @@ def copies_of(at: Inserter, ops: Iterable[Operation], values: dict[SSAValue, SSA
     for op in ops:
         if op.results[0] not in values:
             at.place(clone_op(op, values))
+
+
+@dataclass
+class InnerLoop:
+    """An inner loop that is fused."""
+
+    loop: scf.ForOp
+    sliced: list[Operation]
+    """What computes its bounds from the outer counter; empty if they do not depend on it."""
+
+
+class Lengths:
+    """The lengths of the loops in `outer` that are fused with it."""
+
+    def __init__(self, outer: scf.ForOp, inner: list[InnerLoop]) -> None:
+        self.outer = outer
+        self.inner = inner
+        widths = (width_of(operand_at(loop, 0).type) for loop in (outer, *(i.loop for i in inner)))
+        self.type = IntegerType(max(32, *widths))
+        """Of the length of one loop: narrower bounds may be further apart than they can say."""
+        self.total = IntegerType(64)
+        """Of the length of the fused loop: a product of lengths."""
+        self.all_invariant = not any(i.sliced for i in inner)
+
+    def clamped(self, at: Inserter, length: SSAValue) -> SSAValue:
+        """max(1, length)"""
+        return at.value(arith.MaxSIOp(at.integer(self.type, 1), length))
+
+    def in_front(self, at: Inserter) -> tuple[list[SSAValue], SSAValue, SSAValue]:
+        """In front of the loop: the length of each inner loop (zero where it varies), of all of them, and of the fused one."""
+        outer_length = iterations(at, bounds_of(self.outer), self.type)
+        if (
+            len(self.inner) > 1 and not self.all_invariant
+        ):  # the product below would be positive of two negative numbers
+            outer_length = at.value(arith.MaxSIOp(at.integer(self.type, 0), outer_length))
+        lengths: list[SSAValue] = []
+        for each in self.inner:
+            if each.sliced:
+                lengths.append(unread(at, self.type))
+            else:
+                lengths.append(iterations(at, bounds_of(each.loop), self.type))
+        total = at.integer(self.type, 0)
+        for each, length in zip(self.inner, lengths, strict=True):
+            if not each.sliced:
+                total = at.value(arith.AddiOp(total, self.clamped(at, length)))
+        inner_length = at.value(arith.SubiOp(total, at.integer(self.type, len(self.inner) - 1)))
+        total = at.value(
+            arith.MuliOp(cast_integer(at, outer_length, self.total), cast_integer(at, inner_length, self.total))
+        )
+        return lengths, inner_length, self._with_varying_lengths(at, total)
+
+    def _with_varying_lengths(self, at: Inserter, total: SSAValue) -> SSAValue:
+        """`total` and the lengths of the inner loops that vary, added up by a loop (which canonicalisation drops if none does)."""
+        low, high, step = bounds_of(self.outer)
+        block = Block(arg_types=[low.type, total.type])
+        loop = at.insert(
+            scf.ForOp.create(operands=[low, high, step, total], result_types=[total.type], regions=[Region(block)])
+        )
+        inside = at.at_end(block)
+        values: dict[SSAValue, SSAValue] = {self.outer.regions[0].block.args[0]: block.args[0]}
+        total = block.args[1]
+        for each in self.inner:
+            if each.sliced:
+                length = self.copied_length(inside, each, values)
+                clamped = cast_integer(inside, self.clamped(inside, length), self.total)
+                total = inside.value(arith.AddiOp(total, clamped))
+        inside.insert(scf.YieldOp.create(operands=[total]))
+        return loop.results[0]
+
+    def copied_length(self, at: Inserter, each: InnerLoop, values: dict[SSAValue, SSAValue]) -> SSAValue:
+        """The length of a loop whose bounds vary, from copies of what computes them."""
+        copies_of(at, each.sliced, values)
+        return iterations(at, (values.get(value, value) for value in bounds_of(each.loop)), self.type)

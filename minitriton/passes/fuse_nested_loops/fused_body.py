@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region
 
 from minitriton.dialects import arith
 from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
-from minitriton.passes.fuse_nested_loops.lengths import Lengths
+from minitriton.passes.fuse_nested_loops.bounds import Lengths
 from minitriton.passes.fuse_nested_loops.sections import Section
 from minitriton.passes.fuse_nested_loops.speculation import MUST_EXECUTE
 from minitriton.passes.loop_rewriting import append_result

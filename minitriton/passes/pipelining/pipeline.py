@@ -2,7 +2,7 @@
 
 In: loops whose ops carry stages and clusters (`schedule`). Out: asynchronous copies (`lower_loads`), a prologue and a loop in
 which the stages overlap (`expander`), and no schedule any more; then in all loops products on tensor cores that run on
-(`warp_group_dots`), waits that leave later copies in flight and stores in the background (`tensor_stores`).
+(`warp_group_dots`), waits that leave later copies in flight and stores in the background (`tensor_maps`).
 
 `tritongpu-test-pipeline-lower-loop` stops behind the first step.
 
@@ -35,8 +35,7 @@ from minitriton.passes.pipelining.expander import expand
 from minitriton.passes.pipelining.loops import loops_in, num_stages, terminator_of
 from minitriton.passes.pipelining.lower_loads import lower_loads
 from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule
-from minitriton.passes.pipelining.tensor_maps import rotate_tensor_maps
-from minitriton.passes.pipelining.tensor_stores import pipeline_stores
+from minitriton.passes.pipelining.tensor_maps import pipeline_stores, rotate_tensor_maps
 from minitriton.passes.pipelining.warp_group_dots import run_dots_asynchronously
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.insertion import Inserter

@@ -11,10 +11,10 @@ with buffers in shared memory and mbarriers between them; such loops are not pip
 | file | |
 |---|---|
 | `task_ids` | which warp groups run an op |
-| `task_partition`, `task_propagation` | loads are the producer's, products and stores the consumers'; what these need is theirs too |
+| `task_propagation` | loads are the producer's, products and stores the consumers'; what these need is theirs too |
 | `partition_scheme`, `slicing`, `data_partition` | each consumer has a part of the rows |
 | `channels`, `counts` | values that go from one to another, their order, how often they went |
-| `buffers`, `copies`, `communication` | memory for them, what fills and reads it, who waits for whom |
+| `buffers`, `communication` | memory for them, what fills and reads it, who waits for whom |
 | `partitions`, `code_partition` | the order of the producer's loads, a region for each task |
 | `token_lowering` | waiting by mbarriers |
 | `warp_specialization` | the pass, and what must hold so that the warp groups together do what the loop did |

@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.dialects import arith, nvws, tt, ttg, ttng
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.tensor_layouts import element_bits
-from minitriton.passes.warp_specialization.buffers import create_barriers, start_of, view_in
+from minitriton.passes.warp_specialization.buffers import Transfer, create_barriers, start_of, view_in
 from minitriton.passes.warp_specialization.channels import (
     Channel,
     Group,
@@ -29,7 +29,6 @@ from minitriton.passes.warp_specialization.channels import (
     loop_around,
     only_consumer,
 )
-from minitriton.passes.warp_specialization.copies import Transfer
 from minitriton.passes.warp_specialization.counts import Counts, buffer_and_phase
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, tasks_of
 

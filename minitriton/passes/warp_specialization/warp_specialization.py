@@ -46,8 +46,7 @@ from minitriton.passes.warp_specialization.code_partition import partition_code
 from minitriton.passes.warp_specialization.data_partition import partition_data
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, CannotSpecialize, tasks_of
-from minitriton.passes.warp_specialization.task_partition import partition_tasks
-from minitriton.passes.warp_specialization.task_propagation import ASSUME, propagate_tasks
+from minitriton.passes.warp_specialization.task_propagation import ASSUME, partition_tasks, propagate_tasks
 from minitriton.passes.warp_specialization.token_lowering import THREADS, lower_tokens
 from minitriton.remarks import remark
 from minitriton.rewriting.effects import would_be_trivially_dead

@@ -18,8 +18,8 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.emulator import device_functions, inline_assembly
 from minitriton.interpreter import interpret
+from minitriton.passes.argmax import NaNInArgmax
 from minitriton.passes.inline import Inline
-from minitriton.passes.nan_in_argmax import NaNInArgmax
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
 from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around

@@ -18,8 +18,7 @@ from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.warp_specialization.code_partition import partition_code
 from minitriton.passes.warp_specialization.data_partition import partition_data
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, tasks_inside
-from minitriton.passes.warp_specialization.task_partition import partition_tasks
-from minitriton.passes.warp_specialization.task_propagation import propagate_tasks
+from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
 
 
 @dataclass(frozen=True)

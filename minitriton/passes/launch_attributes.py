@@ -10,20 +10,44 @@ minitriton-overlap-launches
 In: TTGIR of a kernel. Out: the same with both instructions first, and a module that says so; launches of it carry the attribute of the driver.
 Nothing of the kernel runs before the wait, so that it may follow any kernel. What is gained is the time of starting blocks between two
 launches of a stream, of which the second is of such a kernel. A kernel that has `griddepcontrol` already stays as it is, and so does one for an older GPU.
+
+`limit-registers`: the option `maxnreg` of a kernel, on its module.
+
+module {                =>      module attributes {ttg.maxnreg = 42 : i32} {
+
+Triton sets the attribute where its layout stage begins; the lowering puts it on the kernel, and not on the functions it calls.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr, i32
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i32
 
 from minitriton.dialects import tt
-from minitriton.dialects.facts.launch import TARGET
+from minitriton.dialects.facts.launch import MAXNREG, TARGET
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class LimitRegisters(Pass, origin="required"):
+    """Notes how many registers a thread of the kernel may use."""
+
+    name: ClassVar[str] = "limit-registers"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
+    registers: int = 255
+    """The limit."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Set the attribute."""
+        op.attributes[MAXNREG] = IntegerAttr(self.registers, i32)
+
 
 _INSTRUCTIONS = ("griddepcontrol.launch_dependents", "griddepcontrol.wait")
 _FIRST = 90
