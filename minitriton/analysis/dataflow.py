@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
+from xdsl.dialects import cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow
@@ -190,9 +191,9 @@ class ForwardDataflow(ABC, Generic[Fact]):
         if last is None or not last.successors:
             return []
         operands = tuple(last.operands)
-        if last.name == "cf.br":
+        if isinstance(last, cf.BranchOp):
             return [(last.successors[0], operands)]
-        if last.name == "cf.cond_br":
+        if isinstance(last, cf.ConditionalBranchOp):
             then_block, else_block = last.successors
             then_count = len(then_block.args)
             edges = [(then_block, operands[1 : 1 + then_count]), (else_block, operands[1 + then_count :])]

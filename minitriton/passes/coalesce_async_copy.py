@@ -114,14 +114,10 @@ class TransposeByCopies(Pass, stage="ttgir"):
 
 def _load_of(value: SSAValue) -> tt.LoadOp | None:
     """The load through pointers that `value` is, used for nothing else; conversions seen through."""
-    while isinstance(value, OpResult) and isinstance(value.op, ttg.ConvertLayoutOp) and _is_used_once(value):
+    while isinstance(value, OpResult) and isinstance(value.op, ttg.ConvertLayoutOp) and value.has_one_use():
         value = value.op.src
     load = defining(value, tt.LoadOp)
-    return load if load is not None and _is_used_once(value) else None
-
-
-def _is_used_once(value: SSAValue) -> bool:
-    return sum(1 for _ in value.uses) == 1
+    return load if load is not None and value.has_one_use() else None
 
 
 def _layout_for(alloc: ttg.LocalAllocOp, load: tt.LoadOp, warps: int, lanes_along_k: int) -> Blocked | None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import ClassVar, cast
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleOp, TensorType, i32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -79,7 +80,7 @@ def _indices(access: Operation) -> Iterator[SSAValue]:
     for operand in (roles.pointer_of(access), *([] if mask is None else [mask])):
         value = operand
         while isinstance(value, BlockArgument) and (loop := value.owner.parent_op()) is not None:
-            if loop.name != "scf.for" or value.index == 0:
+            if not isinstance(loop, scf.ForOp) or value.index == 0:
                 break
             value = loop.operands[value.index + 2]
         if _is_index(value):
@@ -99,9 +100,7 @@ def _fills_vectors(value: SSAValue, known: AxisInfo) -> bool:
 
 def _is_index(value: SSAValue) -> bool:
     type_ = value.type
-    return instance_of(type_, TensorType) and (
-        isinstance(type_.element_type, PointerType) or type_.element_type.name == "integer_type"
-    )
+    return instance_of(type_, TensorType) and (isinstance(type_.element_type, PointerType | IntegerType))
 
 
 def _note(op: Operation, facts: AxisInfo) -> None:

@@ -68,7 +68,7 @@ class _Copies:
             self.of(owner.operands[argument.index + 2])
             end = last_op_of(argument.block)
             self.of(end.operands[argument.index - 1])
-        elif owner.name == "ttg.warp_specialize.partitions":
+        elif isinstance(owner, ttg.WarpSpecializePartitionsOp):
             captures = owner.parent_op()
             assert captures is not None
             self.of(captures.operands[argument.index])

@@ -35,9 +35,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult
 
-from minitriton.dialects import tt, ttg
+from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.layout import order_of
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.conversion import cvt_needs_shared_memory
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NVMMAShared, SharedEncoding
@@ -93,7 +93,7 @@ def _transpose_of(op: Operation) -> tt.TransOp | None:
 def read_through_transposed_view(op: ttg.ConvertLayoutOp, rewriter: Rewriter) -> bool:
     """dot(convert(trans(x)))  =>  dot(local_load(memdesc_trans(local_alloc(x))))"""
     user = op.result.get_user_of_unique_use()
-    if user is None or user.name != "tt.dot":
+    if not isinstance(user, tt.DotOp):
         return False
     trans = _transpose_of(op)
     operand = layout_of_value(op.result)
@@ -122,7 +122,7 @@ def read_through_transposed_view(op: ttg.ConvertLayoutOp, rewriter: Rewriter) ->
 def transpose_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
     """warp_group_dot(local_alloc(trans(x)))  =>  warp_group_dot(memdesc_trans(local_alloc(x)))"""
     user = op.result.get_user_of_unique_use()
-    if op.src is None or user is None or user.name != "ttng.warp_group_dot":
+    if op.src is None or not isinstance(user, ttng.WarpGroupDotOp):
         return False
     trans = _transpose_of(op)
     type_ = op.result.type
@@ -142,7 +142,7 @@ def transpose_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
 def reshape_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
     """local_alloc(reshape(x))  =>  memdesc_reshape(local_alloc(x)), where the buffer of x has a layout of wgmma too"""
     source = op.src
-    if source is None or not isinstance(source, OpResult) or not isinstance(source.op, tt.ReshapeOp):
+    if not isinstance(source, OpResult) or not isinstance(source.op, tt.ReshapeOp):
         return False
     before = cast(TensorType, source.op.src.type)
     type_ = op.result.type
@@ -168,7 +168,7 @@ class ReduceDataDuplication(Pass, stage="ttgir", origin="triton"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every conversion of the module."""
-        for convert in [inner for inner in ops_in(op) if inner.name == "ttg.convert_layout"]:
+        for convert in ops_of(op, ttg.ConvertLayoutOp):
             _through_shared_memory(convert)
 
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind
@@ -37,7 +38,7 @@ from xdsl.traits import MemoryEffectKind
 from minitriton.analysis.shared_memory.liveness import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.fast_paths.block_order import BlockOrder
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
@@ -59,10 +60,6 @@ class ReorderInstructions(Pass, stage="ttgir", origin="triton"):
             move(op)
 
 
-def _ops(module: ModuleOp, *names: str) -> list[Operation]:
-    return [op for op in ops_in(module) if op.name in names]
-
-
 def _move_after(op: Operation, place: Operation) -> None:
     op.detach()
     cast(Block, place.parent).insert_op_after(op, place)
@@ -75,14 +72,14 @@ def _defining_op(op: Operation) -> Operation | None:
 
 def _behind_frees(module: ModuleOp) -> None:
     """A conversion waits for the buffers that are freed before its first use: it may get their memory."""
-    frees = bool(_ops(module, "ttg.local_dealloc"))
-    for op in _ops(module, "ttg.convert_layout") if frees else ():
+    frees = bool(ops_of(module, ttg.LocalDeallocOp))
+    for op in ops_of(module, ttg.ConvertLayoutOp) if frees else ():
         block = cast(Block, op.parent)
         users = {block.find_ancestor_op_in_block(use.operation) for use in op.results[0].uses}
         place = None
         following = op.next_op
         while following is not None and following not in users:
-            if following.name == "ttg.local_dealloc":
+            if isinstance(following, ttg.LocalDeallocOp):
                 place = following
             following = following.next_op
         if place is not None:
@@ -93,8 +90,8 @@ def _into_loops(module: ModuleOp) -> None:
     """A dot operand with one use moves into the loop of its use, where nothing writes what it was loaded from."""
     moves: list[tuple[Operation, Operation]] = []
     buffers = _Buffers(module)
-    for op in _ops(module, "ttg.local_load", "ttg.convert_layout"):
-        if op.name == "ttg.convert_layout" and not isinstance(layout_of_value(op.results[0]), DotOperand):
+    for op in ops_of(module, ttg.LocalLoadOp, ttg.ConvertLayoutOp):
+        if isinstance(op, ttg.ConvertLayoutOp) and not isinstance(layout_of_value(op.results[0]), DotOperand):
             continue
         user = op.results[0].get_user_of_unique_use()
         if user is not None and _loop_around(user) is not _loop_around(op) and buffers.may_move_down(op, user):
@@ -106,7 +103,7 @@ def _into_loops(module: ModuleOp) -> None:
 
 def _loop_around(op: Operation) -> Operation | None:
     parent = op.parent_op()
-    while parent is not None and parent.name != "scf.for":
+    while parent is not None and not isinstance(parent, scf.ForOp):
         parent = parent.parent_op()
     return parent
 
@@ -154,14 +151,14 @@ class _Buffers:
 
 def _allocs_to_sources(module: ModuleOp) -> None:
     """A buffer is filled right behind what fills it, unless that is a constant, which costs no registers."""
-    for op in _ops(module, "ttg.local_alloc"):
+    for op in ops_of(module, ttg.LocalAllocOp):
         source = _defining_op(op)
         if source is not None and not isinstance(source, arith.ConstantOp | tt.SplatOp):
             _move_after(op, source)
 
 
 def _transposes_to_sources(module: ModuleOp) -> None:
-    for op in _ops(module, "tt.trans", "ttg.memdesc_trans"):
+    for op in ops_of(module, tt.TransOp, ttg.MemDescTransOp):
         source = _defining_op(op)
         if source is not None:
             _move_after(op, source)
@@ -171,15 +168,15 @@ def _second_operands_last(module: ModuleOp) -> None:
     """The second operand of a dot is loaded behind the first."""
     order = BlockOrder()
     writes = _WritePlaces(order)
-    for op in _ops(module, "ttg.local_load"):
+    for op in ops_of(module, ttg.LocalLoadOp):
         layout = layout_of_value(op.results[0])
         if not isinstance(layout, DotOperand) or layout.op_idx != 1:
             continue
         dot = op.results[0].get_user_of_unique_use()
-        if dot is None or dot.name != "tt.dot":
+        if not isinstance(dot, tt.DotOp):
             continue
         first = _defining_op(dot)
-        if first is not None and first.name == "ttg.local_load" and writes.may_move_down(op, first):
+        if isinstance(first, ttg.LocalLoadOp) and writes.may_move_down(op, first):
             order.forget(op)
             _move_after(op, first)
 

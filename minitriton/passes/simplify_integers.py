@@ -23,13 +23,13 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i1, i64
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.integer_range.analysis import GRID_LIMITS
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
-from minitriton.dialects.fast_paths.op_access import next_op, operand_values
+from minitriton.dialects.fast_paths.op_access import defining, next_op, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import tt_memory
@@ -50,10 +50,6 @@ from minitriton.rewriting.rewriter import Rewriter
 from minitriton.rewriting.scf_patterns import SCF_PATTERNS
 
 patterns = PatternSet()
-
-
-def _made_by(value: SSAValue, *classes: type[Operation]) -> Operation | None:
-    return value.op if isinstance(value, OpResult) and isinstance(value.op, classes) else None
 
 
 def _of_width(width: IntegerType, type_: Attribute) -> Attribute:
@@ -100,7 +96,7 @@ def compare_bits(op: Operation, rewriter: Rewriter) -> bool:
     left, right = op.operands
     if predicate not in (EQ, NE) or width_of(left.type) == 1 or not _is_bit(left) or not _is_bit(right):
         return False
-    if not any(_made_by(side, arith.ExtUIOp) for side in (left, right)):
+    if not any(defining(side, arith.ExtUIOp) for side in (left, right)):
         return False
     bits = rewriter.insert(arith.XOrIOp(_as_bit(left, rewriter), _as_bit(right, rewriter)))
     if predicate == EQ:
@@ -112,13 +108,13 @@ def compare_bits(op: Operation, rewriter: Rewriter) -> bool:
 
 def _uniform(value: SSAValue) -> SSAValue | None:
     """The scalar that a tensor repeats."""
-    splat = _made_by(value, tt.SplatOp)
+    splat = defining(value, tt.SplatOp)
     return None if splat is None else splat.operands[0]
 
 
 def _split_sum(value: SSAValue) -> tuple[SSAValue, SSAValue] | None:
     """(v, s) of v + splat s or splat s + v."""
-    add = _made_by(value, arith.AddiOp)
+    add = defining(value, arith.AddiOp)
     if add is None or add.attributes:
         return None
     for varying, repeated in (tuple(add.operands), tuple(reversed(add.operands))):
@@ -146,7 +142,7 @@ def gather_uniform(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(arith.AddiOp)
 def factor(op: Operation, rewriter: Rewriter) -> bool:
     """x * a + x * b = x * (a + b)"""
-    products = [_made_by(operand, arith.MuliOp) for operand in op.operands]
+    products = [defining(operand, arith.MuliOp) for operand in op.operands]
     if op.attributes or products[0] is products[1]:
         return False
     if any(p is None or p.attributes or not p.results[0].has_one_use() for p in products):
@@ -178,7 +174,7 @@ def uniform_part_moves_to_the_pointer(op: Operation, rewriter: Rewriter) -> bool
 @patterns.pattern(tt.AddPtrOp)
 def offset_is_extended_by_the_pointer(op: Operation, rewriter: Rewriter) -> bool:
     """addptr p, (extsi v) = addptr p, v"""
-    extension = _made_by(op.operands[1], arith.ExtSIOp)
+    extension = defining(op.operands[1], arith.ExtSIOp)
     if extension is None or width_of(extension.operands[0].type) != 32:
         return False
     _replace_pointer(op, op.operands[0], extension.operands[0], rewriter)
@@ -206,7 +202,7 @@ def compare_narrow(op: Operation, rewriter: Rewriter) -> bool:
 
 def _narrow(value: SSAValue) -> SSAValue | None:
     """The number that a value extends with its sign."""
-    extension = _made_by(value, arith.ExtSIOp)
+    extension = defining(value, arith.ExtSIOp)
     return None if extension is None else extension.operands[0]
 
 
@@ -303,4 +299,4 @@ def _may_match(op: Operation) -> bool:
     cls = op.__class__
     if cls in _ALWAYS:
         return True
-    return cls is arith.AddiOp and any(_made_by(o, arith.AddiOp, arith.MuliOp) for o in op.operands)
+    return cls is arith.AddiOp and any(defining(o, arith.AddiOp, arith.MuliOp) for o in op.operands)

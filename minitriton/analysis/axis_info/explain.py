@@ -19,13 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.fact import HINTS, MAX_DIVISOR, RULES, AxisInfo, anything, constant
+from minitriton.analysis.axis_info.types import shape_of
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
-from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import SourceLocation
 
 Claim = Literal["contiguity", "divisibility", "constancy"]
@@ -151,7 +150,7 @@ def limit_of(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: in
     if not limiting:
         return None
     chosen = next((index for index in limiting if _is_of_the_caller(inputs[index])), limiting[0])
-    fact, shape = facts[chosen], _shape(inputs[chosen])
+    fact, shape = facts[chosen], shape_of(inputs[chosen].type)
     lifted: dict[Claim, AxisInfo] = {
         "contiguity": fact._replace(contiguity=shape),
         "divisibility": fact._replace(divisibility=(MAX_DIVISOR,) * fact.rank),
@@ -161,13 +160,9 @@ def limit_of(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: in
     return Limit(chosen, lifting[0] if lifting else claim, _dim_in_operand(value, dim, fact.rank))
 
 
-def _shape(value: SSAValue) -> tuple[int, ...]:
-    return tuple(value.type.get_shape()) if instance_of(value.type, TensorType) else (1,)
-
-
 def _wishes(value: SSAValue) -> tuple[AxisInfo, AxisInfo]:
     """The most that could be known of a value: that nobody may look at it, and that it is some multiple of all there is, everywhere."""
-    shape = _shape(value)
+    shape = shape_of(value.type)
     return anything(len(shape)), constant(0, shape)._replace(constant_value=None)
 
 

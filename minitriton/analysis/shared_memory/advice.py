@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, function_buffers
+from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.region_flow import Loop
 from minitriton.dialects.ttg.types import MemDescType
 
@@ -49,7 +50,7 @@ class _Buffer(NamedTuple):
 
 def shared_memory_advice(module: ModuleOp, required: int, limit: int, num_stages: int) -> str:
     """Text on a kernel that takes `required` bytes where a block has `limit`; `num_stages` is that of loops that name none."""
-    found = [buffer for op in module.ops if op.name == "tt.func" for buffer in _buffers(op)]
+    found = [buffer for op in module.ops if isinstance(op, tt.FuncOp) for buffer in _buffers(op)]
     largest = sorted(found, key=lambda buffer: -buffer.size)[:_SHOWN]
     lines = ["the largest: " + "; ".join(buffer.text() for buffer in largest)] if largest else []
     return "\n".join((*lines, _stages_that_fit(found, required, limit, num_stages)))
@@ -67,9 +68,9 @@ def _ring_of(alloc: Operation) -> tuple[int, Operation | None]:
     loop: Operation | None = None
     for use in alloc.results[0].uses:
         user = use.operation
-        if user.name == "ttg.local_dealloc":
+        if isinstance(user, ttg.LocalDeallocOp):
             continue
-        if user.name != "ttg.memdesc_index":
+        if not isinstance(user, ttg.MemDescIndexOp):
             return 1, None
         around = user.parent_op()
         if around is not None and Loop.of(around) and around is not alloc.parent_op():

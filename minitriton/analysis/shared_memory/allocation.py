@@ -34,6 +34,7 @@ from minitriton.analysis.shared_memory.liveness import (
 )
 from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
 from minitriton.analysis.shared_memory.scratch_size import bit_width
+from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.gpu_traits import i32_attr
@@ -162,7 +163,7 @@ def callees_first(module: ModuleOp) -> Iterator[tuple[Operation, dict[Operation,
         path.append(function)
         callees: dict[Operation, Operation] = {}
         for op in ops_in(function):
-            if op.name == "tt.call":
+            if isinstance(op, tt.CallOp):
                 name = cast(SymbolRefAttr, op.properties["callee"]).root_reference
                 callee = by_name.get((function.parent, name))
                 if callee is not None:
@@ -181,7 +182,7 @@ def _functions(module: ModuleOp) -> Iterator[Operation]:
     for op in module.ops:
         if isinstance(op, ModuleOp):
             yield from _functions(op)
-        elif op.name == "tt.func":
+        elif isinstance(op, tt.FuncOp):
             yield op
 
 
@@ -246,7 +247,7 @@ def read_allocation(module: ModuleOp, scratch_bytes: ScratchBytes) -> Allocation
         placed = allocation.functions[function] = FunctionAllocation(function, callees)
         for op in ops_in(function):
             offset = op.attributes.get(ALLOCATION_OFFSET)
-            if offset is None or not isinstance(offset, IntegerAttr):
+            if not isinstance(offset, IntegerAttr):
                 continue
             is_explicit, size = isinstance(op, LocalAllocOp), op.attributes.get(ALLOCATION_SIZE)
             if is_explicit:
@@ -308,7 +309,7 @@ def _scratch(
     if op.__class__ is WarpSpecializeOp:
         specialized = cast(WarpSpecializeOp, op)
         return BufferKind.SCRATCH, *specialized.capture_size_and_alignment()
-    if op.name == "tt.func":
+    if isinstance(op, tt.FuncOp):
         return BufferKind.SCRATCH, _most_partition_warps(op), 4
     return BufferKind.SCRATCH, scratch_bytes(op), SCRATCH_ALIGNMENT
 

@@ -25,8 +25,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from minitriton.dialects import ttg
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts import HandsOn, region_flow
 from minitriton.dialects.facts.gpu_traits import MemDescView
@@ -49,7 +51,7 @@ def shared_memory_aliases(root: Operation) -> Aliases:
     targets: dict[SSAValue, list[SSAValue]] = {}
     pending: list[SSAValue] = []
     for op in ops_in(root):
-        if op.name == "ttg.local_alloc" and is_shared_memdesc(op.results[0]):
+        if isinstance(op, ttg.LocalAllocOp) and is_shared_memdesc(op.results[0]):
             aliases[op.results[0]] = (op.results[0],)
             pending.append(op.results[0])
         for source, target in flows(op):
@@ -79,9 +81,9 @@ def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
 
 
 def _branch_targets(op: Operation) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
-    if op.name == "cf.br":
+    if isinstance(op, cf.BranchOp):
         yield op.successors[0], tuple(op.operands)
-    elif op.name == "cf.cond_br":
+    elif isinstance(op, cf.ConditionalBranchOp):
         count = len(op.successors[0].args)
         yield op.successors[0], tuple(op.operands)[1 : 1 + count]
         yield op.successors[1], tuple(op.operands)[1 + count :]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -26,18 +26,6 @@ def ops_in(root: Operation) -> list[Operation]:
 def classes_in(root: Operation) -> frozenset[type[Operation]]:
     """The classes of `root` and of all ops inside."""
     return frozenset([op.__class__ for op in ops_in(root)])
-
-
-def ops_in_block(block: Block) -> list[Operation]:
-    """All ops of `block` and inside them, in the order of the text."""
-    found: list[Operation] = []
-    inner = block._first_op
-    while inner is not None:
-        found.append(inner)
-        if inner.regions:
-            _add_inside(inner, found)
-        inner = inner._next_op
-    return found
 
 
 def _add_inside(op: Operation, found: list[Operation]) -> None:

@@ -86,7 +86,7 @@ def _op_behind(value: SSAValue) -> Operation:
 
 def without_conversions(value: SSAValue) -> SSAValue:
     """What `value` is before all conversions of its layout."""
-    while isinstance(value, OpResult) and value.op.name == "ttg.convert_layout":
+    while isinstance(value, OpResult) and isinstance(value.op, ttg.ConvertLayoutOp):
         value = value.op.operands[0]
     return value
 

@@ -83,7 +83,7 @@ def keep_reduced_axis_in_threads(op: tt.ReshapeOp, rewriter: Rewriter) -> bool:
 
 def _reduced_axis(op: Operation) -> int | None:
     """The axis of all reductions that use `op`; None if there is none or they differ."""
-    axes = {axis_of(use.operation) for use in op.results[0].uses if use.operation.name == "tt.reduce"}
+    axes = {axis_of(use.operation) for use in op.results[0].uses if isinstance(use.operation, tt.ReduceOp)}
     return axes.pop() if len(axes) == 1 else None
 
 

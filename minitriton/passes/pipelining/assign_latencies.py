@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation, OpResult
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction
@@ -37,7 +38,6 @@ from minitriton.passes.pipelining.buffers import (
     allocated_buffers,
     buffer_for_dots,
     copied_bytes,
-    element_bits,
     is_wide_enough,
 )
 from minitriton.passes.pipelining.loops import (
@@ -113,7 +113,7 @@ def _is_worth_it(load: Load, facts: AxisInfoAnalysis) -> bool:
     if not isinstance(load, tt.LoadOp):
         return True
     if not is_wide_enough(load, facts):
-        remark_narrow_load(load, load.ptr, load.mask, element_bits(load), facts)
+        remark_narrow_load(load, load.ptr, load.mask, pointee_bits(load.ptr.type), facts)
         return False
     try:
         buffer_for_dots(load.results[0])
@@ -123,7 +123,7 @@ def _is_worth_it(load: Load, facts: AxisInfoAnalysis) -> bool:
     if not all(buffer == buffers[0] for buffer in buffers):
         return False
     if buffers and copied_bytes(load, buffers[0]) < SMALLEST_COPY:
-        remark_narrow_load(load, load.ptr, load.mask, element_bits(load), facts)
+        remark_narrow_load(load, load.ptr, load.mask, pointee_bits(load.ptr.type), facts)
         return False
     return True
 

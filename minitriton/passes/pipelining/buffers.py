@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import FixedBitwidthType, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.access_width import neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.tensor_descriptors import buffer_encoding
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of
@@ -31,8 +32,7 @@ from minitriton.layouts.encodings import (
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.properties import contig_per_thread, get_order, order_for_memory, thread_order
 from minitriton.layouts.to_linear import order_for_dot_operand, to_linear_layout
-from minitriton.passes.tensor_layouts import element_bits as bits_of
-from minitriton.passes.tensor_layouts import layout_of_value, shape_of
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
 from minitriton.rewriting.constants import constant_attr, number_of
 
 SMALLEST_COPY = 4
@@ -78,7 +78,7 @@ def _wanted_by(user: Operation, value: SSAValue) -> SwizzledShared | None:
     if not isinstance(operand, DistributedEncoding) or source is None or not instance_of(result.type, TensorType):
         return None
     shape = tuple(result.type.get_shape())
-    bits = bits_of(result.type)
+    bits = element_bits(result.type)
     if isinstance(operand, DotOperand):
         is_register = isinstance(source, DistributedEncoding)
         order = order_for_memory(source, shape) if is_register else get_order(source, shape)
@@ -163,7 +163,7 @@ def copied_bytes(load: Operation, buffer: SharedEncoding) -> int:
     layout, shape = layout_of_value(value), shape_of(value)
     assert layout is not None and instance_of(value.type, TensorType)
     map_ = to_linear_layout(layout, shape).invert_and_compose(to_linear_layout(buffer, shape))
-    return map_.get_num_consecutive_in_out() * bits_of(value.type) // 8
+    return map_.get_num_consecutive_in_out() * element_bits(value.type) // 8
 
 
 def contiguity(load: tt.LoadOp, facts: AxisInfoAnalysis) -> int:
@@ -174,15 +174,7 @@ def contiguity(load: tt.LoadOp, facts: AxisInfoAnalysis) -> int:
 def is_wide_enough(load: tt.LoadOp, facts: AxisInfoAnalysis) -> bool:
     """Whether a thread's accesses are as wide as `cp.async` needs."""
     count = contiguity(load, facts) if instance_of(load.ptr.type, TensorType) else 1
-    return count * element_bits(load) >= 8 * SMALLEST_COPY
-
-
-def element_bits(load: tt.LoadOp) -> int:
-    """Bits of an element that `load` reads."""
-    type_ = load.ptr.type
-    pointer = type_.element_type if instance_of(type_, TensorType) else type_
-    assert isinstance(pointer, tt.PointerType) and isinstance(pointer.pointee_type, FixedBitwidthType)
-    return pointer.pointee_type.bitwidth
+    return count * pointee_bits(load.ptr.type) >= 8 * SMALLEST_COPY
 
 
 def is_zero(value: SSAValue) -> bool:

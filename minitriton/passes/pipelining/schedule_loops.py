@@ -31,7 +31,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.slices.pointer_roots import PointerRoots, points
-from minitriton.dialects import tt
+from minitriton.dialects import gpu, tt
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
@@ -272,7 +272,7 @@ def schedule_loop(loop: scf.ForOp) -> None:
 
 
 def _has_barriers(loop: scf.ForOp) -> bool:
-    return any(op.name == "gpu.barrier" for op in ops_in(loop))
+    return any(isinstance(op, gpu.BarrierOp) for op in ops_in(loop))
 
 
 @register_pass

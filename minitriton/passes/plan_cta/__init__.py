@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.dialects import ttg
+from minitriton.dialects import tt, ttg
 from minitriton.dialects.tt import FuncOp
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.plan_cta.casts import CastQueue
@@ -37,7 +37,7 @@ class PlanCTA(Pass, stage="ttgir", origin="triton"):
         """Plans every function. Does nothing for one CTA."""
         if ttg.num_ctas(op) == 1:
             return
-        for function in [found for found in op.walk() if isinstance(found, FuncOp)]:
+        for function in [found for found in op.walk() if isinstance(found, tt.FuncOp)]:
             _plan(function)
 
 
@@ -45,8 +45,8 @@ def _plan(function: Operation) -> None:
     ops = list(function.walk())
     queue = CastQueue()
     tiled = False
-    for name, rule in (("tt.dot", dot_layouts), ("tt.reduce", reduction_layouts)):
-        for op in [op for op in ops if op.name == name]:
+    for cls, rule in ((tt.DotOp, dot_layouts), (tt.ReduceOp, reduction_layouts)):
+        for op in [op for op in ops if isinstance(op, cls)]:
             layouts = rule(op)
             if layouts is not None:
                 tiled = True

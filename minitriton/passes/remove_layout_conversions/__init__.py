@@ -24,7 +24,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.dialects import ttg
+from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -82,7 +82,7 @@ def _rematerialize(module: ModuleOp, funcs: list[Operation]) -> None:
 
 def _functions(module: ModuleOp) -> Iterator[Operation]:
     for op in module.ops:
-        if op.name == "tt.func":
+        if isinstance(op, tt.FuncOp):
             yield op
         elif isinstance(op, ModuleOp):
             yield from _functions(op)

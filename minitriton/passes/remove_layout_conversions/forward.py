@@ -88,7 +88,7 @@ def _spread_to_user(
     use: Use, layouts: tuple[DistributedEncoding, ...], candidates: dict[SSAValue, Candidates], queue: list[SSAValue]
 ) -> None:
     op = use.operation
-    convert = op.name == "ttg.convert_layout"
+    convert = isinstance(op, ttg.ConvertLayoutOp)
     for target in _targets(use):
         if target.type.__class__ is not TensorType:
             continue
@@ -116,7 +116,7 @@ def _targets(use: Use) -> tuple[SSAValue, ...]:
     op, index = use.operation, use.index
     if RegionFlow.of(op) is not None or op.next_op is None:
         found = receivers(op, index)
-        if op.name == "scf.yield" and isinstance(op.parent_op(), scf.WhileOp):
+        if isinstance(op, scf.YieldOp) and isinstance(op.parent_op(), scf.WhileOp):
             parent = cast(Operation, op.parent_op())
             found = [*(r for r in parent.results[index : index + 1] if r.type == found[0].type), *found]
         return tuple(found)
@@ -198,7 +198,7 @@ class _Rewriter:
     def needs_rewrite(self, op: Operation) -> bool:
         """Whether a value that `op` defines changes its layout."""
         values: tuple[SSAValue, ...] = op.results
-        if op.name == "scf.while":
+        if isinstance(op, scf.WhileOp):
             values = (*values, *_body(op).args, *_body(op, 1).args)
         for value in values:
             layout = self.chosen.get(value)
@@ -244,7 +244,7 @@ class _Rewriter:
 
     def fit_yield(self, op: Operation) -> None:
         parent = cast(Operation, op.parent_op())
-        targets = _body(parent).args if parent.name == "scf.while" else parent.results
+        targets = _body(parent).args if isinstance(parent, scf.WhileOp) else parent.results
         for index, target in enumerate(targets):
             self.fit(op, index, layout_of_value(target))
 

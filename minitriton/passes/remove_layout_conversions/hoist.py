@@ -13,7 +13,7 @@ from typing import cast
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
-from minitriton.dialects import tt
+from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import Contraction, KeepsData, ViewOfTensor, Widens
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.block_order import BlockOrder
@@ -94,7 +94,7 @@ def _into_conditional(step: Rematerialization, convert: Operation) -> None:
     """Where only one branch of a `scf.if` in a loop needs the conversion, convert in that branch."""
 
     def is_if(op: Operation) -> bool:
-        return op.name == "scf.if"
+        return isinstance(op, scf.IfOp)
 
     found = step.slice_of(operand_use(convert, 0), _target(convert), is_if)
     if found is None:
@@ -104,14 +104,14 @@ def _into_conditional(step: Rematerialization, convert: Operation) -> None:
     values = list(found.values)
     for value in values:
         op = value.owner
-        if not isinstance(op, Operation) or op.name != "scf.if":
+        if not isinstance(op, scf.IfOp):
             continue
         index = cast(OpResult, value).index
         branches = [operand_use(yield_of(op, region), index) for region in (0, 1)]
         slices = [step.slice_of(branch, found.layouts[value], is_if) for branch in branches]
         parent = op.parent_op()
         possible = [part for part in slices if part is not None]
-        if not possible or (len(possible) == 1 and (parent is None or parent.name != "scf.for")):
+        if not possible or (len(possible) == 1 and (not isinstance(parent, scf.ForOp))):
             terminals.append(value)
             continue
         for part in possible:
@@ -189,7 +189,7 @@ def _to_loads(step: Rematerialization, convert: Operation, recompute_indices: bo
             return
         if isinstance(op, (tt.LoadOp, tt.DescriptorLoadOp)):
             loads.append(value)
-        elif op.name != "arith.constant" and not _keeps_data_in_place(op):
+        elif not isinstance(op, arith.ConstantOp) and not _keeps_data_in_place(op):
             return
     if len(loads) == len(found.values):
         return

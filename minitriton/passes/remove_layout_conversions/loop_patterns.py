@@ -109,7 +109,7 @@ def _mark_bounds(loop: Operation, mark: Callable[[SSAValue], None]) -> None:
 def _mark_argument(value: BlockArgument, mark: Callable[[SSAValue], None]) -> None:
     """An argument of a loop needs its initial value, what the body yields for it and how often."""
     loop = value.block.parent_op()
-    if loop is None or loop.name != "scf.for":
+    if not isinstance(loop, scf.ForOp):
         return
     _mark_bounds(loop, mark)
     if value.index > 0:
@@ -120,15 +120,15 @@ def _mark_argument(value: BlockArgument, mark: Callable[[SSAValue], None]) -> No
 def _mark_definition(value: OpResult, mark: Callable[[SSAValue], None]) -> bool:
     """What the result of an op needs. False for ops whose needs are not known."""
     op = value.op
-    if op.name == "scf.for":
+    if isinstance(op, scf.ForOp):
         _mark_bounds(op, mark)
         mark(op.operands[value.index + 3])
         mark(yield_of(op, 0).operands[value.index])
-    elif op.name == "scf.if":
+    elif isinstance(op, scf.IfOp):
         mark(op.operands[0])
         for region in (0, 1):
             mark(yield_of(op, region).operands[value.index])
-    elif op.name == "scf.while":
+    elif isinstance(op, scf.WhileOp):
         return False
     else:
         for operand in op.operands:

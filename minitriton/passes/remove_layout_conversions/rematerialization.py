@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
-from minitriton.dialects import ttg
+from minitriton.dialects import arith, ttg
 from minitriton.dialects.fast_paths.block_order import BlockOrder
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -112,13 +113,13 @@ class Rematerialization:
             else:
                 fresh[value] = None
         for op in _in_dominance_order(fresh):
-            if op.name == "scf.for":
+            if isinstance(op, scf.ForOp):
                 self._extend_loop(op, fresh, layouts, mapping)
-            elif op.name == "scf.if":
+            elif isinstance(op, scf.IfOp):
                 self._extend_if(op, fresh, layouts, mapping)
-            elif op.name == "scf.yield":
+            elif isinstance(op, scf.YieldOp):
                 _extend_yield(op, fresh, mapping)
-            elif op.name == "arith.constant":
+            elif isinstance(op, arith.ConstantOp):
                 self._convert_constant(op, layouts, mapping)
             else:
                 self._repeat(op, layouts, mapping)
@@ -195,7 +196,7 @@ def _shallow_copy(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation
 def _extend_yield(op: Operation, fresh: dict[SSAValue, None], mapping: dict[SSAValue, SSAValue]) -> None:
     """Yield the second versions too, in the order of the results (arguments) they belong to."""
     parent = cast(Operation, op.parent_op())
-    targets = parent.regions[0].block.args[1:] if parent.name == "scf.for" else parent.results
+    targets = parent.regions[0].block.args[1:] if isinstance(parent, scf.ForOp) else parent.results
     indices = [index for index, target in enumerate(targets) if target in fresh]
     op.operands = [*op.operands, *(mapping[op.operands[index]] for index in indices)]
 
@@ -225,7 +226,7 @@ def _in_dominance_order(fresh: dict[SSAValue, None]) -> list[Operation]:
         owner = value.owner
         if isinstance(owner, Block):
             yields[cast(Operation, owner.last_op)] = None
-        elif owner.name == "scf.if":
+        elif isinstance(owner, scf.IfOp):
             yields[yield_of(owner, 0)] = None
             yields[yield_of(owner, 1)] = None
     return [*done, *yields]

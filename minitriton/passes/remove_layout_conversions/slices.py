@@ -29,6 +29,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
+from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import AnyLayout, LayoutAnchor, OnlyOnce
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_use, operand_values
@@ -92,7 +93,7 @@ class BackwardSlice:
 
 def is_free_convert(op: Operation) -> bool:
     """Whether `op` is a conversion that moves data between the registers of a thread only."""
-    if op.name != "ttg.convert_layout":
+    if not isinstance(op, ttg.ConvertLayoutOp):
         return False
     source, result = op.operands[0], op.results[0]
     return cvt_reorders_registers(
@@ -141,7 +142,7 @@ def backward_slice(
                 return None
             continue
         op = cast(OpResult, value).op
-        if op.name == "scf.if":
+        if isinstance(op, scf.IfOp):
             if stop is None or not stop(op):
                 for region in (0, 1):
                     enqueue(operand_use(yield_of(op, region), cast(OpResult, value).index), wanted)
@@ -165,7 +166,7 @@ def _enter_loop(
     """The argument of a `scf.for` depends on the initial value and on what the body yields."""
     block = value.block
     loop = block.parent_op()
-    if loop is None or loop.name != "scf.for":
+    if not isinstance(loop, scf.ForOp):
         return False
     index = value.index - 1
     enqueue(operand_use(loop, index + 3), wanted)
@@ -190,9 +191,9 @@ def _enter_op(
         return True
     if gives_any_layout(op, wanted) or (stop is not None and stop(op)):
         return True
-    if op.name == "tt.cat":
+    if isinstance(op, tt.CatOp):
         return False
-    if op.name == "tt.gather":
+    if isinstance(op, tt.GatherOp):
         enqueue(operand_use(op, 1), wanted)
         return True
     operands = operand_values(op)

@@ -28,6 +28,7 @@ from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.memory_access import is_expensive_access
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
+from minitriton.dialects.llvm import AssumeOp
 from minitriton.passes.warp_specialization.task_ids import (
     PRODUCER,
     CannotSpecialize,
@@ -74,8 +75,6 @@ def _loads_of_operands(dot: ttng.WarpGroupDotOp) -> list[Operation]:
 Needs = dict[SSAValue, frozenset[int]]
 """Which tasks need a value."""
 _NONE: frozenset[int] = frozenset()
-ASSUME = "llvm.intr.assume"
-"""What the kernel promises, every task may rely on."""
 
 
 def propagate_tasks(function: Operation) -> None:
@@ -85,7 +84,7 @@ def propagate_tasks(function: Operation) -> None:
     """
     everyone = tasks_inside(function)
     for op in ops_in(function):
-        if op.name == ASSUME and not has_tasks(op):
+        if isinstance(op, AssumeOp) and not has_tasks(op):
             set_tasks(op, everyone)
     needs = _Propagation(function).needs
     for op in ops_in_inner_first(function):

@@ -34,6 +34,7 @@ from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import module_of, num_ctas, num_warps
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
@@ -46,7 +47,7 @@ from minitriton.passes.warp_specialization.code_partition import partition_code
 from minitriton.passes.warp_specialization.data_partition import partition_data
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, CannotSpecialize, tasks_of
-from minitriton.passes.warp_specialization.task_propagation import ASSUME, partition_tasks, propagate_tasks
+from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
 from minitriton.passes.warp_specialization.token_lowering import THREADS, lower_tokens
 from minitriton.remarks import remark
 from minitriton.rewriting.effects import would_be_trivially_dead
@@ -223,7 +224,7 @@ def _check_registers(dot: ttng.WarpGroupDotOp) -> None:
 
 
 def _is_seen(op: Operation) -> bool:
-    if isinstance(op, scf.ForOp | scf.IfOp) or op.has_trait(IsTerminator) or op.name == ASSUME:
+    if isinstance(op, scf.ForOp | scf.IfOp | AssumeOp) or op.has_trait(IsTerminator):
         return False
     around = op.parent_op()
     if isinstance(around, tt.ReduceOp | tt.ScanOp):
