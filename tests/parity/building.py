@@ -15,7 +15,7 @@ import minitriton
 from minitriton import emulator
 from minitriton.compiler import ASTSource
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.passes.hold_wgmma_registers import HoldWgmmaRegisters
+from minitriton.passes.asynchronous.hold_wgmma_registers import HoldWgmmaRegisters
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import GPUTarget
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from filecheck_ir import check, run
 
-from minitriton.passes.hold_wgmma_registers import HoldWgmmaRegisters
+from minitriton.passes.asynchronous.hold_wgmma_registers import HoldWgmmaRegisters
 
 HEAD = """
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>

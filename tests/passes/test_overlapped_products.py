@@ -13,10 +13,10 @@ from test_hold_wgmma_registers import HEAD
 import minitriton
 from minitriton.compiler import ASTSource
 from minitriton.lab.corpus.case import load_file
-from minitriton.passes.alternate_warp_groups import AlternateWarpGroups
-from minitriton.passes.delay_dot_waits import DelayDotWaits
-from minitriton.passes.first_warp_barriers import FirstWarpBarriers
-from minitriton.passes.stretch_copies import StretchCopies
+from minitriton.passes.asynchronous.alternate_warp_groups import AlternateWarpGroups
+from minitriton.passes.asynchronous.delay_dot_waits import DelayDotWaits
+from minitriton.passes.asynchronous.first_warp_barriers import FirstWarpBarriers
+from minitriton.passes.asynchronous.stretch_copies import StretchCopies
 from minitriton.target import GPUTarget
 
 KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")

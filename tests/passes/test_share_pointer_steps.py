@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from filecheck_ir import check, run
 
-from minitriton.passes.share_pointer_steps import SharePointerSteps
+from minitriton.passes.asynchronous.share_pointer_steps import SharePointerSteps
 
 HEAD = """
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>

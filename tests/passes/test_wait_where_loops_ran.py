@@ -5,7 +5,7 @@ from __future__ import annotations
 from filecheck_ir import check, run
 from test_hold_wgmma_registers import HEAD
 
-from minitriton.passes.wait_where_loops_ran import WaitWhereLoopsRan
+from minitriton.passes.asynchronous.wait_where_loops_ran import WaitWhereLoopsRan
 
 MATRIX = "!ttg.memdesc<64x64xf16, #sh, #smem>"
 
