@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.tt import FuncOp
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.plan_cta.casts import CastQueue
 from minitriton.passes.plan_cta.propagation import propagate_all
