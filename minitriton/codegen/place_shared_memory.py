@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
