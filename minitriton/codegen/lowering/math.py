@@ -29,10 +29,9 @@ from minitriton.codegen.lowering.elementwise import (
 )
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
-from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, math, nvvm, tt
-from minitriton.dialects.attribute_values import is_true, word
+from minitriton.dialects.attribute_values import is_true, string_attr, word
 from minitriton.dialects.facts import DeviceFunction
 from minitriton.dialects.narrowing import instance_of
 

@@ -41,7 +41,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, i32_array, require
+from minitriton.dialects.attribute_values import i32_array
+from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, require
 from minitriton.dialects.facts.launch import maybe_num_warps
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow, ends_of
 from minitriton.dialects.fast_paths.op_constructors import from_fields

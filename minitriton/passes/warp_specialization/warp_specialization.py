@@ -30,7 +30,7 @@ from xdsl.traits import IsTerminator
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.slices.pointer_roots import PointerRoots
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import module_of, num_ctas, num_warps
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.operations import ops_in
