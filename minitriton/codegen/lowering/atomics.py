@@ -164,7 +164,7 @@ def _order(op: _Atomic, text: str, count: int) -> _Order:
 def _may_read_after(op: Operation) -> bool:
     """Whether the kernel may do anything with memory behind `op`."""
     following = op.next_op
-    while following is not None and following.name != "tt.return":
+    while following is not None and not isinstance(following, tt.ReturnOp):
         effects = recursive_effects(following)
         if effects is None or effects:
             return True

@@ -345,7 +345,7 @@ def select(f: FunctionLowering, op: arith.SelectOp) -> None:
     emit: Emit = lambda b, v: b.select(v[0], v[1], v[2])  # noqa: E731
     f.values[result] = (
         apply_to_registers(f, result, reps, emit)
-        if element.name.startswith(("f", "bf"))
+        if isinstance(element, AnyFloat)
         else apply_lazily(f, result, reps, emit)
     )
 

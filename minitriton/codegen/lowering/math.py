@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
@@ -101,7 +101,7 @@ def _without_highest_bit(b: Builder, values: Sequence[SSAValue]) -> SSAValue:
 @lowers(math.AbsFOp)
 def absf(f: FunctionLowering, op: math.AbsFOp) -> None:
     """Without the sign. An 8-bit float is a byte whose highest bit is its sign."""
-    if scalar_type(op.result.type).name.startswith(("f", "bf")):
+    if isinstance(scalar_type(op.result.type), AnyFloat):
         emit = _overloaded("llvm.fabs")
     else:
         emit = _without_highest_bit
