@@ -185,9 +185,6 @@ def _tell_child_processes() -> None:
     sys.path.insert(0, str(ALIAS_FOLDER))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
 # What a program that calls minitriton `triton` is told of its version: that of the Triton whose meaning it has.
 #
 # import triton; triton.__version__               "3.6.0", or what MINITRITON_TRITON_VERSION says
@@ -217,3 +214,7 @@ def found_as(context: importlib.metadata.DistributionFinder.Context) -> list[imp
     """The distributions that answer `context`, a `DistributionFinder.Context`."""
     name = context.name
     return [TritonDistribution()] if name is None or name.lower() == "triton" else []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
