@@ -1,6 +1,8 @@
 """The architecture is tested: imports go down the layers of docs/architecture.md, and packages of a layer stay apart."""
 
 import ast
+import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -30,7 +32,8 @@ EXCEPTIONS = {
 """Imports inside functions that go up the layers, each with its reason: at most ten."""
 
 
-def imports_of(path: Path) -> set[tuple[str, bool]]:
+@functools.cache
+def imports_of(path: Path) -> frozenset[tuple[str, bool]]:
     """What a file imports of minitriton, as dotted names below it, and whether only inside a function or for types."""
     found: set[tuple[str, bool]] = set()
     pending: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text()), False)]
@@ -45,7 +48,7 @@ def imports_of(path: Path) -> set[tuple[str, bool]]:
         later |= isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         later |= isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         pending.extend((child, later) for child in ast.iter_child_nodes(node))
-    return found
+    return frozenset(found)
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -104,3 +107,14 @@ def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
 def test_no_files_import_each_other(all_imports: bool) -> None:
     """Neither when they are loaded nor, with `all_imports`, later or for types."""
     assert _circles(_graph(all_imports=all_imports)) == []
+
+
+def test_make_check_touches_every_package() -> None:
+    tests = Path(__file__).parent
+    listed = re.search(r"^CHECK := ((?:.*\\\n)*.*)", (tests.parent / "Makefile").read_text(), re.MULTILINE)
+    assert listed is not None
+    named = [tests / name for name in listed[1].replace("\\", " ").split()]
+    assert not [str(path) for path in named if not path.exists()]
+    files = [file for path in named for file in (path.glob("*.py") if path.is_dir() else [path])]
+    touched = {name.split(".")[0] for file in files for name, _ in imports_of(file)}
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - touched <= {"experimental"}
