@@ -20,12 +20,13 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
 from types import ModuleType
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.host.interrupts import held_back
 from minitriton.lab.sweeping import serving
 from minitriton.lab.sweeping.batches import Drawn, Judged, PointBatch, Work, WorkerAnswer, nothing_drawn
 from minitriton.lab.sweeping.judging import Class, Record
@@ -52,10 +53,12 @@ def _context() -> BaseContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([f"{__package__}.preloaded"])
+    resource_tracker.ensure_running()  # lets Ctrl-C through again when it has started
     before = dict(os.environ)
     os.environ.update({**ONE_THREAD, **before, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
     try:
-        forkserver.ensure_running()
+        with held_back():  # Ctrl-C while it starts would end it
+            forkserver.ensure_running()
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -80,7 +83,7 @@ class _Worker:
         self._pool = ProcessPoolExecutor(
             1, mp_context=_context(), initializer=serving.begin, initargs=(work, dict(os.environ), os.getcwd())
         )
-        with _without_main():
+        with _without_main(), held_back():
             self._started = self._pool.submit(os.getpid)
         self.answer: Future[WorkerAnswer] | None = None
         self.batch: PointBatch | None = batch
