@@ -8,7 +8,7 @@ import signal
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which ends the others
 
-from minitriton.lab.sweeping import serving
+from minitriton.lab.sweeping import serving  # noqa: E402
 
 serving.prepare()
 
