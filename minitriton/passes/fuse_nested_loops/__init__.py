@@ -14,6 +14,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/FuseNestedLoops.cpp.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -39,15 +40,19 @@ class FuseNestedLoops(Pass, stage="ttgir", origin="triton"):
     acts_on = frozenset({scf.ForOp})
     requires = frozenset({Property.STRUCTURED})
 
+    beyond_triton: ClassVar[Mapping[str, object]] = {"exact_bounds": False}
+    exact_bounds: bool = False
+    """Whether bounds may be further apart than a number of their type says (Triton assumes that they are not)."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the marked loops of the module."""
         for func in op.ops:
             if isinstance(func, tt.FuncOp):
                 for root in find_loop_nests(func):
-                    _fuse_marked(root)
+                    _fuse_marked(root, self.exact_bounds)
 
 
-def _fuse_marked(root: LoopNode) -> None:
+def _fuse_marked(root: LoopNode, exact: bool) -> None:
     attributes = root.loop.attributes
     dominance = Dominance()
     if ALWAYS_FUSE not in attributes:
@@ -55,11 +60,11 @@ def _fuse_marked(root: LoopNode) -> None:
             return
         if not prepare(root.loop, root.children[0].loop, dominance):
             return
-    _flatten(root, dominance)
+    _flatten(root, dominance, exact)
 
 
-def _flatten(node: LoopNode, dominance: Dominance) -> None:
+def _flatten(node: LoopNode, dominance: Dominance, exact: bool) -> None:
     """Fuses a tree of loops from the leaves up."""
     for child in node.children:
-        _flatten(child, dominance)
-    fuse(node, dominance)
+        _flatten(child, dominance, exact)
+    fuse(node, dominance, exact=exact)

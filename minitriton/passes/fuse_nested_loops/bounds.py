@@ -21,7 +21,7 @@ from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.loop_guard import put_under_condition
 from minitriton.passes.pipelining.stored_arrays import writes_what_is_read
-from minitriton.rewriting.constants import float_attr, int_attr
+from minitriton.rewriting.constants import float_attr, int_attr, int_constant
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
@@ -112,10 +112,19 @@ def move_to(target: Inserter, ops: Iterable[Operation], root: Operation) -> None
         target.place(op)
 
 
-def iterations(at: Inserter, bounds: Iterable[SSAValue], type_: IntegerType) -> SSAValue:
-    """ceil((high - low) / step): how often a loop runs, if that is not negative."""
+def iterations(at: Inserter, bounds: Iterable[SSAValue], type_: IntegerType, *, may_wrap: bool = False) -> SSAValue:
+    """ceil((high - low) / step): how often a loop runs, if that is not negative. With `may_wrap` the difference may be one that `type_` does
+    not hold as a signed number; then it is taken as an unsigned one, and a loop that does not run has 0 iterations."""
     low, high, step = (cast_integer(at, value, type_) for value in bounds)
-    return at.value(arith.CeilDivSIOp(at.value(arith.SubiOp(high, low)), step))
+    if not may_wrap or int_constant(low) == 0:
+        return at.value(arith.CeilDivSIOp(at.value(arith.SubiOp(high, low)), step))
+    return at.value(arith.CeilDivUIOp(at.value(arith.SubiOp(at.value(arith.MaxSIOp(high, low)), low)), step))
+
+
+def is_surely_not_negative(value: SSAValue) -> bool:
+    """Whether an integer is a constant from 0 up, or the number of a program or of programs."""
+    number = int_constant(value)
+    return isinstance(value.owner, tt.GetProgramIdOp | tt.GetNumProgramsOp) if number is None else number >= 0
 
 
 def cast_integer(at: Inserter, value: SSAValue, type_: IntegerType) -> SSAValue:

@@ -45,14 +45,14 @@ NUM_STAGES = "tt.num_stages"
 DISALLOW_ACC_MULTI_BUFFER = "tt.disallow_acc_multi_buffer"
 
 
-def fuse(node: LoopNode, dominance: Dominance) -> None:
+def fuse(node: LoopNode, dominance: Dominance, *, exact: bool) -> None:
     """Fuses the loops in `node.loop` with it, those whose bounds are computable in front of it or from its counter."""
     outer = node.loop
     inner, hoisted = _fusible(node, dominance)
     node.children = []
     if inner:
         hoist(hoisted, outer)
-        node.loop = _fuse_loops(outer, inner, dominance)
+        node.loop = _fuse_loops(outer, Lengths(outer, inner, exact=exact), dominance)
 
 
 def _fusible(node: LoopNode, dominance: Dominance) -> tuple[list[InnerLoop], set[Operation]]:
@@ -72,16 +72,15 @@ def _fusible(node: LoopNode, dominance: Dominance) -> tuple[list[InnerLoop], set
     return inner, hoisted
 
 
-def _fuse_loops(outer: scf.ForOp, inner: list[InnerLoop], dominance: Dominance) -> scf.ForOp:
+def _fuse_loops(outer: scf.ForOp, lengths: Lengths, dominance: Dominance) -> scf.ForOp:
     """The fused loop, which has taken the place of the outer one."""
     at = Inserter.before(outer)
-    loops = [each.loop for each in inner]
-    lengths = Lengths(outer, inner)
+    loops = [each.loop for each in lengths.inner]
     each_length, inner_length, total = lengths.in_front(at)
     sections = sections_of(outer, loops, dominance)
     fused = _empty_loop(at, lengths, [*each_length, inner_length], total, sections)
     body = FusedBody(lengths, fused, inner_length, sections)
-    for number in range(len(inner)):
+    for number in range(len(loops)):
         body.add_section(number)
         body.add_loop_body(number)
     body.add_last_section()

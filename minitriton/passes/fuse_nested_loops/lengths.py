@@ -9,6 +9,7 @@ fused loop adds it to `inner` whenever the counter moves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
@@ -17,7 +18,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import operand_at
-from minitriton.passes.fuse_nested_loops.bounds import bounds_of, cast_integer, copies_of, iterations, unread
+from minitriton.passes.fuse_nested_loops.bounds import (
+    bounds_of,
+    cast_integer,
+    copies_of,
+    is_surely_not_negative,
+    iterations,
+    unread,
+)
 from minitriton.rewriting.constants import width_of
 from minitriton.rewriting.insertion import Inserter
 
@@ -34,11 +42,14 @@ class InnerLoop:
 class Lengths:
     """The lengths of the loops in `outer` that are fused with it."""
 
-    def __init__(self, outer: scf.ForOp, inner: list[InnerLoop]) -> None:
+    def __init__(self, outer: scf.ForOp, inner: list[InnerLoop], *, exact: bool) -> None:
+        """With `exact` lengths are right however far the bounds are apart."""
         self.outer = outer
         self.inner = inner
-        widths = (width_of(operand_at(loop, 0).type) for loop in (outer, *(i.loop for i in inner)))
-        self.type = IntegerType(max(32, *widths))
+        self.exact = exact
+        lows = [operand_at(loop, 0) for loop in (outer, *(i.loop for i in inner))]
+        far_apart = exact and not all(map(is_surely_not_negative, lows))
+        self.type = IntegerType(max(64 if far_apart else 32, *(width_of(low.type) for low in lows)))
         """Of the length of one loop: narrower bounds may be further apart than they can say."""
         self.total = IntegerType(64)
         """Of the length of the fused loop: a product of lengths."""
@@ -50,7 +61,7 @@ class Lengths:
 
     def in_front(self, at: Inserter) -> tuple[list[SSAValue], SSAValue, SSAValue]:
         """In front of the loop: the length of each inner loop (zero where it varies), of all of them, and of the fused one."""
-        outer_length = iterations(at, bounds_of(self.outer), self.type)
+        outer_length = self._of(at, bounds_of(self.outer))
         if (
             len(self.inner) > 1 and not self.all_invariant
         ):  # the product below would be positive of two negative numbers
@@ -60,7 +71,7 @@ class Lengths:
             if each.sliced:
                 lengths.append(unread(at, self.type))
             else:
-                lengths.append(iterations(at, bounds_of(each.loop), self.type))
+                lengths.append(self._of(at, bounds_of(each.loop)))
         total = at.integer(self.type, 0)
         for each, length in zip(self.inner, lengths, strict=True):
             if not each.sliced:
@@ -92,4 +103,10 @@ class Lengths:
     def copied_length(self, at: Inserter, each: InnerLoop, values: dict[SSAValue, SSAValue]) -> SSAValue:
         """The length of a loop whose bounds vary, from copies of what computes them."""
         copies_of(at, each.sliced, values)
-        return iterations(at, (values.get(value, value) for value in bounds_of(each.loop)), self.type)
+        return self._of(at, (values.get(value, value) for value in bounds_of(each.loop)))
+
+    def _of(self, at: Inserter, bounds: Iterable[SSAValue]) -> SSAValue:
+        """The length of a loop with these bounds."""
+        bounds = tuple(bounds)
+        may_wrap = self.exact and width_of(bounds[0].type) >= width_of(self.type)
+        return iterations(at, bounds, self.type, may_wrap=may_wrap)
