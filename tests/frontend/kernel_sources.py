@@ -132,6 +132,36 @@ def exp_of_half(ptr):
 
 
 @triton.jit
+def root_of_an_integer():
+    tl.sqrt(4)
+
+
+@triton.jit
+def rounds_an_integer_down():
+    tl.floor(4)
+
+
+@triton.jit
+def fma_of_integers(x):
+    tl.fma(x, x, 1)
+
+
+@triton.jit
+def transposes_a_number():
+    tl.trans(4)
+
+
+@triton.jit
+def splits_a_number():
+    tl.split(4)
+
+
+@triton.jit
+def sums_a_number():
+    tl.sum(4)
+
+
+@triton.jit
 def branches_on_a_block(ptr):
     if tl.load(ptr + tl.arange(0, 4)) > 0:
         tl.store(ptr, 1.0)
