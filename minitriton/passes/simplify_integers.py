@@ -18,6 +18,7 @@ else uses the parts. What LLVM does as well (shifts for powers of two, division 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -272,6 +273,7 @@ _CLEANUP = PatternSet(patterns, tt_memory.patterns, SCF_PATTERNS)
 
 
 @register_pass
+@dataclass(frozen=True)
 class SimplifyIntegers(Pass, stage="ttir"):
     """Computes integers in fewer and narrower operations."""
 

@@ -27,7 +27,7 @@ def test_what_is_below_a_known_path_is_not_loaded_again() -> None:
 
 
 def test_what_is_not_below_a_known_path_is_said_to_be_missing() -> None:
-    with pytest.raises(ModuleNotFoundError, match="minitriton._C.no_such"):
+    with pytest.raises(ModuleNotFoundError, match=r"minitriton\._C\.no_such"):
         importlib.import_module("minitriton._C.no_such")
 
 

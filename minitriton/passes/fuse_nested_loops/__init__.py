@@ -15,6 +15,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/FuseNestedLoops.cpp.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -33,6 +34,7 @@ ALWAYS_FUSE = "ttg.always-fuse"
 
 
 @register_pass
+@dataclass(frozen=True)
 class FuseNestedLoops(Pass, stage="ttgir", origin="triton"):
     """Makes one loop of a loop marked `tt.flatten` and the loop in it."""
 
