@@ -212,9 +212,8 @@ ENTRY_POINT_GROUP = "minitriton.passes"
 
 def register_pass(cls: StepT) -> StepT:
     """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken, `TypeError` for options that no dataclass reads."""
-    annotated = [
-        name for name, type in vars(cls).get("__annotations__", {}).items() if not str(type).startswith("ClassVar")
-    ]
+    annotations = vars(cls).get("__annotations__", {}).items()
+    annotated = [name for name, type in annotations if "ClassVar" not in str(type)]
     if annotated and "__dataclass_fields__" not in vars(cls):
         raise TypeError(f"{cls.__name__} has options ({', '.join(annotated)}): it needs @dataclass(frozen=True)")
     known = _registry.get(cls.name)
