@@ -38,7 +38,7 @@ from minitriton.frontend.generator.base import Generator, rebuild
 from minitriton.frontend.generator.branches import Branches
 from minitriton.frontend.generator.calls import Calls
 from minitriton.frontend.generator.expressions import Expressions
-from minitriton.frontend.generator.loops import Loops
+from minitriton.frontend.generator.loops import Loops, keep_promises_of_initial_values
 from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.prepared_tree import PreparedFunction, prepared_tree
 from minitriton.language.aggregates import aggregate_value
@@ -85,12 +85,15 @@ class CodeGenerator:
     ) -> tuple[Operation, base_type]:
         """The `tt.func` of `fn` for arguments like `args` (types stand for run-time values)."""
         b = self.b
-        inserted, function = (b.block, b.location, b.name), self.generator.begin(fn)
+        inserted, function = (b.block, b.location, b.name, b.loop_promises), self.generator.begin(fn)
+        b.loop_promises = []
         try:
-            return self._function(fn, name, visibility, args, arg_attrs)
+            made = self._function(fn, name, visibility, args, arg_attrs)
+            keep_promises_of_initial_values(b.loop_promises)
+            return made
         finally:
             self.generator.end(function)
-            b.block, b.location, b.name = inserted
+            b.block, b.location, b.name, b.loop_promises = inserted
 
     def _function(
         self,

@@ -312,7 +312,7 @@ def hints_in_loops(x_ptr, out_ptr, n, N: tl.constexpr):
     pointers = x_ptr + i
     others = out_ptr + i
     acc = tl.zeros([N], tl.float32)
-    for k in range(N):  # surely runs: what may not promises nothing before it (test_local_promises)
+    for k in range(n):
         tl.multiple_of(pointers, [16])
         acc += tl.load(pointers) + tl.load(others)
         pointers += N
