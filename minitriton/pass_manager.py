@@ -135,7 +135,11 @@ def _broken_contract(index: int, step: Step, holds: frozenset[Property], ended: 
     if makers:
         help = "run one of these before it: " + ", ".join(makers)
     else:
-        help = f"leave out {destroyer!r}, or run it later" if destroyer else "start from an earlier stage's IR"
+        help = (
+            f"run it before {destroyer!r}, or leave out one of the two"
+            if destroyer
+            else "start from an earlier stage's IR"
+        )
     broken = BrokenContract(f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}", help=help)
     broken.makers = tuple(makers)
     return broken

@@ -33,7 +33,7 @@ def reads_environment(path: Path) -> bool:
 
 OTHERS = {
     "run_as_triton.py": "PYTHONPATH of child processes",
-    "explorer/colours.py": "NO_COLOR, which is every program's",
+    "explorer/terminal.py": "NO_COLOR, which is every program's",
     "commands/demo.py": "puts a variable back that it has set",
     "_C/libtriton/__init__.py": "Triton's `getenv`, for programs",
     "fuzz/mutation/verdict.py": "puts a variable back that it has set",

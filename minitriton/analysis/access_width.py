@@ -19,11 +19,12 @@ from minitriton.analysis.axis_info.access import access_shape
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import AxisInfo
 from minitriton.analysis.axis_info.types import pointee_bits, pointee_bytes
-from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
+from minitriton.analysis.prefix_mask import is_prefix
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import target_arch
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.facts.pass_attributes import SPLIT_MASK
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import element_type
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding

@@ -20,7 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import Commutative
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import last_op_of
+from minitriton.dialects.fast_paths.op_access import last_op_of
 
 _MOST_OPERANDS = 3
 """Of a reduction of which all orders are tried: 2 or 3 numbers in two places for each."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Rounds
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt.types import element_type
 
 

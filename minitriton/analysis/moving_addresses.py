@@ -19,8 +19,8 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import MovesElements
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import ConvertLayoutOp
 from minitriton.rewriting.constants import int_constant

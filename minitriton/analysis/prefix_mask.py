@@ -17,9 +17,6 @@ from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.narrowing import instance_of
 
-SPLIT_MASK = "split_mask"
-"""Attribute of a load or store whose mask is of this kind, over vectors as wide as the pointers allow."""
-
 
 def is_prefix(axis_info: AxisInfoAnalysis, mask: SSAValue, axis: int, length: int) -> bool:
     """Whether `mask` never changes from false to true within an aligned group of `length` along `axis`."""

@@ -12,9 +12,9 @@ from xdsl.ir import Operation
 
 from minitriton import knobs
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_of
 from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.dialects import tt, ttng
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.remarks import remark
 from minitriton.target.tensor_map import GRAIN

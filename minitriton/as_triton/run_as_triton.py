@@ -14,6 +14,7 @@ import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import os
 import runpy
 import sys
@@ -24,9 +25,9 @@ from types import ModuleType
 from typing import Any
 
 import minitriton
+from minitriton import knobs
 from minitriton.as_triton.after_import import after_import
 from minitriton.as_triton.also_named import add_names
-from minitriton.as_triton.triton_distribution import found_as, triton_version
 
 _ELSEWHERE = {
     "triton.compiler.code_generator": "minitriton.frontend.code_generator",
@@ -186,3 +187,33 @@ def _tell_child_processes() -> None:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+# What a program that calls minitriton `triton` is told of its version: that of the Triton whose meaning it has.
+#
+# import triton; triton.__version__               "3.6.0", or what MINITRITON_TRITON_VERSION says
+# importlib.metadata.version("triton")            "3.6.0", whether or not Triton's wheel is installed
+
+
+def triton_version() -> str:
+    """The release whose names and rules programs find: libraries choose imports and features by it."""
+    return knobs.language.triton_version
+
+
+class TritonDistribution(importlib.metadata.Distribution):
+    """The installed package `triton`, as `importlib.metadata` sees it. It has no files of its own."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename not in ("METADATA", "PKG-INFO"):
+            return None
+        return (
+            f"Metadata-Version: 2.1\nName: triton\nVersion: {triton_version()}\nSummary: minitriton, by Triton's name\n"
+        )
+
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
+        return Path(__file__).parent / path
+
+
+def found_as(context: importlib.metadata.DistributionFinder.Context) -> list[importlib.metadata.Distribution]:
+    """The distributions that answer `context`, a `DistributionFinder.Context`."""
+    name = context.name
+    return [TritonDistribution()] if name is None or name.lower() == "triton" else []

@@ -45,8 +45,8 @@ from minitriton.codegen.types import I1, I32, PTR, VOID, bit_width, lane_type, l
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import dense_elements
+from minitriton.dialects.fast_paths.op_access import defining, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import defining, operand_values
 
 _UNIT = UnitAttr()
 _NO_FLAGS = L.FastMathAttr(None)

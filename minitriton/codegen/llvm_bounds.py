@@ -13,7 +13,7 @@ import re
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from minitriton.codegen.locations import source_location
+from minitriton.codegen.debug_info import source_location
 from minitriton.errors import LoweringError
 
 _PTX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")

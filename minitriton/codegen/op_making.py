@@ -3,7 +3,7 @@
 make(llvm.AddOp, (x, y), (i32,), {}, location)      a detached `llvm.add`
 """
 
-# This file is one of those that touch what xDSL keeps private (see `dialects.op_access`).
+# This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`).
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

@@ -32,9 +32,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.allocation import (
-    SEPARATE,
     Allocation,
     FunctionAllocation,
     allocate,
@@ -43,11 +41,13 @@ from minitriton.analysis.shared_memory.allocation import (
     write_attributes,
 )
 from minitriton.analysis.shared_memory.liveness import intersects
-from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
+from minitriton.codegen.lowering.convert_layout import conversion_of
 from minitriton.codegen.scratch import capability_of, scratch_bytes
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
+from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget

@@ -7,6 +7,7 @@ import dataclasses
 
 from minitriton.commands.output import add_json, print_json
 from minitriton.compilation.pipeline_spec import make_step
+from minitriton.dialects.facts.pass_attributes import PASS_ATTRIBUTES
 from minitriton.host.subcommands import Subcommands
 from minitriton.pass_registry import INVALIDATED_UNLESS_KEPT, KEPT_BY_DEFAULT, Origin, Property, Step, known_passes
 
@@ -43,6 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     for label, facts in _contract(cls).items():
         if facts:
             print(f"  {label}: {', '.join(sorted(facts))}")
+    for name, attribute in PASS_ATTRIBUTES.items():
+        if cls.name in attribute.writers:
+            print(f"  writes {name} on {', '.join(kind.name for kind in attribute.ops)}: {attribute.meaning}")
     return 0
 
 

@@ -25,12 +25,12 @@ from minitriton.compilation.ir_source import entry_of_text
 from minitriton.compilation.request import Request, Switches
 from minitriton.compilation.stage_names import STAGES
 from minitriton.compilation.stages import facts_of, split
-from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
+from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
-from minitriton.host.file_names import stem_of
 from minitriton.host.garbage import no_garbage_collection
+from minitriton.host.whole_file import stem_of
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for

@@ -7,7 +7,7 @@ the price of three facts, which hold until a pass runs that may have changed som
     what has been run and found nothing  a pass that looks at all ops is idle when it comes again
     that all ops are simplified          a pass that also simplifies is idle where there is nothing else for it
 
-Where it is not known whether anything has changed since, a snapshot of the IR tells (`rewriting.snapshot`).
+Where it is not known whether anything has changed since, a snapshot of the IR tells (`dialects.fast_paths.snapshot`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import classes_in
+from minitriton.dialects.fast_paths.operations import classes_in
+from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.pass_registry import Pass, PassResult, Step
-from minitriton.rewriting.snapshot import IRSnapshot
 
 
 class IdlePasses:

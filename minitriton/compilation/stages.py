@@ -12,11 +12,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.types import shape_of
-from minitriton.analysis.operations import ops_in
 from minitriton.compilation.stage_names import STAGES
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.memory_access import DescriptorAccess
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step, with_implied
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE

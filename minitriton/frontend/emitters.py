@@ -15,7 +15,7 @@ from minitriton.frontend.semantic import atomics as semantic_atomics
 from minitriton.frontend.semantic import casts as semantic_casts
 from minitriton.frontend.semantic import descriptors as semantic_descriptors
 from minitriton.frontend.semantic import dot as semantic_dot
-from minitriton.frontend.semantic import dot_scaled as semantic_dot_scaled
+from minitriton.frontend.semantic import dot as semantic_dot_scaled
 from minitriton.frontend.semantic import math as semantic_math
 from minitriton.frontend.semantic import memory as semantic_memory
 from minitriton.frontend.semantic import program as semantic_program

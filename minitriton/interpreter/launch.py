@@ -17,9 +17,8 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.interpreter import meanings
-from minitriton.interpreter.assembly import Assembly, DeviceFunctions
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Array, Observer, TileMachine
+from minitriton.interpreter.machine import Array, Assembly, DeviceFunctions, Observer, TileMachine
 from minitriton.interpreter.memory.descriptors import DescriptorValue
 from minitriton.interpreter.values import held_scalar
 

@@ -23,7 +23,7 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import shown
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import MinitritonError
-from minitriton.host.file_names import stem_of
+from minitriton.host.whole_file import stem_of
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Level, Outcome, Representation

@@ -17,9 +17,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Region
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
 from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 

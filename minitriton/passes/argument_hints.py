@@ -15,8 +15,8 @@ import functools
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, i64
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
+from minitriton.dialects.fast_paths.operations import ops_of
 
 
 def write_argument_hints(module: ModuleOp, facts: AxisInfoAnalysis) -> None:

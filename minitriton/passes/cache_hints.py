@@ -19,9 +19,9 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
-from minitriton.dialects.facts.memory_hints import CACHE_HINT, PREFETCH_BYTES
+from minitriton.dialects.facts.pass_attributes import CACHE_HINT, PREFETCH_BYTES
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.errors import PipelineError
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 

@@ -16,10 +16,10 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked, SwizzledShared
 from minitriton.layouts.properties import contig_per_thread

@@ -33,13 +33,14 @@ from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.float_order import float_order_matters
-from minitriton.analysis.operations import ops_of
-from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
+from minitriton.analysis.prefix_mask import is_prefix
 from minitriton.analysis.slices.connected_data import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.facts.pass_attributes import SPLIT_MASK
+from minitriton.dialects.fast_paths.op_access import operand_at
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass

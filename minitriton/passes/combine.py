@@ -21,8 +21,8 @@ from minitriton.analysis.exchangeable import exchangeable
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import defining, operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
 from minitriton.rewriting.effects import reads_same_at

@@ -20,9 +20,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.loop_signature import append_result

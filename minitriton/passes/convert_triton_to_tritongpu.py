@@ -30,10 +30,10 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr,
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type
 from minitriton.dialects.op_rules import OpRules
-from minitriton.dialects.verification.module import attributes_complaint
+from minitriton.dialects.verification.verifier import attributes_complaint
 from minitriton.errors import PassError
 from minitriton.layouts import builders, inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Slice

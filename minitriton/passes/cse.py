@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.dialects.op_access import next_use
+from minitriton.dialects.fast_paths.op_access import next_use
 from minitriton.dialects.verification.dominance import immediate_dominators
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import is_isolated

@@ -25,12 +25,12 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.operations import ops_of
 from minitriton.analysis.ring_positions import ring_position
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import is_true
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS, nested_operands
 from minitriton.rewriting.effects import is_memory_effect_free

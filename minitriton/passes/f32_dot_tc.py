@@ -20,8 +20,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, bf16, f32
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_element
 from minitriton.rewriting.constants import float_attr

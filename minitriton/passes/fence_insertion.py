@@ -18,12 +18,12 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.facts.synchronization import TensorCoreReads
-from minitriton.dialects.op_access import last_op_of
+from minitriton.dialects.fast_paths.op_access import last_op_of
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 

@@ -25,9 +25,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts import ViewOfTensor
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import EffectKind, effect_kind
 

@@ -20,7 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.dialects import tt
-from minitriton.dialects.op_access import hand_on_name, last_op_of, operand_values, set_arguments
+from minitriton.dialects.fast_paths.op_access import hand_on_name, last_op_of, operand_values, set_arguments
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.call_places import CallPlaces
 from minitriton.passes.canonicalize import canonicalization_patterns

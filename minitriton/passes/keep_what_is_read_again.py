@@ -27,10 +27,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
-from minitriton.dialects.facts.memory_hints import CACHE_HINT
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.facts.pass_attributes import CACHE_HINT
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.passes.cache_hints import check_hint
 

@@ -18,8 +18,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in_inner_first
-from minitriton.dialects.op_access import block_of, last_op_of, operand_values
+from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in_inner_first
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
 from minitriton.rewriting.effects import is_memory_effect_free

@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Region
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter
 

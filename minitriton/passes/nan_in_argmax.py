@@ -22,8 +22,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, float_attr

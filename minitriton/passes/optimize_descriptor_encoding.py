@@ -21,7 +21,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import (
     box_shape,
     cga_of_rank,
@@ -32,8 +31,9 @@ from minitriton.analysis.tensor_descriptors import (
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.facts.region_flow import flows
+from minitriton.dialects.fast_paths.op_access import set_type, value_type
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type, value_type
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared

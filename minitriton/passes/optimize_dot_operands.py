@@ -23,9 +23,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, OpResult
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import order_of
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.encodings import DotOperand, NVMMAShared, SharedEncoding
 from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst

@@ -27,11 +27,11 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp, TensorT
 from xdsl.ir import OpResult, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import IntegerExtremum
-from minitriton.dialects.facts.reduction_hints import INCREASING
+from minitriton.dialects.facts.pass_attributes import INCREASING
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 

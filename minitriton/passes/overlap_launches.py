@@ -19,10 +19,10 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr, i32
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET
-from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
+from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 _INSTRUCTIONS = ("griddepcontrol.launch_dependents", "griddepcontrol.wait")
@@ -47,12 +47,13 @@ class OverlapLaunches(Pass, stage="ttgir"):
             return
         kernels = [f for f in ops_of(op, tt.FuncOp) if f.is_public]
         for kernel in kernels:
-            first = kernel.body.block.first_op
+            entry = kernel.body.blocks[0]
+            first = entry.first_op
             assert first is not None
             for instruction in _INSTRUCTIONS:
                 made = tt.ElementwiseInlineAsmOp(
                     [], [i32], asm_string=f"{instruction}; // dummy $0", constraints="=r", pure=False, packed_element=1
                 )
-                kernel.body.block.insert_op_before(made, first)
+                entry.insert_op_before(made, first)
         if kernels:
             op.attributes[OVERLAPS_LAUNCHES] = UnitAttr()

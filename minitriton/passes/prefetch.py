@@ -24,10 +24,10 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, set_type
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values, set_type
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import ttg_convert

@@ -19,8 +19,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.conversion import cvt_needs_shared_memory
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand

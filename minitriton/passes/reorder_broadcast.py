@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import tt_shape
 from minitriton.rewriting.constants import constant_attr, element_type, number_attr, number_of

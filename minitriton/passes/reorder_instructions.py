@@ -20,13 +20,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.fast_paths.block_order import BlockOrder
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import layout_of_value
-from minitriton.rewriting.block_order import BlockOrder
 from minitriton.rewriting.effects import may_write, own_effects
 
 

@@ -35,8 +35,8 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, TensorType,
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import DescriptorReduceKind, PaddingOption, RMWOp

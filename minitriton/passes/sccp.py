@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.constant_pool import HomeBlocks

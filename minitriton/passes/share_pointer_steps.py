@@ -31,9 +31,9 @@ from xdsl.ir import OpResult, Region, SSAValue
 from minitriton.analysis.axis_info.access import access_shape
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.launch import num_warps
-from minitriton.dialects.facts.opaque import OPAQUE
+from minitriton.dialects.facts.pass_attributes import OPAQUE
+from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import last_op_of
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import body_ops, loops_in
 from minitriton.passes.pipelining.overlap_products import OTHER_REGISTERS, REGISTERS, words_of

@@ -26,11 +26,11 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.analysis.integer_range.analysis import GRID_LIMITS
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
-from minitriton.dialects.op_access import next_op, operand_values
+from minitriton.dialects.fast_paths.op_access import next_op, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import tt_memory
 from minitriton.passes.integer_range_rules import rewrite_by_ranges

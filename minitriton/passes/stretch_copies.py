@@ -22,8 +22,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.rewriting.effects import is_memory_effect_free

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolOpInterface
 
-from minitriton.analysis.operations import ops_in
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 

@@ -23,11 +23,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import classes_in
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.analysis.tensor_store_remarks import remark_stores_past_rows
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
+from minitriton.dialects.fast_paths.operations import classes_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.layouts.cta_split import shape_per_cta

@@ -23,11 +23,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
+from minitriton.dialects.fast_paths.op_access import defining
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import defining
 from minitriton.layouts.encodings import Blocked, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout

@@ -24,10 +24,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, ttng
 from minitriton.dialects.attribute_values import integer
-from minitriton.dialects.op_access import last_op_of
+from minitriton.dialects.fast_paths.op_access import last_op_of
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from minitriton.dialects.op_access import block_successors, last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_successors, last_op_of, operand_at, operand_values
 from minitriton.rewriting.equivalence import OperationKeys
 from minitriton.rewriting.regions import drop_arguments, forwarded_operands, regions_inside
 

@@ -15,7 +15,14 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
-from minitriton.dialects.op_access import block_of, defining, last_op_of, operand_at, operand_values, set_arguments
+from minitriton.dialects.fast_paths.op_access import (
+    block_of,
+    defining,
+    last_op_of,
+    operand_at,
+    operand_values,
+    set_arguments,
+)
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside

@@ -16,20 +16,24 @@ processes find the timings in the kernel cache.
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from minitriton import knobs
 from minitriton.frontend.errors import CompileTimeAssertionFailure
+from minitriton.host.damaged_files import parse_json
+from minitriton.host.whole_file import stem_of
+from minitriton.identity import loose_key_of
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import Times, time_graph, time_launches
-from minitriton.runtime.caches.autotuning import Timings, TimingsFile
-from minitriton.runtime.config import Config
+from minitriton.runtime.cache import KernelCache, compiler_fingerprint
+from minitriton.runtime.default_target import default_target
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
-from minitriton.runtime.heuristics import Heuristics, heuristics
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function, launch
 from minitriton.runtime.launching.arguments import lies_on_host
 from minitriton.runtime.launching.untraced import untraced
@@ -338,3 +342,131 @@ def autotune(
         do_bench=do_bench,
         cache_results=cache_results,
     )
+
+
+# Timings of an autotuned kernel, kept in the kernel cache for other processes.
+#
+# In: the kernel, the key of its arguments and the configurations. Out: a file `<kernel>.autotune.json`, found again for as long
+# as the compiler, the device's architecture, the kernel's source, the key and the configurations are the same.
+
+Timings: TypeAlias = "dict[Config, Times]"
+
+
+class TimingsFile:
+    """The entry for one kernel (`fn`, possibly decorated), `key` and `configs`."""
+
+    def __init__(self, fn: Any, key: tuple[object, ...], configs: list[Config]) -> None:
+        while not hasattr(fn, "cache_key"):
+            fn = fn.fn
+        self.key = key
+        self.name = f"{stem_of(fn.__name__)}.autotune.json"
+        parts = [compiler_fingerprint(), default_target(), fn.cache_key, loose_key_of(key), *configs]
+        self.digest = hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
+
+    def load(self) -> Timings | None:
+        """The stored timings, or None where there are none that can be read."""
+        files = KernelCache().load(self.digest)
+        if files is None or self.name not in files:
+            return None
+        try:
+            return {Config(**config): timing for config, timing in parse_json(files[self.name])["configs_timings"]}
+        except (KeyError, ValueError, TypeError):
+            return None
+
+    def store(self, timings: Timings) -> None:
+        """Keeps `timings`, unless the key or a configuration holds what JSON cannot."""
+        pairs = [(config.__dict__, timing) for config, timing in timings.items()]
+        try:
+            text = json.dumps({"key": self.key, "configs_timings": pairs})
+        except TypeError:
+            return
+        KernelCache().store(self.digest, {self.name: text.encode()})
+
+
+# `Config`: one choice of tuned parameters and compile options for `@autotune`.
+
+_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
+
+
+class Config:
+    """`kwargs` are values of the kernel's parameters; the rest are compile options of Triton's names.
+
+    `pre_hook(args)` is called with all arguments by name before each launch with this configuration; `ir_override` is the
+    path of a `.ttir`, `.ttgir`, `.llir` or `.ptx` file that takes the place of that stage. Equal if all of these are.
+    """
+
+    def __init__(
+        self,
+        kwargs: dict[str, Any],
+        num_warps: int = 4,
+        num_stages: int = 3,
+        num_ctas: int = 1,
+        maxnreg: int | None = None,
+        pre_hook: Callable[[dict[str, Any]], object] | None = None,
+        ir_override: str | None = None,
+    ) -> None:
+        self.kwargs = kwargs
+        self.num_warps = num_warps
+        self.num_stages = num_stages
+        self.num_ctas = num_ctas
+        self.maxnreg = maxnreg
+        self.pre_hook = pre_hook
+        self.ir_override = ir_override
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given: dict[str, Any] = {"kwargs": {}, **state}
+        self.__init__(**given)
+
+    def all_kwargs(self) -> dict[str, Any]:
+        """What a launch with this configuration is given beside the caller's arguments."""
+        given = {**self.kwargs, "num_warps": self.num_warps, "num_ctas": self.num_ctas, "num_stages": self.num_stages}
+        if self.maxnreg is not None:
+            given["maxnreg"] = self.maxnreg
+        if self.ir_override is not None:
+            given["ir_override"] = self.ir_override
+        return given
+
+    def __str__(self) -> str:
+        shown = {**self.kwargs, **{name: getattr(self, name) for name in _OPTIONS[:-1]}}
+        return ", ".join(f"{name}: {value}" for name, value in shown.items())
+
+    def _identity(self) -> tuple[object, ...]:
+        return (*self.all_kwargs().items(), self.pre_hook)
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._identity() == other._identity()
+
+
+# `@heuristics`: parameters computed from the other arguments at each launch.
+#
+# @heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+# @jit
+# def kernel(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr): ...
+#
+# kernel[grid](x, 1024, BLOCK=128)    →    the inner kernel gets EVEN=True
+
+Heuristic = Callable[[dict[str, Any]], object]
+
+
+class Heuristics(KernelInterface):
+    """A kernel some of whose parameters are functions of the others; each sees what the ones before it computed."""
+
+    def __init__(self, fn: KernelInterface, arg_names: list[str], values: dict[str, Heuristic]) -> None:
+        self.fn = fn
+        self.arg_names = arg_names
+        self.values = values
+
+    def run(self, *args: object, **kwargs: Any) -> Any:
+        named = dict(zip(self.arg_names, args))  # noqa: B905 (a launch)
+        named.update(kwargs)
+        for name, heuristic in self.values.items():
+            kwargs[name] = named[name] = heuristic(named if len(self.values) == 1 else dict(named))
+        return launch(self.fn, args, kwargs)
+
+
+def heuristics(values: dict[str, Heuristic]) -> Callable[[KernelInterface], Heuristics]:
+    """Decorator: `values` maps parameter names to functions from the arguments by name to the parameter's value."""
+    return lambda fn: Heuristics(fn, fn.arg_names, values)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects import scf
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.ring_positions import ring_position
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.text import parse_module
 
 LENGTH = 3

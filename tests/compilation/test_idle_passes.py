@@ -19,9 +19,9 @@ import minitriton
 import minitriton.pass_manager
 from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compiler import ASTSource
+from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import print_module
 from minitriton.pass_registry import Pass, known_passes
-from minitriton.rewriting.snapshot import IRSnapshot
 from minitriton.target import GPUTarget
 
 BUSY = ("pipelining", "products", "clusters", "reducing", "scanning", "control", "atomics", "shapes")

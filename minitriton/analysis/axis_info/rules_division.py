@@ -17,7 +17,7 @@ from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at
 from minitriton.analysis.axis_info.registry import RULES, Facts
 from minitriton.analysis.axis_info.types import constant_result, integer_width, shape_of, signed, unsigned
 from minitriton.dialects import arith
-from minitriton.dialects.arith.division import toward_zero
+from minitriton.dialects.arith.predicates import toward_zero
 from minitriton.dialects.narrowing import instance_of
 
 

@@ -38,8 +38,8 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 
 __all__ = ["FITS_32_BITS", "GRID_LIMITS", "NON_NEGATIVE_DIVIDEND", "IntegerRange", "IntegerRangeAnalysis"]
 

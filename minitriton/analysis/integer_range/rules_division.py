@@ -17,7 +17,7 @@ from minitriton.analysis.integer_range.fact import IntegerRange, full, signed, u
 from minitriton.analysis.integer_range.registry import RULES, Rule
 from minitriton.analysis.integer_range.rules import Ranges
 from minitriton.dialects import arith
-from minitriton.dialects.arith.division import toward_zero
+from minitriton.dialects.arith.predicates import toward_zero
 
 
 def _divisors(b: IntegerRange) -> Iterator[int]:

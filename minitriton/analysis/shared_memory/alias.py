@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts import HandsOn, region_flow
 from minitriton.dialects.facts.gpu_traits import MemDescView
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.ttg.types import MemDescType
 
 Aliases = dict[SSAValue, tuple[SSAValue, ...]]

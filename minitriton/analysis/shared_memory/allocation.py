@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.analysis.shared_memory.liveness import Interval, Liveness, intersects
 from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
@@ -33,6 +32,8 @@ from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
+from minitriton.dialects.facts.pass_attributes import SEPARATE
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
@@ -44,9 +45,6 @@ ScratchBytes = Callable[[Operation], int]
 """How many bytes of shared memory an op needs while it runs (0 for most)."""
 
 SCRATCH_ALIGNMENT = 128
-
-SEPARATE = "allocation.separate"
-"""Attribute of a function no two buffers of which may share memory."""
 
 
 class BufferKind(Enum):

@@ -25,7 +25,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from minitriton.analysis.control_flow import Point, entry_blocks, is_segment_end, successors_of
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.allocation import Allocation, FunctionAllocation
 from minitriton.analysis.shared_memory.liveness import Interval, intersects
 from minitriton.dialects.encodings import layout_of
@@ -37,6 +36,7 @@ from minitriton.dialects.facts.synchronization import (
     UsesMbarrier,
     WaitsForCopies,
 )
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt.func import ReturnOp
 from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.ops import ConvertLayoutOp, LocalBarrierOp

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation
 from xdsl.traits import IsolatedFromAbove
 
-from minitriton.analysis.operations import ops_in
+from minitriton.dialects.fast_paths.operations import ops_in
 
 
 class ConnectedSlices:

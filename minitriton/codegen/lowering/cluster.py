@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import I8, vector_type
-from minitriton.dialects.nvvm import cluster as nvvm_cluster
+from minitriton.dialects.nvvm import memory as nvvm_cluster
 from minitriton.layouts.cluster_exchange import ClusterAccess, ClusterExchange
 
 

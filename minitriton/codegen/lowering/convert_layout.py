@@ -18,6 +18,7 @@ from minitriton.codegen.lowering.warp_shuffle import shuffled
 from minitriton.codegen.scratch import capability_of, needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
 from minitriton.dialects import arith, nvvm, tt, ttg
+from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.cluster_exchange import ClusterExchange, crosses_ctas, plan_between_ctas
@@ -30,9 +31,6 @@ from minitriton.layouts.plans import (
     SharedMemoryRoundTrip,
     WarpShuffle,
 )
-
-SCRATCH_LIMIT = "allocation.scratch_limit"
-"""Bytes of shared memory that a conversion may use, where it could do with less (`minitriton-use-free-shared-memory`)."""
 
 
 def conversion_of(op: Operation) -> ConversionPlan | ClusterExchange:

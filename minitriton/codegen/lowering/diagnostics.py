@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, Tensor
 from xdsl.ir import SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.locations import source_location
+from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.program import program_id
 from minitriton.codegen.lowering.registry import lowers

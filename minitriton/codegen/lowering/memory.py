@@ -28,7 +28,7 @@ from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_t
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import is_true, word
-from minitriton.dialects.facts.memory_hints import CACHE_HINT, IN_L1, PREFETCH_BYTES
+from minitriton.dialects.facts.pass_attributes import CACHE_HINT, IN_L1, PREFETCH_BYTES
 from minitriton.dialects.narrowing import instance_of
 from minitriton.remarks import remark
 

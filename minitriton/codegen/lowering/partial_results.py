@@ -20,9 +20,9 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.exchangeable import exchangeable
 from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.lane_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type
 from minitriton.codegen.lowering.shared_access import load_shared
+from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.types import I1, bit_width, lanes, scalar_type
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout

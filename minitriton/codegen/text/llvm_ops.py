@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnregisteredAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.codegen.text.loop_annotations import loop_properties
 from minitriton.codegen.text.values import constant_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import integer, integers, plain_text
-from minitriton.dialects.op_access import block_successors, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_successors, operand_at, operand_values
+from minitriton.errors import LoweringError
 
 # Values without an instruction ----------------------------------------------------------------------------------------
 
@@ -333,3 +334,34 @@ def _return(w: FunctionWriter, op: Operation) -> None:
 @writes("llvm.unreachable")
 def _unreachable(w: FunctionWriter, op: Operation) -> None:
     w.emit("unreachable")
+
+
+# What a loop tells LLVM about itself, as metadata of the branch that repeats it.
+#
+# llvm.br ^bb1 {loop_annotation = #llvm.loop_annotation<licm = <disable = true>>}     ->     br label %b1, !llvm.loop !5
+#                                                                                            !5 = distinct !{!5, !6}
+#                                                                                            !6 = !{!"llvm.licm.disable"}
+
+_PROPERTIES = {
+    ("licm", "disable"): "llvm.licm.disable",
+    ("licm", "versioningDisable"): "llvm.loop.licm_versioning.disable",
+    ("unroll", "disable"): "llvm.loop.unroll.disable",
+    ("unroll", "full"): "llvm.loop.unroll.full",
+}
+"""Parts of `#llvm.loop_annotation` that are switches, as LLVM names them (LLVM language reference, "llvm.loop")."""
+
+
+def loop_properties(op: Operation) -> list[str]:
+    """The properties that the annotation of a branch names; empty without one. Raises `LoweringError` for unknown ones."""
+    annotation = op.attributes.get("loop_annotation")
+    if not isinstance(annotation, UnregisteredAttr):
+        return []
+    found: list[str] = []
+    for group, body in re.findall(r"(\w+) = <([^>]*)>", annotation.value.data):
+        for name, value in re.findall(r"(\w+) = (\w+)", body):
+            known = _PROPERTIES.get((group, name))
+            if known is None:
+                raise LoweringError(f"loop annotation {group}.{name} cannot be written", help="leave it out")
+            if value == "true":
+                found.append(known)
+    return found

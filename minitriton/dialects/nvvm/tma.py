@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i1, i32
 from xdsl.irdl import AnyAttr, operand_def, opt_operand_def, opt_prop_def, prop_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.nvvm.base import GLOBAL, SHARED, PtxOp, one_of, words_of
-from minitriton.dialects.op_definition import op_definition
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 

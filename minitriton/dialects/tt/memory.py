@@ -29,8 +29,8 @@ from xdsl.traits import Pure
 from minitriton.dialects.facts.gpu_traits import FALSE, GLOBAL, OperandEffects, i32_array
 from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce, PassesOn, SameLayout
 from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, OnceIfWide
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt.enums import (
     CacheModifier,

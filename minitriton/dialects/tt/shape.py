@@ -28,9 +28,9 @@ from minitriton.dialects.facts.layout import (
     Transposes,
     Unsqueezes,
 )
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
 from minitriton.dialects.tt.traits import TensorLayouts

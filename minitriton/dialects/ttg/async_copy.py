@@ -33,8 +33,8 @@ from minitriton.dialects.facts.gpu_traits import (
     i32_attr,
 )
 from minitriton.dialects.facts.memory_access import MemoryAccess
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
 from minitriton.dialects.tt.format import CacheClauses
 from minitriton.dialects.tt.memory import MASK, NO_MODIFIER, NORMAL, OTHER

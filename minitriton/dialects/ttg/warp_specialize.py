@@ -44,9 +44,9 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, i32_array, require
 from minitriton.dialects.facts.launch import maybe_num_warps
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow, ends_of
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.layouts.f2 import is_power_of_two
 

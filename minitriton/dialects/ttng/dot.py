@@ -37,9 +37,9 @@ from minitriton.dialects.facts.gpu_traits import FALSE, SHARED, EffectsOfEach, V
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, PassesOn
 from minitriton.dialects.facts.synchronization import TensorCoreReads
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.layouts import encodings as enc

@@ -39,8 +39,8 @@ from minitriton.dialects.facts.synchronization import (
     UsesMbarrier,
     WaitsForCopies,
 )
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.enums import (
     CacheModifier,
     CacheModifierAttr,

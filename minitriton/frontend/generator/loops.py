@@ -13,18 +13,18 @@ import builtins
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, UnregisteredAttr, i32
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from minitriton.frontend.builder import UNKNOWN, InitialPromise, named_location
+from minitriton.frontend.builder import UNKNOWN, InitialPromise, IRBuilder, constant_of, named_location
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator.branches import type_text
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.loop_counters import counter_of
-from minitriton.frontend.loop_variables import known_length, value_before
 from minitriton.frontend.prepared_tree import PreparedFor, PreparedWhile
+from minitriton.frontend.semantic.casts import cast
 from minitriton.frontend.semantic.values import scalar_constant, to_tensor
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.iterators import condition as language_condition
@@ -367,3 +367,52 @@ class Loops:
         self.generator.lscope, self.generator.local_defs = before, defs
         self._unbind(lost, None)
         self.generator.bind_results(kept, [before[n] for n in kept], op)
+
+
+# What a loop's variable is after the loop: its last value, as in Python; after no iteration, what it was before.
+#
+# k = 7
+# for k in range(n): ...          %last = scf.for %k = ... iter_args(%k_before = %seven) { ... scf.yield %k }
+# tl.store(p, k)                  tt.store %p, %last
+
+
+def known_length(loop: language_range) -> int | None:
+    """How many iterations `loop` has, if that is known while compiling."""
+    bounds = [_number(unwrap(x)) for x in (loop.start, loop.end, loop.step)]
+    start, end, step = bounds
+    if start is None or end is None or not step:
+        return None
+    return len(builtins.range(start, end, step))
+
+
+def _number(bound: object) -> int | None:
+    if isinstance(bound, tensor):
+        attribute = constant_of(bound)
+        if not isinstance(attribute, IntegerAttr):
+            return None
+        number = attribute.value.data
+        return number % (1 << bound.dtype.int_bitwidth) if bound.dtype.is_int_unsigned() else number
+    return bound if isinstance(bound, int) else None
+
+
+def value_before(b: IRBuilder, loop: language_range, before: object, first: tensor) -> tensor | str:
+    """What the variable of `loop` has if no iteration runs, in the dtype of `first` (its first value); or why it has nothing.
+
+    `before`: what the name meant before the loop. Of a loop whose length is not known and whose variable meant nothing before
+    it is `first`: Python would raise there.
+    """
+    count = known_length(loop)
+    if count or (count is None and before is None):
+        return first
+    if before is None:
+        return "it is the variable of a loop that never runs"
+    before = unwrap(before)
+    if isinstance(before, bool) or not isinstance(before, (int, tensor)):
+        return _UNFIT.format(before)
+    value = to_tensor(b, before)
+    if value.type.is_block() or not value.dtype.is_int():
+        return _UNFIT.format(value.type)
+    return cast(b, value, first.dtype)
+
+
+_UNFIT = "it is the variable of a loop that may run no iteration, and was {} before, which no loop counts with"

@@ -9,8 +9,8 @@ import itertools
 
 from xdsl.dialects.builtin import TensorType
 
-from minitriton.analysis.operations import ops_in
 from minitriton.compilation.pipeline_spec import make_step
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt import LoadOp, StoreOp
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_registry import Step

@@ -29,6 +29,7 @@ LEVELS = frozenset({Property.TTIR, Property.ENCODINGS, Property.LLVM_DIALECT, Pr
 """The properties that say which representation a program has."""
 
 _TRIES = 50
+_WALK = 40
 
 
 Vary = tuple[tuple[str, tuple[Value, ...]], ...]
@@ -52,6 +53,9 @@ _LLVM_AT_FIRST = ("sroa", "instcombine", "simplifycfg", "gvn", "instcombine", "a
 class Space:
     """What may vary. `insert` names passes (with options, as in a pipeline's text) that may be put in; with `legal`, only
     pipelines whose contracts hold are drawn.
+
+    Without `legal` half of the pipelines are drawn without asking contracts, and half are many changes away from the default, all of them
+    legal; passes are moved and inserted anywhere, out of their level too.
 
     `vary`: values by name, of a compile option (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`), a constant of the kernel, `arch`, or
     a pass's option (`optimize-llvm-ir{level}`). `constants`: the values that the kernel itself names as worth trying. `llvm`: LLVM's
@@ -136,11 +140,22 @@ class Space:
 
     def sample(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
         """A pipeline drawn at random; `facts` hold before it. `base` itself where no legal one is found."""
+        if not self.legal:
+            return self._draw(base, rng) if rng.random() < 0.5 else self._walk(base, facts, rng)
         for _ in range(_TRIES):
             drawn = self._draw(base, rng)
-            if not self.legal or is_legal(drawn, facts):
+            if is_legal(drawn, facts):
                 return drawn
         return base
+
+    def _walk(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
+        """Up to `_WALK` single changes of `base`, of which each leaves every contract intact: far from it, and legal."""
+        steps = base.steps
+        for _ in range(rng.randint(1, _WALK)):
+            changed = self._change(steps, rng)
+            if is_legal(Pipeline(changed), facts):
+                steps = changed
+        return Pipeline(steps)
 
     def mutate(self, pipeline: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
         """`pipeline` with one change; itself where no legal one is found."""
@@ -191,7 +206,7 @@ class Space:
 
     def _change(self, steps: tuple[Step, ...], rng: random.Random) -> tuple[Step, ...]:
         """One pass moved, left out, doubled, put in, or given another option."""
-        movable = _movable_places(steps)
+        movable = _movable_places(steps) if self.legal or rng.random() < 0.7 else list(range(len(steps)))
         optional = self._optional(steps)
         kinds = [name for name in ("order", "omit", "duplicate") if movable and getattr(self, name)]
         kinds += ["insert"] * bool(self.insert and movable) + ["option"] * bool(optional) + ["llvm"] * self.llvm
@@ -211,13 +226,15 @@ class Space:
         if kind == "omit":
             del changed[index]
             return
-        place = _place_near(changed, index, rng)
+        is_far = not self.legal and rng.random() < 0.3
+        place = rng.randrange(len(changed) + 1) if is_far else _place_near(changed, index, rng)
         if kind == "duplicate":
             changed.insert(place, changed[index])
         elif kind == "insert":
             changed.insert(place, _step(rng.choice(self.insert)))
         else:
-            changed.insert(place, changed.pop(index))
+            moved = changed.pop(index)
+            changed.insert(place, moved)
 
     def _optional(self, steps: tuple[Step, ...]) -> list[tuple[int, str, tuple[Value, ...]]]:
         """Where a pass stands whose option varies, the option, and its values."""

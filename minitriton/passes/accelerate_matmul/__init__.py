@@ -21,8 +21,8 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.accelerate_matmul.blocked_to_mma import blocked_to_mma
 from minitriton.passes.accelerate_matmul.promotion import promote_operands

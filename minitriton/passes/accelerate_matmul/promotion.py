@@ -14,8 +14,8 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, f16
 from xdsl.ir import Attribute, Block, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.accelerate_matmul.instruction import FP8
 from minitriton.passes.tensor_layouts import layout_of_value

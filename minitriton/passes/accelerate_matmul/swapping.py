@@ -19,7 +19,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import num_ctas
-from minitriton.dialects.op_access import set_type
+from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.tt.inference import infer_trans
 from minitriton.passes.accelerate_matmul.instruction import mma_layout
 from minitriton.passes.accelerate_matmul.operands import is_from_memory, lies_across, without_conversions

@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects import ttg
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 

@@ -14,10 +14,10 @@ from xdsl.dialects import scf, ub
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.loop_guard import put_under_condition
 from minitriton.passes.pipelining.stored_arrays import writes_what_is_read

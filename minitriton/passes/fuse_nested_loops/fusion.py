@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import (
     bounds_of,

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.passes.fuse_nested_loops.bounds import (
     bounds_of,
     cast_integer,

@@ -18,11 +18,11 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import Neutral
 from minitriton.dialects.facts.layout import axis_of
-from minitriton.dialects.op_access import set_type
+from minitriton.dialects.fast_paths.op_access import set_type
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.properties import elems_per_thread
 from minitriton.passes.loop_signature import append_result

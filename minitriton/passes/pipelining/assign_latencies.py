@@ -27,7 +27,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction
-from minitriton.dialects.op_access import operand_at
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import (
     LOADS,

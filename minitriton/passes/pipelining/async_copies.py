@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_warp
-from minitriton.dialects.op_access import operand_values, set_type
+from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.layouts.builders import default_blocked
 from minitriton.passes.pipelining.buffers import is_zero
 from minitriton.passes.pipelining.rings import Counters, Placer, buffer_in, first_user, read_from

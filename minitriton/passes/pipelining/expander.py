@@ -10,7 +10,7 @@ The prologue starts the first iterations; the loop runs as often as before and f
 iterations that are not there are held back (`predication`), so no epilogue is needed. A value that a later stage uses is
 carried by the loop, once for each iteration that it lives on.
 
-A loop marked `ENDS_BEHIND_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
+A loop marked `ENDS_AFTER_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
 once less, its last stage once more behind it, and all of it but the first copies under the condition that there is an iteration at all.
 
 Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
@@ -22,18 +22,16 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, ttg
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.loop_guard import put_under_condition
 from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
-
-ENDS_BEHIND_LOOP = "minitriton.ends_behind_loop"
-"""On a loop: the last stage of the last iteration runs behind it (`overlap_products`)."""
 
 KEEP_PREDICATES = "__test_keep_predicate_stage"
 """On a loop: whether an iteration is there is left to an op of its own (Triton's tests look for it)."""
@@ -80,7 +78,7 @@ class _Expansion:
         self.low, self.high, self.step = operand_values(loop)[:3]
         self.arguments = loop.regions[0].block.args
         self.yielded = operand_values(terminator_of(loop))
-        self.ends_behind = loop.attributes.pop(ENDS_BEHIND_LOOP, None) is not None
+        self.ends_after_loop = loop.attributes.pop(ENDS_AFTER_LOOP, None) is not None
         self.exact_bounds = exact_bounds
         self.limits: list[SSAValue] = []
         """If numbers of the loop may wrap: what a counter is below if its iteration, the next, ... the last stage after it is there."""
@@ -92,7 +90,7 @@ class _Expansion:
         lives = self._values_across_stages()
         kernel, carried = self._kernel_loop(lives)
         self._kernel(kernel, lives, carried)
-        ended = self._ending(kernel, carried) if self.ends_behind else kernel.results
+        ended = self._ending(kernel, carried) if self.ends_after_loop else kernel.results
         for result, new in zip(self.loop.results, ended, strict=False):
             result.replace_all_uses_with(new)
         assert self.loop.parent is not None
@@ -120,7 +118,7 @@ class _Expansion:
             counter = self._counter(at, part)
             self._set_version(self.arguments[0], counter, part)
             conditions.append(self._is_below(at, counter, part))
-            if self.ends_behind and part == self.last - 1:
+            if self.ends_after_loop and part == self.last - 1:
                 put_under_condition(self.loop)
                 at = Inserter.before(self.loop)
                 conditions[0] = at.constant(int_attr(i1, 1))
@@ -167,7 +165,7 @@ class _Expansion:
         current = {value: self.versions[value][iteration] for value in nested_operands(op) if value in self.versions}
         copy = clone_op(op, current)
         at.place(copy)
-        if not (self.ends_behind and int_constant(condition)):  # Triton keeps masks that are known to hold
+        if not (self.ends_after_loop and int_constant(condition)):  # Triton keeps masks that are known to hold
             predicate(copy, condition)
         for result, new in zip(op.results, copy.results, strict=True):
             for index, value in enumerate(self.yielded):
@@ -225,7 +223,7 @@ class _Expansion:
             new.name_hint = old.name_hint
         at = Inserter.before(self.loop)
         high = self.high
-        if self.ends_behind:
+        if self.ends_after_loop:
             high = self.limits[1] if self.limits else at.value(arith.SubiOp(self.high, self.step))
         kernel = scf.ForOp.create(
             operands=[self.low, high, self.step, *initial],
@@ -243,7 +241,7 @@ class _Expansion:
         block = kernel.regions[0].block
         at = Inserter(block, None, self.loop.location)
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, block.args, strict=False))
-        always = self.last - 1 if self.ends_behind else self.last
+        always = self.last - 1 if self.ends_after_loop else self.last
         conditions = [self._is_there(at, block.args[0], stage) for stage in range(always)]
         for op in self.order:
             copy = clone_op(op, values)

@@ -23,6 +23,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
 from minitriton.passes.pipelining.async_copies import copy_load, load_as_tensor
@@ -35,7 +36,6 @@ from minitriton.passes.pipelining.buffers import (
     copied_bytes,
     is_wide_enough,
 )
-from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP
 from minitriton.passes.pipelining.loops import VIEWS, body_ops, users_in_body
 from minitriton.passes.pipelining.rings import add_counters, ring_for
 from minitriton.passes.pipelining.schedule import Schedule, schedule_dependencies
@@ -136,7 +136,7 @@ def _dots_of(load: Load) -> list[ttng.WarpGroupDotOp]:
 
 def _is_over_before_copies(load: Load, loop: scf.ForOp, schedule: Schedule) -> bool:
     """Whether all dots that read the buffer of `load` are waited for before the copies of their iteration begin."""
-    if ENDS_BEHIND_LOOP not in loop.attributes or num_warps(loop) > _WARP_GROUP:
+    if ENDS_AFTER_LOOP not in loop.attributes or num_warps(loop) > _WARP_GROUP:
         return False
     return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in _dots_of(load))
 

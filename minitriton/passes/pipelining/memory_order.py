@@ -16,8 +16,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots, points
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.pipelining.loops import body_ops
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, roots_around, written_pointers

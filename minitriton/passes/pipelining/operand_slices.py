@@ -19,8 +19,8 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import Elementwise
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.tt.inference import infer_trans
 from minitriton.passes.tensor_layouts import shape_of
 from minitriton.rewriting.constants import constant_attr, splat_to

@@ -29,10 +29,11 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import LOADS
-from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP, is_possible
+from minitriton.passes.pipelining.expander import is_possible
 from minitriton.passes.pipelining.loops import VIEWS, body_ops, loops_in, nested_operands, terminator_of
 from minitriton.passes.pipelining.schedule import Schedule, producers
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -185,7 +186,7 @@ def _reschedule(
     schedule.stages += 1
     if is_possible(loop, schedule.in_order(loop), {op: stage for op, (stage, _) in schedule.places.items()}):
         schedule.write(loop)
-        loop.attributes[ENDS_BEHIND_LOOP] = UnitAttr()
+        loop.attributes[ENDS_AFTER_LOOP] = UnitAttr()
 
 
 def _users_of_accumulators(loop: scf.ForOp, late: list[ttng.WarpGroupDotOp]) -> set[Operation]:

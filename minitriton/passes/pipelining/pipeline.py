@@ -18,8 +18,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import ttg
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.expander import expand
 from minitriton.passes.pipelining.loops import loops_in, num_stages

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith, ttg
-from minitriton.dialects.op_access import operand_values, set_type
+from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.pipelining.loops import VIEWS, terminator_of, users_in_body

@@ -19,9 +19,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.assign_latencies import LATENCY
 from minitriton.passes.pipelining.loops import (

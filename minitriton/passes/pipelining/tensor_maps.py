@@ -16,9 +16,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.op_access import last_op_of, operand_values
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt.types import pointer_type
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.pipelining.loops import body_ops

@@ -13,10 +13,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.passes.pipelining.loops import terminator_of
 from minitriton.rewriting.insertion import Inserter
 

@@ -24,8 +24,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
+from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
@@ -34,7 +35,6 @@ from minitriton.passes.remove_layout_conversions.hoist import hoist_conversions
 from minitriton.passes.remove_layout_conversions.loop_patterns import CLEANUP_PATTERNS
 from minitriton.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily
-from minitriton.rewriting.snapshot import IRSnapshot
 
 
 @register_pass

@@ -13,7 +13,7 @@ from typing import cast
 
 from xdsl.ir import Operation
 
-from minitriton.dialects.op_access import operand_use
+from minitriton.dialects.fast_paths.op_access import operand_use
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand
 from minitriton.passes.remove_layout_conversions.cost import is_worthwhile
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization

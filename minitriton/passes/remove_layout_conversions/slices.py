@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
-from minitriton.dialects.op_access import operand_use, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_use, operand_values
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.layout_rules import operand_layout

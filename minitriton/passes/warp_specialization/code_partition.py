@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from xdsl.ir import OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.buffers import create_buffers

@@ -18,11 +18,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.facts.launch import module_of
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, written_pointers
 from minitriton.passes.tensor_layouts import element_bits

@@ -12,10 +12,10 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.facts.memory_access import is_expensive_access
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, set_tasks, tasks_inside
 
 

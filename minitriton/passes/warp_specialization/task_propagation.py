@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
 from minitriton.passes.warp_specialization.task_ids import (
     CannotSpecialize,
     add_tasks_around,

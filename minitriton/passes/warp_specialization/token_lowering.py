@@ -17,8 +17,8 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, gpu, nvws, ttg, ttng
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.warp_specialization.buffers import barrier_ring_type, view_in
 from minitriton.passes.warp_specialization.task_ids import TaskInserter, tasks_of
 from minitriton.rewriting.insertion import Inserter

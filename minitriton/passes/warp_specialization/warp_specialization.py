@@ -16,10 +16,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import num_ctas, num_warps
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
