@@ -18,8 +18,8 @@ from minitriton.compilation.request import Switches
 from minitriton.compilation.stage_names import STAGES
 from minitriton.compilation.stages import facts_of, first_facts
 from minitriton.compiler import ASTSource, CompiledKernel
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.context import make_context
-from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError, PipelineError
 from minitriton.opt import main as opt

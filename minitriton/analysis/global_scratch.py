@@ -19,8 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.attribute_values import integer_or
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr, integer_or
 from minitriton.dialects.fast_paths.operations import ops_in
 
 SCRATCH_OFFSET = "ttg.global_scratch_memory_offset"

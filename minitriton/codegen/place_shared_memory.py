@@ -42,10 +42,10 @@ from minitriton.analysis.shared_memory.allocation import (
 )
 from minitriton.analysis.shared_memory.liveness import intersects
 from minitriton.codegen.lowering.convert_layout import conversion_of
-from minitriton.codegen.scratch import capability_of, scratch_bytes
+from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import ttg
-from minitriton.dialects.facts.gpu_traits import i32_attr
-from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
+from minitriton.dialects.attribute_values import i32_attr
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, target_arch
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.layouts.plans import SharedMemoryRoundTrip
@@ -124,7 +124,7 @@ def _limits(
     for conversion, plan in conversions.items():
         function = _function_of(conversion, allocation.functions)
         if not alive[conversion] and function not in called:
-            totals[function] = max(totals[function], _share(plan, capability_of(conversion)))
+            totals[function] = max(totals[function], _share(plan, target_arch(conversion)))
     return {o: totals[_function_of(o, totals)] - alive[o] for o in conversions}, totals
 
 

@@ -45,7 +45,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, i32_array, i32_attr
+from minitriton.dialects.attribute_values import i32_array, i32_attr
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import declared, op_definition
 from minitriton.dialects.tt.enums import CacheModifierAttr, EvictionPolicyAttr

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleO
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.analysis.locations import source_location, user_location
-from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps
+from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps, target_arch, target_text
 from minitriton.errors import MinitritonError
 from minitriton.host.deadline import Deadline
 from minitriton.host.source_text import line_at
@@ -103,7 +103,7 @@ class TileMachine:
     ) -> None:
         self._meaning_of = meaning_of
         self.observer = observer
-        self.capability = capability or _capability_of(module)
+        self.capability = capability or (target_arch(module) if target_text(module) else 90)
         """The compute capability times ten of the GPU whose arithmetic is meant."""
         self.inline_assembly = inline_assembly
         self.device_functions = device_functions
@@ -246,12 +246,6 @@ def next_block(terminator: Operation, values: Sequence[Array]) -> tuple[Block, S
         raise NoMeaning(f"the interpreter has no meaning for {terminator.name}")
     start = 1 + sum(len(block.args) for block in successors[:chosen])
     return successors[chosen], values[start : start + len(successors[chosen].args)]
-
-
-def _capability_of(module: ModuleOp) -> int:
-    named = module.attributes.get("ttg.target")
-    text = named.data.rpartition(":")[2] if isinstance(named, StringAttr) else ""
-    return int(text) if text.isdecimal() else 90
 
 
 # What the interpreter asks of whoever runs PTX and device functions for it.

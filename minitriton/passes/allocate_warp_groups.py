@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Region
 
-from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
+from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp

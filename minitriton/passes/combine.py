@@ -19,8 +19,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.exchangeable import exchangeable
 from minitriton.dialects import arith, tt
-from minitriton.dialects.attribute_values import integer, is_true
-from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.attribute_values import i32_array, integer, is_true
 from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import Pass, Property, register_pass

@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first

@@ -20,8 +20,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Unrea
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import tt
-from minitriton.dialects.attribute_values import integers
-from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.attribute_values import i32_array, integers
 from minitriton.dialects.facts.region_flow import hands_on
 from minitriton.dialects.fast_paths.op_access import block_of, block_successors, last_op_of, operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of

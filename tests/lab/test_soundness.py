@@ -11,7 +11,7 @@ from checked_kernels import normalized_call
 from triton_test_passes import print_membar
 
 from minitriton.dialects import ttg
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.lab import CheckReport, check_call, soundness, with_passes
 

@@ -28,9 +28,8 @@ from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, 
 from minitriton.analysis.shared_memory.liveness import Interval, Liveness, intersects
 from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
 from minitriton.analysis.shared_memory.scratch_size import bit_width
-from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.attribute_values import i32_attr, integer
 from minitriton.dialects.encodings import layout_of
-from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
 from minitriton.dialects.facts.pass_attributes import SEPARATE
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of

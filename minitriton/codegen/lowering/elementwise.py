@@ -29,11 +29,11 @@ from minitriton.codegen.builder import Builder, fills_registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.lowering.signed_division import known_division
-from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.registers import Constants, Expression, Pointwise, Range, Registers, RegisterView
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt, ttg
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import PointerType
@@ -345,7 +345,7 @@ def select(f: FunctionLowering, op: arith.SelectOp) -> None:
     emit: Emit = lambda b, v: b.select(v[0], v[1], v[2])  # noqa: E731
     f.values[result] = (
         apply_to_registers(f, result, reps, emit)
-        if element.name.startswith(("f", "bf"))
+        if isinstance(element, AnyFloat)
         else apply_lazily(f, result, reps, emit)
     )
 

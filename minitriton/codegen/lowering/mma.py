@@ -15,9 +15,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.codegen.lowering.dot import DOT_RULES
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.mma_tiles import COLUMNS, ROWS, ResultTiles, steps_along_k
-from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import I32, bit_width, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import nvvm
+from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.ttg import target_arch
 from minitriton.layouts.encodings import NvidiaMma
 

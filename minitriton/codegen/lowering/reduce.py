@@ -29,12 +29,11 @@ from minitriton.codegen.lowering.partial_results import by_lanes, sharing
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
-from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
-from minitriton.dialects.attribute_values import integer, integers
+from minitriton.dialects.attribute_values import integer, integers, string_attr
 from minitriton.dialects.facts.pass_attributes import INCREASING
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules

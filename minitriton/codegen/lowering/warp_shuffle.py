@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import from_memory, to_memory
-from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import I1, I32, INTEGERS, bit_width, lane_type, lanes, vector_type
 from minitriton.dialects import nvvm
+from minitriton.dialects.attribute_values import string_attr
 from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle
 
 

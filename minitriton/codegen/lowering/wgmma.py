@@ -22,13 +22,12 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.lowering.warp_shuffle import shuffle
-from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.attribute_values import integer, is_true
+from minitriton.dialects.attribute_values import i32_array, integer, is_true, string_attr
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.layouts.to_linear import to_linear_layout
@@ -195,7 +194,7 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
             offsets = {
                 "a_offsets": DenseArrayBase.from_list(i32, [each for tile in together for each in tile.a_offsets]),
                 "b_offsets": DenseArrayBase.from_list(i32, [each for tile in together for each in tile.b_offsets]),
-                "operandSegmentSizes": segments(len(lefts), 1, len(together), len(conditions)),
+                "operandSegmentSizes": i32_array((len(lefts), 1, len(together), len(conditions))),
             }
             sums = [tile.sums for tile in together]
             operands, types = (*lefts, right_base, *sums, *conditions), [each.type for each in sums]

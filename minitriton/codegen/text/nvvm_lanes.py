@@ -12,13 +12,13 @@ from minitriton.analysis.locations import source_location
 from minitriton.codegen.text.nvvm import call_parts
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import inserted, vector_text
-from minitriton.codegen.text.writer import FunctionWriter, escaped, writes
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
 from minitriton.errors import LoweringError
 
 
-@writes("nvvm.shfl.sync")
+@WRITERS.add(nvvm.ShflSyncOp)
 def _shfl_sync(w: FunctionWriter, op: nvvm.ShflSyncOp) -> None:
     """Lane by lane; two shuffles for 64 bits, narrow lanes in the low bits of a word."""
     value = op.value
@@ -69,7 +69,7 @@ def _shuffled_element(w: FunctionWriter, element: Attribute, name: str, shuffled
 # Lane by lane ---------------------------------------------------------------------------------------------------------
 
 
-@writes("nvvm.each_lane")
+@WRITERS.add(nvvm.EachLaneOp)
 def _each_lane(w: FunctionWriter, op: nvvm.EachLaneOp) -> None:
     callee = op.callee.data
     result = op.res
@@ -90,7 +90,7 @@ def _each_lane(w: FunctionWriter, op: nvvm.EachLaneOp) -> None:
     w.names[result] = vector
 
 
-@writes("nvvm.pack")
+@WRITERS.add(nvvm.PackOp)
 def _pack(w: FunctionWriter, op: nvvm.PackOp) -> None:
     w.names[op.res] = inserted(w, [w.names[value] for value in op.values], type_text(lane_type(op.res.type)))
 
@@ -125,7 +125,7 @@ class _Packed:
         return f"{self.type} {w.let(f'bitcast {self.piece} {piece} to {self.type}')}"
 
 
-@writes("nvvm.inline_ptx")
+@WRITERS.add(nvvm.InlinePtxOp)
 def _inline_ptx(w: FunctionWriter, op: nvvm.InlinePtxOp) -> None:
     packed = op.packed.value.data
     inputs = [(_Packed(v.type, packed), w.names[v], type_text(v.type)) for v in op.args]

@@ -10,11 +10,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait, Resource
 from xdsl.utils.exceptions import VerifyException
 
@@ -120,27 +119,6 @@ class VerifyTensorLayouts(OpTrait):
             if complaint is not None:
                 which = "Result" if len(op.results) == 1 else f"Result {index}"
                 raise VerifyException(f"{which} has an invalid layout: {complaint}")
-
-
-@cache
-def i32_attr(value: int) -> IntegerAttr:
-    """A shared `value : i32`."""
-    return IntegerAttr(value, i32)
-
-
-@cache
-def i32_array(values: tuple[int, ...]) -> DenseArrayBase:
-    """A shared `array<i32: values>`."""
-    return DenseArrayBase.from_list(i32, values)
-
-
-TRUE = IntegerAttr(-1, i1)
-FALSE = IntegerAttr(0, i1)
-
-
-def bool_attr(value: bool) -> Attribute:
-    """`true` or `false`."""
-    return TRUE if value else FALSE
 
 
 def require(op: Operation, complaint: str | None) -> None:

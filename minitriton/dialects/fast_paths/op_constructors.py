@@ -38,7 +38,7 @@ from xdsl.irdl import (
 from xdsl.irdl.constraints import RangeLengthConstraint
 from xdsl.irdl.operations import OpDef, OptPropertyDef, PropertyDef
 
-from minitriton.dialects.facts.gpu_traits import bool_attr, i32_array, i32_attr
+from minitriton.dialects.attribute_values import bool_attr, i32_array, i32_attr
 from minitriton.dialects.narrowing import instance_of
 
 InitT = TypeVar("InitT", bound=Callable[..., None])

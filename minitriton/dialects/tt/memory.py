@@ -26,7 +26,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from minitriton.dialects.facts.gpu_traits import FALSE, GLOBAL, OperandEffects, i32_array
+from minitriton.dialects.attribute_values import FALSE, i32_array
+from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects
 from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce, PassesOn, SameLayout
 from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, OnceIfWide
 from minitriton.dialects.fast_paths.op_constructors import from_fields

@@ -29,7 +29,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, IsTerminator, Pure, ReturnLike
 
-from minitriton.dialects.facts.gpu_traits import bool_attr, i32_attr
+from minitriton.dialects.attribute_values import bool_attr, i32_attr
 from minitriton.dialects.facts.layout import (
     AnchorIfEfficient,
     AnyLayout,

@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect, Pure
 
+from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.facts import BlursIndices, KeepsData, MovesElements, ViewOfTensor, Widens
-from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
 from minitriton.dialects.facts.layout import (
     AnchorIfReordering,
     AnyForThreads,

@@ -24,6 +24,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import EffectInstance, MemoryEffectKind, Pure
 
+from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.encodings import encoding_attr, layout_of
 from minitriton.dialects.facts.gpu_traits import (
     SHARED,
@@ -32,7 +33,6 @@ from minitriton.dialects.facts.gpu_traits import (
     MemDescView,
     OperandEffects,
     VerifyTensorLayouts,
-    i32_array,
     require,
 )
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET

@@ -31,9 +31,10 @@ from xdsl.irdl import (
 from xdsl.traits import EffectInstance, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.attribute_values import FALSE, i32_attr
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import Contraction, HandsOn
-from minitriton.dialects.facts.gpu_traits import FALSE, SHARED, EffectsOfEach, VerifyTensorLayouts, i32_attr
+from minitriton.dialects.facts.gpu_traits import SHARED, EffectsOfEach, VerifyTensorLayouts
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, PassesOn
 from minitriton.dialects.facts.synchronization import TensorCoreReads

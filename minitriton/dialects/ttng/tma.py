@@ -24,14 +24,9 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.attribute_values import FALSE
 from minitriton.dialects.encodings import layout_of
-from minitriton.dialects.facts.gpu_traits import (
-    FALSE,
-    GLOBAL,
-    SHARED,
-    OperandEffects,
-    VerifyTensorLayouts,
-)
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
 from minitriton.dialects.facts.synchronization import (
     CopyInto,
     EndsBeforeItsWait,

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
-from minitriton.dialects.tt.types import TensorDescType
+from minitriton.dialects.tt.types import TensorDescType, shape_of
 from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
@@ -27,7 +27,7 @@ from minitriton.interpreter.memory.atomics import combination, update
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.ops import load_where, not_a_number, padding_value, store_where
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
+from minitriton.interpreter.values import Array, dtype_of, is_float
 from minitriton.target.architectures import architecture_of
 from minitriton.target.tensor_map import end_of_row, illegal_corner
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of

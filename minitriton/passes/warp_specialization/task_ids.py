@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt
-from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.rewriting.insertion import Inserter
 

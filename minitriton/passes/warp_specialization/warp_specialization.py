@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.verification.verifier import verify
