@@ -83,7 +83,8 @@ class _Elsewhere:
             if error.name != real:
                 raise
             return None
-        return ModuleSpec(fullname, _Existing(module), origin=module.__file__, is_package=hasattr(module, "__path__"))
+        loader: Any = _Existing(module)
+        return ModuleSpec(fullname, loader, origin=module.__file__, is_package=hasattr(module, "__path__"))
 
 
 class _Existing:

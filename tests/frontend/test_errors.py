@@ -9,7 +9,9 @@ from typing import Any
 
 import kernel_sources as k
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.frontend.code_generator import ast_to_ttir
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
@@ -19,9 +21,9 @@ from minitriton.target import CUDAOptions, GPUTarget
 HOPPER = GPUTarget("cuda", 90, 32)
 
 
-def compile_kernel(kernel: Any, signature: str = "", target: GPUTarget = HOPPER) -> None:
+def compile_kernel(kernel: Any, signature: str = "", target: GPUTarget = HOPPER) -> ModuleOp:
     types = dict(zip(kernel.arg_names, filter(None, signature.split(", ")), strict=True))
-    ast_to_ttir(kernel, types, {}, {}, CUDAOptions.for_target(target), target)
+    return ast_to_ttir(kernel, types, {}, {}, CUDAOptions.for_target(target), target)
 
 
 def error_of(kernel: Any, signature: str = "", **options: Any) -> CompilationError:
@@ -162,11 +164,12 @@ def test_fp8_dtypes_depend_on_the_target(arch: int, supported: bool) -> None:
 
 
 def test_constexpr_globals_and_type_aliases_are_usable() -> None:
-    compile_kernel(k.reads_allowed_globals, "i32")
+    assert "arith.constant 42 : i32" in print_module(compile_kernel(k.reads_allowed_globals, "i32"))
 
 
 def test_statements_after_return_are_dead() -> None:
-    compile_kernel(k.uses_two_returns)
+    text = print_module(compile_kernel(k.uses_two_returns))
+    assert "two_returns____() -> tensor<4xi32>" in text and "tensor<8xi32>" not in text
 
 
 def test_message_of_static_assert_may_fail_without_hiding_the_assertion() -> None:

@@ -22,7 +22,7 @@ import words
 from sources import files, single_importers, sources
 
 PACKAGES = {
-    "__init__": (107, 1, 1),
+    "__init__": (108, 1, 1),
     "__main__": (26, 1, 0),
     "analysis": (6444, 59, 81),
     "as_triton": (1496, 20, 19),
@@ -43,7 +43,7 @@ PACKAGES = {
     "identity": (303, 1, 6),
     "interpreter": (5069, 44, 51),
     "knobs": (876, 3, 18),
-    "lab": (15633, 100, 418),
+    "lab": (15298, 99, 395),
     "language": (3309, 24, 12),
     "layouts": (4210, 22, 27),
     "opt": (237, 1, 1),
@@ -61,19 +61,19 @@ PACKAGES = {
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
 
-PAGES = 393
+PAGES = 386
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133594,
-    "files": 1009,
-    "files under 40 lines": 164,
-    "modules with one importer": 285,
+    "lines": 133260,
+    "files": 1008,
+    "files under 40 lines": 165,
+    "modules with one importer": 283,
     "comparisons of an op's name": 81,
     "private names of other modules": 71,
-    "entries at the top": 34,
+    "entries at the top": 36,
     "tables of ops": 51,
-    "words": 1779,
+    "words": 1756,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 
@@ -110,7 +110,7 @@ def totals() -> dict[str, int]:
         "modules with one importer": len(single_importers()),
         "comparisons of an op's name": sum(source.op_name_comparisons for source in own),
         "private names of other modules": sum(len(source.private_accesses) for source in own),
-        "entries at the top": len(entries() - {"__init__", "__main__"}),
+        "entries at the top": len(entries()),
         "tables of ops": len(op_tables.tables()),
         "words": sum(count for package, count in words.counts().items() if not package.endswith(".md")),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from minitriton.lab.sweeping.batches import PointBatch
 from minitriton.lab.sweeping.judging import Judge, Record
@@ -53,17 +53,10 @@ class Bench:
         assert batch.drawing is not None
         return batch.drawing.points(self._judge(batch.reference).subject)
 
-    def judged(
-        self, batch: PointBatch, known: set[str], between: Callable[[], None] = lambda: None
-    ) -> tuple[list[Record], list[KernelProgram]]:
-        """The records of the points that are not `known`, and the programs that no batch before gave. `between` is called after each
-        point."""
+    def judged(self, batch: PointBatch, known: set[str]) -> tuple[list[Record], list[KernelProgram]]:
+        """The records of the points that are not `known`, and the programs that no batch before gave."""
         judge = self._judge(batch.reference)
-        records: list[Record] = []
-        for text in batch.pipelines:
-            if text not in known:
-                records.append(judge.record(text))
-                between()
+        records = [judge.record(text) for text in batch.pipelines if text not in known]
         written = self._written.setdefault(batch.reference, set())
         fresh = [judge.programs[r.program] for r in records if r.program and r.program not in written]
         written.update(p.digest for p in fresh)

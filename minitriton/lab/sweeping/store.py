@@ -369,11 +369,6 @@ class Store:
         """Ends the connection."""
         self._db.close()
 
-    def reopen(self) -> None:
-        """Begins it again, after `close`: SQLite's connections are not to be there when a process is copied."""
-        with self._said():
-            self._db = self._connected()
-
     def _error(self, error: sqlite3.Error) -> MinitritonError:
         return MinitritonError(
             f"cannot use the store {self.path}: {error}",
