@@ -173,7 +173,9 @@ def _emit_while(b: ProgramBuilder, write: Write) -> None:
         condition = f"({condition}) & ({b.condition()})"
     elif pick < 0.4:
         b.features.add("a loop that a load ends")
-        condition = f"({condition}) {b.random.choice(['&', 'and'])} (tl.load(cells + {b.index(8)}) < {b.random.choice([2, 3])})"
+        condition = (
+            f"({condition}) {b.random.choice(['&', 'and'])} (tl.load(cells + {b.index(8)}) < {b.random.choice([2, 3])})"
+        )
     elif pick < 0.65:
         b.features.add("a loop that its body ends")
         go_on = b.fresh("go")
@@ -240,7 +242,11 @@ def emit_branch(b: ProgramBuilder, write: Write) -> None:
     if b.chance(0.4):
         with b.scope() as otherwise:
             if b.chance(0.2):
-                b.line(f"tl.assume(({condition}) == 0)" if " > " not in condition or "(" in condition else f"tl.assume({condition.replace('>', '<=')})")
+                b.line(
+                    f"tl.assume(({condition}) == 0)"
+                    if " > " not in condition or "(" in condition
+                    else f"tl.assume({condition.replace('>', '<=')})"
+                )
                 b.features.add("assume in an else branch")
             write()
     b.lines.append(Block(f"if {condition}:", tuple(then), tuple(otherwise)))

@@ -54,11 +54,17 @@ class Matrices:
         if self.m * self.k * self.n > 2048:  # few elements a lane: little code
             b.warps = [4, 4, 4, 8]
         self.shape = self.m, self.n
-        self.copied = b.chance(0.2) and self.k * self.element.bits >= 128 <= self.n * self.element.bits and not self.is_rewritten
+        self.copied = (
+            b.chance(0.2) and self.k * self.element.bits >= 128 <= self.n * self.element.bits and not self.is_rewritten
+        )
         if self.copied:
             b.features.add("factors through descriptors")
-            b.line(f"copied_x = tl.make_tensor_descriptor(x, [{self.m}, {self.k * CHUNKS}], [{self.k * CHUNKS}, 1], [{self.m}, {self.k}])")
-            b.line(f"copied_y = tl.make_tensor_descriptor(y, [{self.k * CHUNKS}, {self.n}], [{self.n}, 1], [{self.k}, {self.n}])")
+            b.line(
+                f"copied_x = tl.make_tensor_descriptor(x, [{self.m}, {self.k * CHUNKS}], [{self.k * CHUNKS}, 1], [{self.m}, {self.k}])"
+            )
+            b.line(
+                f"copied_y = tl.make_tensor_descriptor(y, [{self.k * CHUNKS}, {self.n}], [{self.n}, 1], [{self.k}, {self.n}])"
+            )
         self.accumulator = b.define(
             "t", f"tl.zeros(({self.m}, {self.n}), tl.{self.sum.name})", self.sum, self.shape, changes=True
         )

@@ -100,7 +100,9 @@ class _Descriptor:
         inside, index = np.ones(self.block, np.bool_), np.zeros(self.block, np.int64)
         for axis, (offset, size, stride) in enumerate(zip(offsets, self.sizes, self.strides, strict=True)):
             need(-(1 << 31) <= int(offset) + self.block[axis] < 1 << 31, "an offset out of range")
-            number = np.arange(self.block[axis]).reshape([-1 if axis == a else 1 for a in builtins.range(len(self.block))])
+            number = np.arange(self.block[axis]).reshape(
+                [-1 if axis == a else 1 for a in builtins.range(len(self.block))]
+            )
             inside = inside & (int(offset) + number >= 0) & (int(offset) + number < size)
             index = index + (int(offset) + number) * stride
         return self.base + Value(INT64, index), Value(ELEMENTS["int1"], inside)
