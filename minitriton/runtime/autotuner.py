@@ -85,7 +85,8 @@ class Autotuner(KernelInterface):
         self.configs = configs or [Config({})]
         self.keys = key
         self.cache: dict[tuple[object, ...], Config] = {}
-        self._quick_text, self._quick_key = "", _nothing
+        self._quick_text = ""
+        self._quick_key: Callable[..., tuple[object, ...]] = _nothing
         self._choices: dict[object, tuple[tuple[object, ...], Config]] = {}
         """What was chosen, by `_quick_key(*arguments)`, with the key that `cache` has it by."""
         self.cache_results = (cache_results or knobs.autotuning.cache) and not knobs.runtime.interpret
@@ -131,7 +132,8 @@ class Autotuner(KernelInterface):
     def run(self, *args: object, **kwargs: Any) -> Any:
         """Chooses a configuration, measuring if this key is new, and launches with it. Returns the compiled kernel."""
         if self._choices and len(kwargs) == 2 and "grid" in kwargs and kwargs.get("warmup") is False:
-            config, fn = self._known(args), self.fn
+            fn: Any = self.fn
+            config = self._known(args)
             if config is not None and config.pre_hook is None and isinstance(fn, KernelInterface):
                 self.best_config = config
                 return fn[kwargs["grid"]](*args, **config.all_kwargs())
