@@ -150,8 +150,9 @@ class JITFunction(JITCallable, KernelInterface):
         ]
         self._paths: dict[Purpose, Path] = {}
         """What makes a launch or a warmup now."""
-        self._last_launcher: tuple[Grid | None, Path] = (None, _nothing_launched)
-        self._last_hooked: tuple[Grid | None, Path] = (None, _nothing_launched)
+        self._last_launcher: tuple[Grid | None, Path] = _NO_LAUNCHER[:2]
+        self._last_hooked: tuple[Grid | None, Path, int] = _NO_LAUNCHER
+        """The grid and the launcher, while the knobs are as they were set so many times."""
         self.device_caches = DeviceCaches(self._forget_paths, self._parts_for)
         self._interpreted: dict[str, ModuleOp] = {}
 
@@ -199,6 +200,9 @@ class JITFunction(JITCallable, KernelInterface):
         if watched is None:
             watched = knobs.launches_are_watched()
         if watched or self.pre_run_hooks:
+            known = self._last_hooked
+            if known[0] == grid and known[2] == _changes.count and not self.pre_run_hooks and grid.__class__ is tuple:
+                return known[1]
             return self._watched_launcher(grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
@@ -210,15 +214,12 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _watched_launcher(self, grid: Grid) -> Path:
         """The launcher while hooks or the debug knob are set."""
-        runtime = knobs.runtime
+        count, runtime = _changes.count, knobs.runtime
         if self.pre_run_hooks or runtime.launch_arguments_hook or runtime.debug:
             return functools.partial(self._launch_watched, grid)
-        known = self._last_hooked
-        if grid.__class__ is tuple and known[0] == grid:
-            return known[1]
         launcher = functools.partial(self._path(Purpose.LAUNCH_WITH_HOOKS), grid)
         if grid.__class__ is tuple:
-            self._last_hooked = (grid, launcher)
+            self._last_hooked = (grid, launcher, count)
         return launcher
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -233,7 +234,7 @@ class JITFunction(JITCallable, KernelInterface):
     def _forget_paths(self) -> None:
         """The next launch looks for its kernel anew."""
         self._paths = {}
-        self._last_launcher = self._last_hooked = (None, _nothing_launched)
+        self._last_launcher, self._last_hooked = _NO_LAUNCHER[:2], _NO_LAUNCHER
 
     def create_binder(self) -> tuple[object, ...]:
         """What Triton keeps for a device: no kernels, no keys, target, backend, and `binder(*args, **kwargs)`."""
@@ -295,7 +296,7 @@ class JITFunction(JITCallable, KernelInterface):
                 by_position[0] = path
                 return
             paths[purpose] = path
-            self._last_launcher = self._last_hooked = (None, _nothing_launched)
+            self._last_launcher, self._last_hooked = _NO_LAUNCHER[:2], _NO_LAUNCHER
 
         dispatcher = Dispatcher(
             purpose=purpose,
@@ -305,7 +306,7 @@ class JITFunction(JITCallable, KernelInterface):
             prepare=self._warm_up if purpose is Purpose.WARMUP else self._prepare,
             on_host=self._launch_on_host,
             specialize=self._specialize if purpose is not Purpose.WARMUP else _anything,
-            metadata=self._launch_metadata,
+            metadata=None if self.launch_metadata is None else self._launch_metadata,
             check_globals=self._check_globals,
             settled=settled,
             always_on_host=self.is_interpreted(),
@@ -585,6 +586,7 @@ def _nothing_launched() -> None:
 
 
 _changes = knobs.changes
+_NO_LAUNCHER: tuple[None, Path, int] = (None, _nothing_launched, -1)
 _MISSING = object()
 _name = operator.itemgetter(0)
 

@@ -10,6 +10,12 @@ import numpy as np
 import pytest
 
 from minitriton.dialects.text import parse_module
+from minitriton.fuzz.generation.elements import ELEMENTS
+from minitriton.fuzz.printing import KERNEL
+from minitriton.fuzz.running.launch import FuzzedLaunch
+from minitriton.fuzz.running.launch_arguments import placed_arguments
+from minitriton.fuzz.running.oracles import run_oracles
+from minitriton.fuzz.tree import Array
 from minitriton.interpreter import meanings
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
@@ -86,6 +92,24 @@ def test_comparisons_say_what_they_do_with_nan(predicate: str, expected: list[bo
 def test_remainder_has_the_sign_of_the_dividend():
     a, b = np.array([5.5, -5.5], np.float32), np.array([2.0, 2.0], np.float32)
     assert binary("arith.remf", "f32", a, b).tolist() == [1.5, -1.5]
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "float16"])
+def test_remainder_is_what_the_gpu_computes(name: str) -> None:
+    element, rng = ELEMENTS[name], np.random.default_rng(1)
+    special = [(3e38, 3.0), (1.0, 0.1), (0.3, 0.1), (-1.0, 0.1), (5.0, 0.0), (1.0, np.inf), (np.inf, 2.0), (-0.0, 3.0)]
+    pairs = np.array([*special, *np.exp(rng.normal(0, 6, (56, 2)))])
+    with np.errstate(over="ignore"):
+        x, y = (np.ascontiguousarray(column.astype(element.dtype)) for column in pairs.T)
+    arrays = [(Array(n, element, "random", 0, 0), a) for n, a in (("x", x), ("y", y), ("o", np.zeros_like(x)))]
+    source = f"""@triton.jit
+def {KERNEL}(x, y, o):
+    i = tl.arange(0, 64)
+    tl.store(o + i, tl.load(x + i) % tl.load(y + i))
+"""
+    launch = FuzzedLaunch(source, placed_arguments(arrays, [], ()), (1,), 2, True)
+    found = run_oracles(launch, ["interpreter", "emulator"])
+    assert np.array_equal(found["interpreter"].arrays[2], found["emulator"].arrays[2], equal_nan=True)
 
 
 def test_fma_rounds_once():

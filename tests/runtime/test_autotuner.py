@@ -73,6 +73,28 @@ def test_the_fastest_configuration_is_chosen_once_for_each_key() -> None:
     assert (bench.count, kernel.best_config) == (4, SMALL)
 
 
+def test_what_was_chosen_is_found_by_all_that_a_choice_depends_on() -> None:
+    bench = Bench(2.0, 1.0)
+
+    @minitriton.autotune([SMALL, LARGE], key=["n"], do_bench=bench)
+    @minitriton.jit
+    def kernel(x, n, other, BLOCK: tl.constexpr):
+        tl.store(x + n, 1)
+
+    x = zeros(64)
+    for count, (args, kwargs) in enumerate(
+        [((x, 4, None), {}), ((x, 5, None), {}), ((x, 4, zeros(4)), {}), ((x, 4), {"other": x.astype(np.int32)})], 1
+    ):
+        for _ in range(3):
+            kernel[(1,)](*args, **kwargs)
+            assert bench.count == 2 * count and kernel.best_config is LARGE and kernel.nargs == {}
+    kernel[(1,)](x, 4, None)
+    assert bench.count == 8
+    kernel.cache.clear()
+    kernel[(1,)](x, 4, None)
+    assert bench.count == 10
+
+
 def test_another_element_type_is_another_key() -> None:
     bench = Bench(1.0)
     kernel = tuned(bench)
