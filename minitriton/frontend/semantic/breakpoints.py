@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageValueError
+from minitriton.host import debuggers
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.values import tensor, unwrap
@@ -29,7 +30,7 @@ def stop(b: IRBuilder, debugger: FunctionType, function: FunctionType, variables
         )
     operands: list[SSAValue] = []
     described = {name: _described(value, operands) for name, value in variables.items()}
-    hook = f"{debugger.__module__}:{debugger.__name__}"
+    hook = debuggers.name_of(debugger)
     names = {"module": function.__module__, "function": function.__name__}
     b.insert(tt.BreakpointOp(operands, hook=hook, variables=json.dumps(described), **names))
 
