@@ -98,3 +98,32 @@ def test_an_operand_that_is_loaded_as_it_is_waits_before_the_load() -> None:
         CHECK-NEXT: ttg.local_load
         """,
     )
+
+
+def test_operands_are_converted_after_the_waits_that_are_there_and_dots_stay_in_flight() -> None:
+    dots = """
+      %d = ttng.warp_group_dot %w, %b, %c {isAsync = true} : tensor<64x64xf16, #a> * !ttg.memdesc<64x64xf16, #sh, #smem> -> tensor<64x64xf32, #mma>
+      %e = ttng.warp_group_dot_wait %d {pendings = 1 : i32} : tensor<64x64xf32, #mma>
+      %f = ttng.warp_group_dot %v1, %b, %e {isAsync = true} : tensor<64x64xf16, #a> * !ttg.memdesc<64x64xf16, #sh, #smem> -> tensor<64x64xf32, #mma>
+      %g = ttng.warp_group_dot_wait %f {pendings = 1 : i32} : tensor<64x64xf32, #mma>
+      scf.yield %g : tensor<64x64xf32, #mma>"""
+    second = """
+      %y = ttg.local_load %m : !ttg.memdesc<64x64xi8, #s8, #smem> -> tensor<64x64xi8, #a>
+      %v = arith.sitofp %y : tensor<64x64xi8, #a> to tensor<64x64xf16, #a>
+      %v1 = ttg.convert_layout %v : tensor<64x64xf16, #a> -> tensor<64x64xf16, #a>"""
+    check(
+        loop(LOADED + second + dots),
+        HoldWgmmaRegisters(),
+        """
+        CHECK: iter_args(%[[C:.*]] = %cst)
+        CHECK-NEXT: %[[X:.*]] = ttg.local_load
+        CHECK-NEXT: %[[W:.*]] = arith.sitofp %[[X]]
+        CHECK-NEXT: %[[Y:.*]] = ttg.local_load
+        CHECK-NEXT: %[[D:.*]] = ttng.warp_group_dot %[[W]], %arg1, %[[C]]
+        CHECK-NEXT: %[[V:.*]] = ttg.convert_layout %[[Y]] : tensor<64x64xi8
+        CHECK-NEXT: %[[E:.*]]:2 = ttng.warp_group_dot_wait %[[D]], %[[V]] {pendings = 1 : i32}
+        CHECK-NEXT: %[[A:.*]] = arith.sitofp %[[E]]#1
+        CHECK-NEXT: %[[F:.*]] = ttng.warp_group_dot %[[A]], %arg1, %[[E]]#0
+        CHECK-NEXT: ttng.warp_group_dot_wait %[[F]] {pendings = 1 : i32}
+        """,
+    )
