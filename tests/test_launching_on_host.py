@@ -427,5 +427,5 @@ def test_the_interpreter_copies_tensors_of_a_gpu_and_brings_results_back(monkeyp
     bytes_ = np.arange(32, dtype=np.float32).view(np.uint8)
     words = bytes_.view(np.float32)
     x, y = (GpuTensor(np.ndarray((16,), np.float32, bytes_, at)) for at in (0, 64))
-    scale[(2,)](x, y, 16, 2.0, BLOCK=8)
+    triton.jit(scale.fn)[(2,)](x, y, 16, 2.0, BLOCK=8)
     assert words.tolist() == [*range(16), *range(0, 32, 2)]

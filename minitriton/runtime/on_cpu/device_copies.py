@@ -26,7 +26,8 @@ def on_host(args: tuple[object, ...]) -> Generator[tuple[object, ...]]:
     def copied(value: Any) -> Any:
         if is_tuple(value):
             parts = [copied(part) for part in value]
-            return value._make(parts) if hasattr(value, "_make") else tuple(parts)
+            make: Any = getattr(value, "_make", tuple)
+            return make(parts)
         if is_descriptor(value):
             described: Any = copy.copy(value)
             described.base = copied(value.base)
