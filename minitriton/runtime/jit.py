@@ -560,6 +560,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _interpret(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> None:
         with finished_before_forks():
+            from minitriton.runtime.on_cpu.device_copies import on_host
             from minitriton.runtime.on_cpu.interpretation import interpretable_module, run_on_interpreter
 
         target = default_target()
@@ -574,7 +575,9 @@ class JITFunction(JITCallable, KernelInterface):
                 module = interpretable_module(source, target, self._full_options(target, options))
             self._interpreted[key] = module
         self._check_globals()
-        run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args), target)
+        size = resolve_grid(grid, self.arg_names, args)
+        with on_host(args) as copied:
+            run_on_interpreter(module, source, copied, size, target)
 
 
 def _anything(args: tuple[object, ...]) -> None:

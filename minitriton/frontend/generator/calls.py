@@ -283,7 +283,7 @@ def stop(b: IRBuilder, debugger: FunctionType, function: FunctionType, variables
         )
     operands: list[SSAValue] = []
     described = {name: _described(value, operands) for name, value in variables.items()}
-    hook = f"{debugger.__module__}:{debugger.__name__}"
+    hook = debuggers.name_of(debugger)
     names = {"module": function.__module__, "function": function.__name__}
     b.insert(tt.BreakpointOp(operands, hook=hook, variables=json.dumps(described), **names))
 
