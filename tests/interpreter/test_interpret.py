@@ -469,6 +469,19 @@ def test_prints_name_program_and_element(capsys: pytest.CaptureFixture[str]):
     ]
 
 
+def test_prints_bits_at_the_width_of_the_type(capsys: pytest.CaptureFixture[str]):
+    text = kernel(
+        "%n: i32",
+        """
+  %f = arith.sitofp %n : i32 to f16
+  tt.print " i: " {hex = true, isSigned = array<i32: 1, 1>} : %n, %f : i32, f16
+""",
+    )
+    run(text, -2)
+    printed = [line.rpartition(" ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert printed == ["0xfffffffe", "0xc000"]
+
+
 def test_joins_splits_gathers_and_histograms():
     body = """
   %j = tt.join %a, %b : tensor<4xi32> -> tensor<4x2xi32>
