@@ -132,6 +132,12 @@ def exp_of_half(ptr):
 
 
 @triton.jit
+def stands_still(x):
+    for _ in range(0, x, 0):
+        tl.sqrt(x)
+
+
+@triton.jit
 def root_of_an_integer():
     tl.sqrt(4)
 

@@ -50,6 +50,7 @@ WRONG = [
     ("adds_pointers", "*fp32", "at 2:4", "cannot add pointers together"),
     ("divides_mixed_signs", "*i32", "at 3:4", "different signedness"),
     ("exp_of_half", "*fp16", "at 2:4", "cast first: .to(tl.float32)"),
+    ("stands_still", "i32", "at 2:4", "the step of a loop must not be zero"),
     ("root_of_an_integer", "", "at 2:4", "Expected dtype ['fp32', 'fp64'] but got int32"),
     ("rounds_an_integer_down", "", "at 2:4", "Expected dtype ['fp32', 'fp64'] but got int32"),
     ("fma_of_integers", "i32", "at 2:4", "write x * y + z"),
