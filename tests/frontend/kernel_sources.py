@@ -132,6 +132,16 @@ def exp_of_half(ptr):
 
 
 @triton.jit
+def promises_a_negative_run():
+    tl.max_contiguous(tl.arange(0, 8), -4)
+
+
+@triton.jit
+def sorts_a_scalar(x):
+    tl.sort(x)
+
+
+@triton.jit
 def stands_still(x):
     for _ in range(0, x, 0):
         tl.sqrt(x)

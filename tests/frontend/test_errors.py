@@ -50,6 +50,8 @@ WRONG = [
     ("adds_pointers", "*fp32", "at 2:4", "cannot add pointers together"),
     ("divides_mixed_signs", "*i32", "at 3:4", "different signedness"),
     ("exp_of_half", "*fp16", "at 2:4", "cast first: .to(tl.float32)"),
+    ("promises_a_negative_run", "", "at 2:4", "values element 0 of max_contiguous must be positive, got -4"),
+    ("sorts_a_scalar", "i32", "at 2:4", "a scalar has no dimension"),
     ("stands_still", "i32", "at 2:4", "the step of a loop must not be zero"),
     ("root_of_an_integer", "", "at 2:4", "Expected dtype ['fp32', 'fp64'] but got int32"),
     ("rounds_an_integer_down", "", "at 2:4", "Expected dtype ['fp32', 'fp64'] but got int32"),
