@@ -132,6 +132,15 @@ def exp_of_half(ptr):
 
 
 @triton.jit
+def defines_a_function(x):
+    @triton.jit
+    def twice(y):
+        return 2 * y
+
+    twice(x)
+
+
+@triton.jit
 def promises_a_negative_run():
     tl.max_contiguous(tl.arange(0, 8), -4)
 

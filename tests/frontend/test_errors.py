@@ -50,6 +50,7 @@ WRONG = [
     ("adds_pointers", "*fp32", "at 2:4", "cannot add pointers together"),
     ("divides_mixed_signs", "*i32", "at 3:4", "different signedness"),
     ("exp_of_half", "*fp16", "at 2:4", "cast first: .to(tl.float32)"),
+    ("defines_a_function", "i32", "at 3:4", "help: write it as a function of the module"),
     ("promises_a_negative_run", "", "at 2:4", "values element 0 of max_contiguous must be positive, got -4"),
     ("sorts_a_scalar", "i32", "at 2:4", "a scalar has no dimension"),
     ("stands_still", "i32", "at 2:4", "the step of a loop must not be zero"),
@@ -98,6 +99,11 @@ def test_error_names_the_place_and_the_reason(kernel: str, signature: str, place
     text = str(error_of(getattr(k, kernel), signature))
     assert place in text
     assert message in text
+
+
+def test_a_function_in_a_kernel_is_refused_at_its_line_by_a_launch_too() -> None:
+    with pytest.raises(UnsupportedLanguageConstruct, match="unsupported AST node type: FunctionDef"):
+        k.defines_a_function.warmup(2, grid=(1,))
 
 
 def test_error_has_the_line_in_the_kernels_file() -> None:
