@@ -393,3 +393,13 @@ def appends_to_a_list(n):
 def masks_a_block_pointer(ptr):
     block = tl.make_block_ptr(ptr, (4,), (1,), (0,), (4,), (0,))
     a = tl.load(block, mask=tl.arange(0, 4) < 2)
+
+
+@triton.jit
+def passes_a_range(n):
+    takes_two(n, tl.range(n))
+
+
+@triton.jit
+def passes_a_condition(n):
+    takes_two(n, tl.condition(n > 0))

@@ -42,6 +42,8 @@ WRONG = [
     ("run_time_range", "i32", "at 2:4", "annotate the parameter"),
     ("reads_a_global", "", "at 2:8", "Cannot access global variable GLOBAL"),
     ("reads_an_annotated_global", "", "at 2:8", "Cannot access global variable ANNOTATED_GLOBAL"),
+    ("passes_a_range", "i32", "at 2:4", "tl.range cannot be an argument"),
+    ("passes_a_condition", "i32", "at 2:4", "tl.condition cannot be an argument"),
     ("loads_a_number", "i32", "at 2:4", "pass a pointer"),
     ("stores_a_block_through_a_scalar", "*i32", "at 2:4", "Value argument cannot be block type"),
     ("masks_with_integers", "*i32", "at 3:4", "Mask must have boolean scalar type"),
