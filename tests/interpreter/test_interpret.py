@@ -413,6 +413,35 @@ def test_descriptors_read_zeros_outside_and_write_nothing_there():
         run(text, x, o, capability=90)
 
 
+@pytest.mark.parametrize(
+    ("kind", "described", "dtype", "old", "new", "result"),
+    [
+        ("max", "ui32", np.uint32, [2**31, 1], [4, 2**31], [2**31, 2**31]),
+        ("min", "ui32", np.uint32, [2**31, 1], [4, 2**31], [4, 1]),
+        ("max", "si32", np.int32, [-5, 1], [4, -(2**31)], [4, 1]),
+        ("max", "bf16", np.uint16, [0xBF80, 0xC000], [0x3F80, 0xBF80], [0x3F80, 0xBF80]),
+        ("min", "bf16", np.uint16, [0xBF80, 0x7FC0], [0x3F80, 0x4000], [0xBF80, 0x4000]),
+    ],
+)
+def test_descriptor_reductions_order_elements_by_their_type(kind, described, dtype, old, new, result):
+    element = described.lstrip("us")
+    text = kernel(
+        f"%x: !tt.ptr<{element}>, %o: !tt.ptr<{element}>",
+        f"""
+  %zero = arith.constant 0 : i32
+  %two = arith.constant 2 : i32
+  %unit = arith.constant 1 : i64
+  %d = tt.make_tensor_descriptor %x, [%two], [%unit] : <{element}>, <tensor<2x{described}>>
+  %e = tt.make_tensor_descriptor %o, [%two], [%unit] : <{element}>, <tensor<2x{described}>>
+  %v = tt.descriptor_load %d[%zero] : !tt.tensordesc<tensor<2x{described}>> -> tensor<2x{element}>
+  tt.descriptor_reduce {kind}, %e[%zero], %v : !tt.tensordesc<tensor<2x{described}>>, tensor<2x{element}>
+""",
+    )
+    o = np.array(old, dtype)
+    run(text, np.array(new, dtype), o)
+    assert o.tolist() == result
+
+
 def test_stores_of_tensor_copies_write_whole_chunks_of_16_bytes():
     text = kernel(
         "%x: !tt.ptr<f32>, %o: !tt.ptr<f32>",
