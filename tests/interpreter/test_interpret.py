@@ -297,6 +297,16 @@ def test_atomic_kinds(kind: str, expected: list[int]):
     assert y.tolist() == expected and o.tolist() == [5, -4]
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("and", "1.0"), ("or", "-1.0"), ("xor", "-0.0")])
+def test_bitwise_atomics_of_floats_combine_their_bits(kind: str, expected: str):
+    body = f"""
+  %r = tt.atomic_rmw {kind}, acq_rel, gpu, %yp, %a : (tensor<2x!tt.ptr<f32>>, tensor<2xf32>) -> tensor<2xf32>
+"""
+    x, y, o = np.float32([1, 0]), np.float32([-1, 0]), np.zeros(2, np.float32)
+    run(on_vectors("f32", 2, body), x, y, o)
+    assert str(y[0]) == expected and o.tolist() == [-1, 0]
+
+
 def test_compare_and_swap_swaps_what_is_as_expected():
     body = """
   %r = tt.atomic_cas acq_rel, gpu, %yp, %a, %range :

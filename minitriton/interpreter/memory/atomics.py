@@ -30,11 +30,11 @@ def combination(kind: RMWOp, type_: Attribute) -> Combine:
         case RMWOp.FADD:
             return _of_floats(np.add, type_)
         case RMWOp.AND:
-            return np.bitwise_and
+            return _of_bits(np.bitwise_and, type_)
         case RMWOp.OR:
-            return np.bitwise_or
+            return _of_bits(np.bitwise_or, type_)
         case RMWOp.XOR:
-            return np.bitwise_xor
+            return _of_bits(np.bitwise_xor, type_)
         case RMWOp.MAX:
             return _of_floats(np.fmax, type_) if is_float(type_) else np.maximum
         case RMWOp.MIN:
@@ -45,6 +45,14 @@ def combination(kind: RMWOp, type_: Attribute) -> Combine:
             pick = np.maximum if kind == RMWOp.UMAX else np.minimum
             signed, unsigned = dtype_of(type_), unsigned_dtype(type_)
             return lambda old, value: pick(old.view(unsigned), value.view(unsigned)).view(signed)
+
+
+def _of_bits(operation: Combine, type_: Attribute) -> Combine:
+    if not is_native_float(type_):
+        return operation
+    dtype = dtype_of(type_)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    return lambda old, value: operation(old.view(bits), value.view(bits)).view(dtype)
 
 
 def _of_floats(operation: Combine, type_: Attribute) -> Combine:
