@@ -169,7 +169,7 @@ class Autotuner(KernelInterface):
             return configs
         top_k = self.configs_top_k
         if isinstance(top_k, float) and top_k <= 1.0:
-            top_k = max(1, int(len(self.configs) * top_k))
+            top_k = max(1, int(len(configs) * top_k))
         elif not isinstance(top_k, int):
             raise TypeError(f"top_k must be a fraction of at most 1.0 or an integer, not {top_k!r}")
         if len(configs) <= top_k:

@@ -355,8 +355,9 @@ class JITFunction(JITCallable, KernelInterface):
             except MinitritonError as error:
                 error.message = f"parameter {parameter.name!r} of kernel {self.__name__!r}: {error.message}"
                 raise
-            if annotated and kind != "constexpr":
-                kind, key = annotated, None if annotated == "u1" or annotated[:2] in ("fp", "bf") else key
+            if annotated and (kind != "constexpr" or type(key) is int):
+                is_integer = annotated != "u1" and annotated[:2] not in ("fp", "bf")
+                kind, key = annotated, (key if key != 1 else "") if is_integer else None
             found.append((kind, key))
         return found
 

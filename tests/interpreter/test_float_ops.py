@@ -19,6 +19,7 @@ from minitriton.fuzz.tree import Array
 from minitriton.interpreter import meanings
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
+from minitriton.interpreter.numbers.math_functions import round_half_away
 
 
 def meaning(line: str, arguments: str) -> Callable[..., Any]:
@@ -60,6 +61,14 @@ def test_bf16_is_rounded_after_each_op():
     other = formats.encode_bf16(np.float32([0.001, 0.0078125, 1.0, 7.0]))
     total = formats.decode_bf16(binary("arith.addf", "bf16", one, other))
     assert total.tolist() == [1.0, 1.0078125, 256.0, 10.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_what_is_just_below_a_half_is_rounded_down(dtype: Any):
+    half = dtype(0.5)
+    below, odd = np.nextafter(half, dtype(0)), dtype(2 ** np.finfo(dtype).nmant + 1)
+    x = np.array([half, below, -half, -below, 2.5, -2.5, odd], dtype)
+    assert round_half_away(x).tolist() == [1, 0, -1, 0, 3, -3, odd]
 
 
 def test_minima_and_maxima_differ_in_what_they_do_to_nan():

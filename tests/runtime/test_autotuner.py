@@ -177,6 +177,14 @@ def test_pruning_everything_is_an_error() -> None:
         tuned(Bench(1.0), prune_configs_by={"early_config_prune": lambda *a, **k: []})[grid](zeros(16), 16)
 
 
+def test_a_fraction_is_of_the_configurations_that_early_pruning_left() -> None:
+    prune = {"early_config_prune": lambda c, *_, **__: c[:2], "perf_model": lambda BLOCK, **_: -BLOCK, "top_k": 0.5}
+    bench = Bench(1.0)
+    kernel = tuned(bench, [SMALL, LARGE, Config({"BLOCK": 32}), Config({"BLOCK": 128})], prune_configs_by=prune)
+    kernel[grid](zeros(16), 16)
+    assert (bench.count, kernel.best_config) == (0, LARGE)
+
+
 @pytest.mark.parametrize(("top_k", "measured"), [(1, 0), (0.7, 2), (0.1, 0)])
 def test_a_model_of_the_time_picks_what_is_measured_and_one_configuration_needs_no_measurement(
     top_k: float, measured: int

@@ -6,12 +6,9 @@ Importing the compiler takes a second of processor time, a fork of a process tha
 import gc
 import signal
 
-from minitriton.dialects.xdsl_loading import load_xdsl
+from minitriton.lab.sweeping import serving
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which ends the others
-load_xdsl()
-
-from minitriton.lab.sweeping import serving  # noqa: E402
 
 serving.prepare()
 
