@@ -14,7 +14,10 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
+from minitriton.lab.arguments import Arguments
+from minitriton.lab.checker import check
 from minitriton.pass_manager import PassManager
 from minitriton.runtime.jit import JITFunction
 
@@ -143,6 +146,24 @@ def test_kernels_run_on_host_arrays_of_each_type(dtype: str, level: str) -> None
     x, y = np.arange(20).astype(dtype), np.zeros(20, dtype=dtype)
     fresh(scale)[(1,)](x, y, 20, 2, BLOCK=32)
     np.testing.assert_array_equal(y, x * 2)
+
+
+@triton.jit(repr=lambda specialization: f"scale_{specialization.constants['BLOCK']}")
+def renamed(x, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x + offsets, tl.load(x + offsets) * 2)
+
+
+def test_a_kernel_that_names_itself_runs(level: str) -> None:
+    x = np.ones(16, np.float32)
+    renamed[(1,)](x, BLOCK=16)
+    assert x.tolist() == [2] * 16
+
+
+def test_a_kernel_that_names_itself_is_checked_after_each_pass() -> None:
+    source = ASTSource(renamed, {"x": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 16})
+    assert (source.name, source.entry) == ("renamed", "scale_16")
+    assert check(source, Arguments([np.ones(16, np.float32)], ["fp32"]), (1,)).ok
 
 
 def test_a_host_array_next_to_a_device_array_is_refused(level: str) -> None:
