@@ -211,12 +211,11 @@ ENTRY_POINT_GROUP = "minitriton.passes"
 
 
 def register_pass(cls: StepT) -> StepT:
-    """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken."""
-    options = [name for name, kind in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(kind)]
-    if options and "__dataclass_fields__" not in vars(cls):
-        raise PipelineError(
-            f"pass {cls.name!r} has options and is not a dataclass", help="write @dataclass(frozen=True)"
-        )
+    """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken, `TypeError` for options that no dataclass reads."""
+    annotations = vars(cls).get("__annotations__", {}).items()
+    annotated = [name for name, type in annotations if "ClassVar" not in str(type)]
+    if annotated and "__dataclass_fields__" not in vars(cls):
+        raise TypeError(f"{cls.__name__} has options ({', '.join(annotated)}): it needs @dataclass(frozen=True)")
     known = _registry.get(cls.name)
     taken_by = own_passes().get(cls.name, cls.__module__) if known is None else known.__module__
     if taken_by != cls.__module__ or (known is not None and known.__qualname__ != cls.__qualname__):

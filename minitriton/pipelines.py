@@ -62,7 +62,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         dot_operands,
         "triton-nvidia-optimize-descriptor-encoding",
         "triton-loop-aware-cse",
-        "tritongpu-fuse-nested-loops",
+        "tritongpu-fuse-nested-loops{exact-bounds=true}",
         "canonicalize",
         "triton-licm",
         "canonicalize",
@@ -99,7 +99,7 @@ def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
         "tritongpu-schedule-loops",
         *_on_hopper(target, "minitriton-overlap-products"),
         f"tritongpu-pipeline{{num-stages={options.num_stages} {slices} "
-        f"integers-run-on={_text(target.features.has_tma)}}}",
+        f"integers-run-on={_text(target.features.has_tma)} exact-bounds=true}}",
     )
 
 

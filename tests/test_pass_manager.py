@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from xdsl.context import Context
@@ -131,3 +132,12 @@ def test_verification_names_the_pass_that_broke_the_ir() -> None:
 
     with pytest.raises(IRError, match="test-breaks"):
         PassManager(Pipeline((Breaks(),)), [VerifyEach()]).run(Context(), ModuleOp([]))
+
+
+def test_a_pass_with_options_that_is_no_dataclass_is_refused() -> None:
+    class Unread(Pass):
+        name: ClassVar[str] = "unread-option"
+        how_many: int = 3
+
+    with pytest.raises(TypeError, match=r"Unread has options \(how_many\): it needs @dataclass"):
+        register_pass(Unread)

@@ -133,6 +133,7 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
         "swap_tf32": False,
         "wide_integers": False,
         "least_scale": False,
+        "exact_bounds": False,
         "slice_from": 0,
         "integers_run_on": False,
     }

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minitriton import knobs
+from minitriton.codegen.inline_calls import without_calls
 from minitriton.errors import MinitritonError
 
 _INPUT_PTX = 2
@@ -93,7 +94,7 @@ def assemble(ptx: str, options: list[str]) -> Assembled:
     if code:
         raise MinitritonError(f"nvJitLink does not take the options {options} (error {code})")
     try:
-        data = ptx.encode()
+        data = without_calls(ptx).encode()
         code = _function("AddData")(handle, _INPUT_PTX, data, ctypes.c_size_t(len(data)), b"kernel.ptx")
         code = code or _function("Complete")(handle)
         if code:

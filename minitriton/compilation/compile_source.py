@@ -151,7 +151,7 @@ def _compile(
             value = overrides.replace(stage, run(value, facts.metadata), options)
             text = texts[stage] = representation_text(value)
             if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
-                path = folder / f"{stem_of(source.entry)}.{stage}"
+                path = folder / f"{stem_of(source.name.removeprefix('@'))}.{stage}"
                 value = parse_module(text, str(path), ignore_locations=True)
             seconds[stage] = time.perf_counter() - since
     ptx = texts.get("ptx")

@@ -57,7 +57,7 @@ class Request(NamedTuple):
 def overrides_for_source(source: ASTSource | IRSource, options: CUDAOptions) -> Overrides:
     """Nothing is overridden where nothing can be: the hash of a source is made only if files are looked for."""
     wanted = knobs.compilation.override or options.ir_override is not None
-    return overrides_for(source.entry, source.hash(), options) if wanted else Overrides({})
+    return overrides_for(source.name.removeprefix("@"), source.hash(), options) if wanted else Overrides({})
 
 
 # Stages taken from files instead of from the compiler: a kernel's dump, edited by hand, or a tuned configuration's IR.

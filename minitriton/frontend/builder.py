@@ -101,6 +101,10 @@ def named_location(name: str, location: LocationAttr) -> NameLoc:
     return named(name, location)
 
 
+InitialPromise = tuple[SSAValue, SSAValue, str, Attribute]
+"""What a loop begins a variable with, what it leaves of it, and the name and value of what its body promises of the variable."""
+
+
 class IRBuilder:
     """The state of one compilation: options, target, the current block and location.
 
@@ -121,6 +125,8 @@ class IRBuilder:
         self.call_function: Callable[[Function, Sequence[object], dict[str, object]], base_value | None] = _no_function
         self.argument_hints: list[tuple[BlockArgument, str, Attribute]] = []
         """Promises about block arguments, (argument, name, promise), for the loop they belong to."""
+        self.loop_promises: list[InitialPromise] = []
+        """Those of the function's loops so far, for the values that they begin with."""
         self._constants: dict[Block, dict[tuple[str, float, float | bool], SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
         self.version = tuple(map(int, options.triton_version.split(".")))

@@ -79,11 +79,13 @@ def interpret(
 
 def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[Array | DescriptorValue]:
     function = machine.functions.get(name)
-    block = function.regions[0].first_block if function is not None else None
+    if function is None:
+        raise InterpreterError(f"no kernel {name!r} in the module", help="it has: " + ", ".join(machine.functions))
+    block = function.regions[0].first_block
     types = [argument.type for argument in block.args] if block is not None else []
     if len(types) != len(args):
         args = [part for arg in args for part in meanings.flattened(arg)]
-    if block is not None and len(types) != len(args):
+    if len(types) != len(args):
         raise InterpreterError(f"{name} takes {len(types)} arguments, got {len(args)}")
     values: list[Array | DescriptorValue] = []
     for index, (type_, arg) in enumerate(zip(types, args, strict=True)):

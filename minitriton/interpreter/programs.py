@@ -18,11 +18,12 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects import cf, ub
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import llvm, tt
 from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.errors import SourceLocation
 from minitriton.host import debuggers
 from minitriton.host.containers import named_tuple
@@ -56,27 +57,36 @@ def _print(op: tt.PrintOp, machine: TileMachine) -> Callable[..., None]:
     in_hex = bool(integer(op.hex))
     signedness = op.is_signed
     assert isinstance(signedness, DenseArrayBase)
-    readers = [_reader(op, i, bool(s)) for i, s in enumerate(signedness.get_values())]
+    shown_as = [
+        _shown(operand.type, bool(s), in_hex) for operand, s in zip(op.operands, signedness.get_values(), strict=True)
+    ]
 
     def run(*values: Array) -> None:
         where = f"pid ({', '.join(map(str, machine.program))})"
         if not values:
             print(f"{where}{prefix.data}")
-        for value, read in zip(values, readers, strict=True):
+        for value, (read, text) in zip(values, shown_as, strict=True):
             shown = read(np.asarray(value))
             for index in np.ndindex(shown.shape):
-                text = hex(int(shown[index])) if in_hex and shown.dtype.kind in "iu" else str(shown[index])
-                print(f"{where} idx ({', '.join(map(str, index))}){prefix.data}{text}")
+                print(f"{where} idx ({', '.join(map(str, index))}){prefix.data}{text(shown[index])}")
 
     return run
 
 
-def _reader(op: Operation, index: int, signed: bool) -> Callable[[Array], Array]:
-    type_ = op.operands[index].type
+def _shown(type_: Attribute, signed: bool, in_hex: bool) -> tuple[Callable[[Array], Array], Callable[[Any], str]]:
+    """How elements of `type_` are read, and the text of one: bits as compiled kernels print them, numbers as Python does."""
+    if in_hex:
+        return _bits, lambda bits: f"0x{bits:0{2 * bits.itemsize}x}"
     if is_float(type_):
-        return decoder(type_)
-    unsigned = unsigned_dtype(type_)
-    return (lambda value: value) if signed else (lambda value: value.view(unsigned))
+        return decoder(type_), str
+    if isinstance(element_type(type_), PointerType):
+        return _bits, hex
+    return (same if signed else _bits), str
+
+
+def _bits(value: Array) -> Array:
+    """The elements as unsigned integers of their size."""
+    return value.view(f"u{value.itemsize}")
 
 
 @WITH_MACHINE.add(tt.AssertOp, cf.AssertOp)

@@ -3,7 +3,8 @@
     f(splat a, splat b)             =>  splat f(a, b)
     f(broadcast x, broadcast y)     =>  broadcast f(x, y), if x and y have one shape; splats among the operands adapt
 
-`f` is any op without effects that computes element by element.
+`f` is any op without effects that computes element by element: no inline assembly that packs elements, whose results may differ
+from position to position.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ def is_elementwise(cls: type[Operation]) -> bool:
     if cls.name.startswith(("arith.", "math.")):
         return cls is not arith.ConstantOp
     return any(isinstance(trait, tt.VerifiedElementwise) for trait in cls.traits)
+
+
+def _is_movable(op: Operation) -> bool:
+    """Whether `op` has no effect and does not join elements in groups."""
+    if isinstance(op, tt.ElementwiseInlineAsmOp) and op.packed_element.value.data != 1:
+        return False
+    return is_memory_effect_free(op)
 
 
 def _splat_number(op: Operation) -> int | float | None:
@@ -65,7 +73,7 @@ def _again(op: Operation, operands: list[SSAValue], types: list[Attribute]) -> O
 def move_broadcast_after(op: Operation, rewriter: Rewriter) -> bool:
     """f(broadcast x, splat s) = broadcast f(x, splat s)"""
     producers = _producers(op)
-    if not producers or not is_memory_effect_free(op):
+    if not producers or not _is_movable(op):
         return False
     source: TensorType | None = None
     for producer in producers:
@@ -109,7 +117,7 @@ def _at_shape(producer: Operation, source: TensorType, rewriter: Rewriter) -> SS
 def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
     """f(splat a, splat b) = splat f(a, b)"""
     producers = _producers(op)
-    if not producers or not is_memory_effect_free(op) or not all(map(_is_splat, producers)):
+    if not producers or not _is_movable(op) or not all(map(_is_splat, producers)):
         return False
     operands: list[SSAValue] = []
     for producer in producers:

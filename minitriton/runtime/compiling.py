@@ -75,7 +75,7 @@ def _compile_or_load(
     with no_garbage_collection():
         request = Request(source, target, options, environment_switches(), overrides_for_source(source, options))
         key = _cache_key(request)
-        hooks = [*(hooks or []), *_environment_hooks(source.entry)]
+        hooks = [*(hooks or []), *_environment_hooks(source.name.removeprefix("@"))]
         has_to_run = hooks or has_own_stages or knobs.compilation.always_compile or knobs.compilation.shows_passes
         kernel = None if has_to_run else load_stored(source, key)
         lookup = time.perf_counter() - start

@@ -54,6 +54,7 @@ class Semantic:
 
 
 _IN_CALL = "in a function called from here"
+_MADE_WHERE_USED = "pass its bounds, and write it in the `for` or `while` of that function"
 
 
 def _where_documented(function: Builtin[..., object]) -> str:
@@ -239,6 +240,8 @@ def _argument(value: object) -> object:
         return wrapped(value if isinstance(value, tuple) else tuple(value))
     if is_static(value) or callable(value):
         return constexpr(value)
+    if isinstance(value, base_value):  # a range, a condition
+        raise LanguageTypeError(f"tl.{type(value).__name__} cannot be an argument of a function", _MADE_WHERE_USED)
     return value
 
 
@@ -283,7 +286,7 @@ def stop(b: IRBuilder, debugger: FunctionType, function: FunctionType, variables
         )
     operands: list[SSAValue] = []
     described = {name: _described(value, operands) for name, value in variables.items()}
-    hook = f"{debugger.__module__}:{debugger.__name__}"
+    hook = debuggers.name_of(debugger)
     names = {"module": function.__module__, "function": function.__name__}
     b.insert(tt.BreakpointOp(operands, hook=hook, variables=json.dumps(described), **names))
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, UnregisteredAttr, i32
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from minitriton.frontend.builder import UNKNOWN, IRBuilder, constant_of, named_location
+from minitriton.frontend.builder import UNKNOWN, InitialPromise, IRBuilder, constant_of, named_location
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator.branches import type_text
@@ -58,6 +58,24 @@ def _placed(hints: list[Hint]) -> dict[str, Attribute]:
     return {
         f"{name}_arg{argument.index}": promise for argument, name, promise in hints if argument in argument.block.args
     }
+
+
+def _of_initial_values(loop: scf.ForOp, body: Block, hints: list[Hint]) -> list[InitialPromise]:
+    """The promises about arguments of `body`, for the values that the loop begins with."""
+    return [
+        (loop.iter_args[argument.index - 1], loop.results[argument.index - 1], name, promise)
+        for argument, name, promise in hints
+        if argument.index and argument in body.args
+    ]
+
+
+def keep_promises_of_initial_values(promises: Sequence[InitialPromise]) -> None:
+    """Notes what a loop promises of a variable on the value that it begins with, where an iteration is all that reads it: neither that value
+    nor what the loop leaves of the variable has another use, so that the promise may be broken where the loop does not run."""
+    for initial, result, name, promise in promises:
+        owner = initial.owner
+        if isinstance(owner, Operation) and initial.has_one_use() and result.first_use is None:
+            owner.attributes[name] = promise
 
 
 MOST_UNROLLED = 1 << 16
@@ -192,6 +210,7 @@ class Loops:
         )
         b.block = outer
         b.insert(op)
+        b.loop_promises += _of_initial_values(op, block, hints)
         if kept:
             op.location = named_location(kept[-1], location)
         self.generator.lscope, self.generator.local_defs = before, defs
@@ -236,7 +255,8 @@ class Loops:
         return lost
 
     def _argument_hints(self, initial: Sequence[SSAValue], arguments: Sequence[Arguments], *, runs: bool) -> list[Hint]:
-        """The promises that the loop's body makes about its variables. If it surely `runs` they hold for the values before the loop too."""
+        """The promises that the loop's body makes about its variables. If it surely `runs` they hold for the values before the loop too;
+        else for those that nothing but the loop reads (`keep_promises_of_initial_values`)."""
         mine: list[Hint] = []
         rest: list[Hint] = []
         for argument, name, promise in self.b.argument_hints:

@@ -6,9 +6,9 @@ Importing the compiler takes a second of processor time, a fork of a process tha
 import gc
 import signal
 
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which ends the others
+from minitriton.lab.sweeping import serving
 
-from minitriton.lab.sweeping import serving  # noqa: E402
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which ends the others
 
 serving.prepare()
 

@@ -142,19 +142,25 @@ class PipelineLoops(Pass, stage="ttgir", origin="triton"):
     requires: ClassVar[frozenset[Property]] = frozenset(
         {Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED, Property.DESCRIPTOR_LAYOUTS}
     )
-    beyond_triton: ClassVar[Mapping[str, object]] = {"slice_from": 0, "integers_run_on": False}
+    beyond_triton: ClassVar[Mapping[str, object]] = {
+        "slice_from": 0,
+        "integers_run_on": False,
+        "exact_bounds": False,
+    }
     num_stages: int = 3
     """The number of stages of loops that name none."""
     slice_from: int = 0
     """Elements of a product's sum from which an operand of `wgmma` in registers is made part by part along K; 0: none is (Triton's way)."""
     integers_run_on: bool = False
     """Whether `wgmma` of integers may run into the next iteration as those of floats may (in Triton each is waited for at once)."""
+    exact_bounds: bool = False
+    """Whether a counter may be so close to an end of its type that one some steps ahead wraps (Triton assumes that none is)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pipeline all loops."""
         changed = lower_loops(op)
         if changed:
-            _expand_loops(op)
+            _expand_loops(op, self.exact_bounds)
         changed |= _has_loops_in_partitions(op)
         for loop in list(loops_in(op)):
             if num_stages(loop, self.num_stages) >= 1:
@@ -172,12 +178,13 @@ def _has_loops_in_partitions(module: ModuleOp) -> bool:
     return any(ops_of(specialized, scf.ForOp) for specialized in ops_of(module, ttg.WarpSpecializeOp))
 
 
-def _expand_loops(module: ModuleOp) -> None:
+def _expand_loops(module: ModuleOp, exact_bounds: bool) -> None:
     """Overlaps the stages of all loops that have a schedule; no schedule is left."""
     for loop in list(loops_in(module)):
         schedule = Schedule.read(loop)
         if schedule is not None:
-            expand(loop, schedule.in_order(loop), {each: stage for each, (stage, _) in schedule.places.items()})
+            stages = {each: stage for each, (stage, _) in schedule.places.items()}
+            expand(loop, schedule.in_order(loop), stages, exact_bounds=exact_bounds)
     for inner in ops_in(module):
         for name in (STAGE, CLUSTER, MAX_STAGE):
             inner.attributes.pop(name, None)

@@ -51,7 +51,7 @@ def run_on_interpreter(
         reachable += arrays_pointed_at(values)
     interpret(
         module,
-        source.name,
+        source.entry,
         values,
         grid,
         inline_assembly=inline_assembly.evaluate,
