@@ -5,6 +5,14 @@
                                                           of floats no: neither of two NaNs comes first
 (a > b) ? (a, i) : (b, j)                                 no: the index of equal numbers (`tl.argmax(x, tie_break_left=False)`)
 a + (b - a) / 2                                           no, as far as is known
+
+Whether a module combines floats across elements in an order that layouts decide.
+
+In: a module. Out: a truth value. Sums and products of floats round, so a layout that gives threads other elements changes their
+last bits; maxima, comparisons and all of integers come out the same in any order.
+
+    tt.reduce with arith.addf of f32      True
+    tt.reduce with arith.maxnumf          False
 """
 
 from __future__ import annotations
@@ -19,8 +27,11 @@ from xdsl.dialects.builtin import AnyFloat, i1
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import Commutative
 
-from minitriton.dialects import arith
+from minitriton.dialects import arith, tt
+from minitriton.dialects.facts import Rounds
 from minitriton.dialects.fast_paths.op_access import last_op_of
+from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.tt.types import element_type
 
 _MOST_OPERANDS = 3
 """Of a reduction of which all orders are tried: 2 or 3 numbers in two places for each."""
@@ -107,3 +118,20 @@ def _compared(predicate: str, first: float, second: float) -> bool:
     if predicate in ("ord", "uno"):
         return unordered == (predicate == "uno")
     return predicate[0] == "u" if unordered else _COMPARISONS[predicate[1:]](first, second)
+
+
+def float_order_matters(module: Operation) -> bool:
+    """True if some reduction, scan or atomic sum of `module` rounds."""
+    return any(_rounds(op) for op in ops_in(module))
+
+
+def _rounds(op: Operation) -> bool:
+    if isinstance(op, tt.AtomicRMWOp):
+        return isinstance(element_type(op.val.type), AnyFloat)
+    if not isinstance(op, tt.ReduceOp | tt.ScanOp):
+        return False
+    return any(
+        Rounds.of(inner) and any(isinstance(result.type, AnyFloat) for result in inner.results)
+        for region in op.regions
+        for inner in region.walk()
+    )

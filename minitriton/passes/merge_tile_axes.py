@@ -26,7 +26,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bytes, shape_of
-from minitriton.analysis.float_order import float_order_matters
+from minitriton.analysis.exchangeable import float_order_matters
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of

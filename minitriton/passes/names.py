@@ -7,8 +7,8 @@ from __future__ import annotations
 
 PASSES = {
     "tritongpu-accelerate-matmul": "minitriton.passes.accelerate_matmul",
-    "tritongpu-global-scratch-memory-allocation": "minitriton.passes.allocate_global_scratch",
-    "tritongpu-allocate-warp-groups": "minitriton.passes.allocate_warp_groups",
+    "tritongpu-global-scratch-memory-allocation": "minitriton.passes.allocate",
+    "tritongpu-allocate-warp-groups": "minitriton.passes.allocate",
     "minitriton-alternate-warp-groups": "minitriton.passes.asynchronous.alternate_warp_groups",
     "minitriton-cache-hints": "minitriton.passes.cache_hints",
     "canonicalize": "minitriton.passes.canonicalize",

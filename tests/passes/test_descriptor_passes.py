@@ -10,7 +10,7 @@ from triton_test_passes.proxy_fence_insertion import ProxyFenceInsertion
 from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError
 from minitriton.interpreter import interpret
-from minitriton.passes.allocate_global_scratch import AllocateGlobalScratch
+from minitriton.passes.allocate import AllocateGlobalScratch
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.fence_insertion import FenceInsertion
 from minitriton.passes.optimize_descriptor_encoding import OptimizeDescriptorEncoding

@@ -12,7 +12,7 @@ other threads, and one more product left running for each that begins before it.
 written there while the product reads them (PTX ISA, "Asynchronous wgmma instructions").
 
 A buffer that a product reads may be written again behind the next such op, so no wait passes one, except a copy to another place of the
-rings that its products read, as the counters of the loop show (`analysis.ring_positions`).
+rings that its products read, as the counters of the loop show (`analysis.in_flight`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ from __future__ import annotations
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.ring_positions import ring_position
-from minitriton.dialects import ttg, ttng
+from minitriton.analysis.in_flight import VIEWS, buffers_read, iterations_ago
+from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import is_true
-from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
-from minitriton.passes.pipelining.loops import VIEWS, nested_operands
+from minitriton.passes.pipelining.loops import nested_operands
 from minitriton.rewriting.effects import is_memory_effect_free
 
 
@@ -53,7 +51,7 @@ class DelayDotWaits(Pass, stage="llir"):
 
 def _delay(wait: ttng.WarpGroupDotWaitOp) -> None:
     results: set[SSAValue] = set(wait.results)
-    read = _buffers_read(wait)
+    read = _all_buffers_read(wait)
     started = 0
     end = wait.next_op
     while end is not None and not _must_follow(end, results, read):
@@ -71,7 +69,7 @@ def _must_follow(op: Operation, results: set[SSAValue], read: list[SSAValue] | N
     if isinstance(op, ttng.WarpGroupDotOp):
         return not is_true(op.is_async)
     if isinstance(op, ttng.AsyncTMACopyGlobalToLocalOp):
-        return read is None or not all(_are_apart(op.destination, buffer) for buffer in read)
+        return read is None or any(iterations_ago(op.destination, buffer, op.parent_op()) is None for buffer in read)
     return not (is_memory_effect_free(op) or isinstance(op, _HARMLESS))
 
 
@@ -79,7 +77,7 @@ _HARMLESS = (ttng.WaitBarrierOp, ttng.BarrierExpectOp, *VIEWS)
 """Ops with effects on nothing that a product reads or writes."""
 
 
-def _buffers_read(wait: ttng.WarpGroupDotWaitOp) -> list[SSAValue] | None:
+def _all_buffers_read(wait: ttng.WarpGroupDotWaitOp) -> list[SSAValue] | None:
     """The buffers that the products waited for read, views seen through; None if a product is not known: a wait that leaves
     some running is for those of iterations before, whose buffers it does not name."""
     if wait.pendings.value.data:
@@ -89,40 +87,8 @@ def _buffers_read(wait: ttng.WarpGroupDotWaitOp) -> list[SSAValue] | None:
         if instance_of(value.type, TensorType):
             if not isinstance(value, OpResult) or not isinstance(value.op, ttng.WarpGroupDotOp):
                 return None
-            found.extend(_viewed(v) for v in operand_values(value.op)[:2] if not instance_of(v.type, TensorType))
+            found.extend(buffers_read(value.op))
     return found
-
-
-def _viewed(value: SSAValue) -> SSAValue:
-    """The buffer that `value` is a view of."""
-    while isinstance(value, OpResult) and isinstance(value.op, VIEWS) and not isinstance(value.op, ttg.MemDescIndexOp):
-        value = operand_values(value.op)[0]
-    return value
-
-
-def _are_apart(written: SSAValue, read: SSAValue) -> bool:
-    """Whether two buffers are different allocations, or different places of a ring in every iteration."""
-    (first, first_index), (second, second_index) = _place(written), _place(read)
-    if not isinstance(first, OpResult) or not isinstance(second, OpResult):
-        return False
-    if first is not second:
-        return isinstance(first.op, ttg.LocalAllocOp) and isinstance(second.op, ttg.LocalAllocOp)
-    if first_index is None or second_index is None:
-        return False
-    loop = written.owner.parent_op() if isinstance(written, OpResult) else None
-    if not isinstance(loop, scf.ForOp) or not isinstance(first.type, ttg.MemDescType):
-        return False
-    length = first.type.get_shape()[0]
-    positions = [ring_position(index, length, loop) for index in (first_index, second_index)]
-    return None not in positions and positions[0] != positions[1]
-
-
-def _place(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
-    """The allocation, and which buffer of it."""
-    value = _viewed(value)
-    if isinstance(value, OpResult) and isinstance(value.op, ttg.MemDescIndexOp):
-        return _viewed(operand_values(value.op)[0]), operand_values(value.op)[1]
-    return value, None
 
 
 def _is_followed_by_work(wait: Operation, end: Operation) -> bool:

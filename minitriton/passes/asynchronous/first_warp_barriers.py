@@ -11,7 +11,7 @@ In: TTGIR with barriers. Out: the same; in loops that touch shared memory by ten
 barrier becomes a named one of the hardware at which other warps arrive and go on. Warp groups drift apart then: one computes while the
 other keeps the tensor cores busy.
 
-Why this is enough, with `analysis.ring_positions` for places in rings of n buffers:
+Why this is enough, with `analysis.in_flight` for places in rings of n buffers:
 
 - a copy in iteration i writes what was read d iterations before, 0 < d < n; other warps have finished that iteration's products, or
   the wait for them stands before the arrival. The same holds for the mbarriers that the copy's completion turns.
@@ -29,9 +29,17 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.ring_positions import ring_position
+from minitriton.analysis.in_flight import (
+    VIEWS,
+    buffers_read,
+    covering_wait,
+    iterations_ago,
+    ring_length,
+    ring_position,
+    ring_slot,
+)
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
@@ -40,7 +48,6 @@ from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
-from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import is_memory_effect_free
 
@@ -116,23 +123,17 @@ class _Loop:
         """How many iterations later, and behind which op, `dot` is known to be over; None if that is not known."""
         if not is_true(dot.properties["isAsync"]):
             return 0, self.index[dot]
-        started = 0
         start = self.index[dot] + 1
-        for number in (*range(start, len(self.ops)), *range(start - 1)):
-            op = self.ops[number]
-            if isinstance(op, ttng.WarpGroupDotOp):
-                started += 1
-            elif isinstance(op, ttng.WarpGroupDotWaitOp) and op.pendings.value.data <= started:
-                return int(number < start), number
-        return None
+        wait = covering_wait((*self.ops[start:], *self.ops[: start - 1]))
+        return None if wait is None else (int(self.index[wait] < start), self.index[wait])
 
     def _arrival_for(self, copy: ttng.AsyncTMACopyGlobalToLocalOp) -> int:
         """Before which op other warps may arrive, so far as what `copy` writes and the mbarrier that it turns; too far for never."""
         place = 0
         never = len(self.ops) + 1
         for dot in cast(list[ttng.WarpGroupDotOp], self._of(ttng.WarpGroupDotOp)):
-            for buffer in (v for v in operand_values(dot)[:2] if isinstance(v.type, ttg.MemDescType)):
-                ago = self._iterations_ago(copy.destination, buffer)
+            for buffer in buffers_read(dot):
+                ago = iterations_ago(copy.destination, buffer, self.loop)
                 ended = self._is_waited_for(dot)
                 if ago is None or ended is None:
                     return never
@@ -143,26 +144,13 @@ class _Loop:
                         return never
                     place = max(place, ended[1] + 1)
         for wait in cast(list[ttng.WaitBarrierOp], self._of(ttng.WaitBarrierOp)):
-            if self._iterations_ago(copy.barrier, wait.alloc) is None:
+            if iterations_ago(copy.barrier, wait.alloc, self.loop) is None:
                 return never
         return place
 
-    def _iterations_ago(self, written: SSAValue, read: SSAValue) -> int | None:
-        """How many iterations ago the buffer `written` was last the buffer `read`, 0 if they are never the same; None if not known."""
-        (first, index), (second, other) = _place(written), _place(read)
-        if not isinstance(first, OpResult) or not isinstance(second, OpResult):
-            return None
-        if first is not second:
-            return 0 if isinstance(first.op, ttg.LocalAllocOp) and isinstance(second.op, ttg.LocalAllocOp) else None
-        length = _length(first)
-        if index is None or other is None or length is None:
-            return None
-        at, was = ring_position(index, length, self.loop), ring_position(other, length, self.loop)
-        return None if at is None or was is None or at == was else (was - at) % length
-
     def _turn(self, copies: list[ttng.AsyncTMACopyGlobalToLocalOp]) -> SSAValue | None:
         """An argument of the loop that counts round one of the rings, from 0 on, and rings not shorter than the others'."""
-        lengths = {_length(_place(copy.destination)[0]) for copy in copies}
+        lengths = {ring_length(ring_slot(copy.destination)[0]) for copy in copies}
         if len(lengths) != 1 or None in lengths:
             return None
         length = cast(int, lengths.pop())
@@ -173,18 +161,3 @@ class _Loop:
             if argument.type == copies[0].coord[0].type and ring_position(argument, length, self.loop) is not None:
                 return argument
         return None
-
-
-def _length(ring: SSAValue) -> int | None:
-    type_ = ring.type
-    return type_.get_shape()[0] if isinstance(ring, OpResult) and isinstance(type_, ttg.MemDescType) else None
-
-
-def _place(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
-    """The allocation, and which buffer of it."""
-    index: SSAValue | None = None
-    while isinstance(value, OpResult) and isinstance(value.op, VIEWS):
-        if isinstance(value.op, ttg.MemDescIndexOp):
-            index = operand_values(value.op)[1]
-        value = operand_values(value.op)[0]
-    return value, index

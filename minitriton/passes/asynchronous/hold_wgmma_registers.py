@@ -33,9 +33,11 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
+from minitriton.analysis.in_flight import covering_wait, dot_of
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts import ViewOfTensor
 from minitriton.dialects.facts.layout import Elementwise
@@ -60,7 +62,7 @@ class HoldWgmmaRegisters(Pass, stage="llir", origin="required"):
         for found in ops_of(op, ttng.WarpGroupDotOp):
             if _reads_registers(found):
                 block = cast(Block, found.parent)
-                if getattr(block.parent_op(), "name", None) == "scf.for":
+                if isinstance(block.parent_op(), scf.ForOp):
                     bodies[block] = None
         for body in bodies:
             _Body(body).guard()
@@ -163,7 +165,7 @@ class _Body:
             if isinstance(op, ttng.WarpGroupDotOp) and _reads_registers(op):
                 sources = self._sources(op.a)
                 place = self._first_write(sources)
-                if sources and not self._is_retired(op, place):
+                if sources and covering_wait((*self.ops[self.index[op] + 1 :], *self.ops[:place])) is None:
                     places.append(place)
                     held.update(dict.fromkeys(sources))
                     late.extend(self._late_conversion(op))
@@ -215,16 +217,6 @@ class _Body:
                 found[current] = found.get(current, True) and is_converted
         return found
 
-    def _is_retired(self, dot: Operation, end: int) -> bool:
-        """Whether a wait covers `dot` before the op at `end` of the next iteration."""
-        started = 0
-        for op in (*self.ops[self.index[dot] + 1 :], *self.ops[:end]):
-            if isinstance(op, ttng.WarpGroupDotOp):
-                started += 1
-            elif isinstance(op, ttng.WarpGroupDotWaitOp) and op.pendings.value.data <= started:
-                return True
-        return False
-
     def _wait(self, place: int, held: Iterable[OpResult]) -> None:
         """A wait for everything before the op at `place`; accumulators in flight and `held` go through it."""
         values: list[SSAValue] = [*self._in_flight(), *held]
@@ -241,11 +233,5 @@ class _Body:
 
     def _in_flight(self) -> list[BlockArgument]:
         """Arguments of the body that carry the result of a product from one iteration to the next."""
-        end = self.ops[-1]
-        found: list[BlockArgument] = []
-        for argument, value in zip(self.block.args[1:], end.operands, strict=True):
-            while isinstance(value, OpResult) and isinstance(value.op, ttng.WarpGroupDotWaitOp):
-                value = value.op.operands[value.index]
-            if isinstance(value, OpResult) and isinstance(value.op, ttng.WarpGroupDotOp):
-                found.append(argument)
-        return found
+        carried = zip(self.block.args[1:], self.ops[-1].operands, strict=True)
+        return [argument for argument, value in carried if dot_of(value) is not None]

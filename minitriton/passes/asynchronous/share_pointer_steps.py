@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, i64
 from xdsl.ir import OpResult, Region, SSAValue
 
 from minitriton.analysis.axis_info.types import access_shape
+from minitriton.analysis.in_flight import dot_of
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.pass_attributes import OPAQUE
@@ -66,7 +67,7 @@ class SharePointerSteps(Pass, stage="llir"):
             if not moved:
                 continue
             pointers = _pointers(moved, threads)
-            sums = sum(words_of(dot.results[0]) for dot in dots if not _continues(dot, dots)) // threads
+            sums = sum(words_of(dot.results[0]) for dot in dots if dot_of(dot.c) not in dots) // threads
             if pointers <= self.pointers and sums + 2 * pointers <= REGISTERS - OTHER_REGISTERS:
                 _share(loop, moved)
 
@@ -110,14 +111,6 @@ def _pointers(moved: Sequence[_MovedPointer], threads: int) -> int:
         together = access_shape(type_).contiguous_per_thread
         count += max(1, prod(type_.get_shape()) // (threads * together))
     return count
-
-
-def _continues(dot: ttng.WarpGroupDotOp, dots: Sequence[ttng.WarpGroupDotOp]) -> bool:
-    """Whether `dot` adds to what another of `dots` left in registers."""
-    value = dot.c
-    while isinstance(value, OpResult) and isinstance(value.op, ttng.WarpGroupDotWaitOp):
-        value = value.op.operands[value.index]
-    return isinstance(value, OpResult) and value.op in dots
 
 
 def _share(loop: scf.ForOp, moved: Sequence[_MovedPointer]) -> None:

@@ -24,6 +24,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
+from minitriton.analysis.in_flight import dot_of
 from minitriton.dialects import arith, ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.fast_paths.op_access import last_op_of
@@ -59,11 +60,7 @@ def _loop_in_flight(wait: Operation) -> scf.ForOp | None:
             continue
         if any(not _is_known_before(other, loop) for other in wait.operands):
             continue
-        end = last_op_of(loop.body.block)
-        carried = end.operands[value.index]
-        while isinstance(carried, OpResult) and isinstance(carried.op, ttng.WarpGroupDotWaitOp):
-            carried = carried.op.operands[carried.index]
-        if isinstance(carried, OpResult) and isinstance(carried.op, ttng.WarpGroupDotOp):
+        if dot_of(last_op_of(loop.body.block).operands[value.index]) is not None:
             return loop
     return None
 

@@ -8,20 +8,11 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.dialects import ttg
+from minitriton.analysis.in_flight import VIEWS
 from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
 
 NUM_STAGES = "tt.num_stages"
-
-VIEWS = (
-    ttg.MemDescIndexOp,
-    ttg.MemDescSubsliceOp,
-    ttg.MemDescTransOp,
-    ttg.MemDescReshapeOp,
-    ttg.MemDescReinterpretOp,
-)
-"""Ops that give another view of a buffer and touch nothing."""
 
 
 def terminator_of(loop: scf.ForOp) -> Operation:

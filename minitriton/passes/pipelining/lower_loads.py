@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.in_flight import VIEWS
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_warp
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
@@ -49,7 +50,7 @@ from minitriton.passes.pipelining.buffers import (
     is_wide_enough,
     is_zero,
 )
-from minitriton.passes.pipelining.loops import VIEWS, body_ops, users_in_body
+from minitriton.passes.pipelining.loops import body_ops, users_in_body
 from minitriton.passes.pipelining.rings import (
     Counters,
     Placer,

@@ -18,11 +18,12 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.analysis.in_flight import VIEWS
 from minitriton.dialects import arith, ttg
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.passes.loop_rewriting import append_result
-from minitriton.passes.pipelining.loops import VIEWS, terminator_of, users_in_body
+from minitriton.passes.pipelining.loops import terminator_of, users_in_body
 from minitriton.passes.pipelining.schedule import Cluster, Schedule
 from minitriton.rewriting.constants import constant_op, int_attr
 from minitriton.rewriting.insertion import Inserter

@@ -14,9 +14,8 @@ with buffers in shared memory and mbarriers between them; such loops are not pip
 | `task_propagation` | loads are the producer's, products and stores the consumers'; what these need is theirs too |
 | `partition_scheme`, `slicing`, `data_partition` | each consumer has a part of the rows |
 | `channels`, `counts` | values that go from one to another, their order, how often they went |
-| `buffers`, `communication` | memory for them, what fills and reads it, who waits for whom |
+| `buffers`, `communication` | memory for them, what fills and reads it, who waits for whom, by mbarriers |
 | `partitions`, `code_partition` | the order of the producer's loads, a region for each task |
-| `token_lowering` | waiting by mbarriers |
 | `warp_specialization` | the pass, and what must hold so that the warp groups together do what the loop did |
 
 Answers to third_party/nvidia/hopper/lib/Transforms/WarpSpecialization.cpp.

@@ -44,11 +44,11 @@ from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, written_pointers
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.code_partition import partition_code
+from minitriton.passes.warp_specialization.communication import THREADS, lower_tokens
 from minitriton.passes.warp_specialization.data_partition import partition_data
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, CannotSpecialize, tasks_of
 from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
-from minitriton.passes.warp_specialization.token_lowering import THREADS, lower_tokens
 from minitriton.remarks import remark
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.regions import clone_op

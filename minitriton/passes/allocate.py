@@ -7,6 +7,8 @@
 
 `setmaxnreg` counts for whole warp groups of 4 warps, so partitions are padded to such; a group takes what its hungriest partition asks for,
 what is left over goes to the default warps. Answers to lib/Conversion/TritonGPUToLLVM/AllocateWarpGroups.cpp.
+
+`tritongpu-global-scratch-memory-allocation`: places for the global memory that programs ask for (`analysis.global_scratch`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Region
 
+from minitriton.analysis.global_scratch import allocate_global_scratch
 from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -129,3 +132,16 @@ class AllocateWarpGroups(Pass, stage="llir", origin="triton"):
             if _share_registers(each, _place(each, default_warps), maxnreg, default_warps, lanes):
                 op.attributes[MAXNREG] = i32_attr(maxnreg)
         op.attributes[TOTAL_WARPS] = i32_attr(default_warps + groups * GROUP)
+
+
+@register_pass
+class AllocateGlobalScratch(Pass, stage="llir", origin="triton"):
+    """Gives each request for global scratch memory its place."""
+
+    name: ClassVar[str] = "tritongpu-global-scratch-memory-allocation"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.INLINED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.GLOBAL_SCRATCH})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED}
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        allocate_global_scratch(op)

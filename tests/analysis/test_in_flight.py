@@ -1,0 +1,123 @@
+"""What is in flight in a loop: which wait covers a dot, what it reads, and where in a ring of buffers an iteration is."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects import scf
+
+from minitriton.analysis.in_flight import buffers_read, covering_wait, dot_of, iterations_ago, ring_position, ring_slot
+from minitriton.dialects import ttg, ttng
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.text import parse_module
+
+LENGTH = 3
+
+
+def loop(start: int, before: int, zero: int = 0, step: int = 1) -> scf.ForOp:
+    """A loop with a counter from `start`, and an argument that begins as `before` and then has what it counted."""
+    module = parse_module(f"""
+      module {{
+        tt.func @f(%n: i32) {{
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %zero = arith.constant {zero} : i32
+          %step = arith.constant {step} : i32
+          %start = arith.constant {start} : i32
+          %before = arith.constant {before} : i32
+          %length = arith.constant {LENGTH} : i32
+          %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%count = %start, %last = %before) -> (i32, i32) : i32 {{
+            %next = arith.addi %count, %step : i32
+            %over = arith.cmpi sge, %next, %length : i32
+            %new = arith.select %over, %zero, %next : i32
+            scf.yield %new, %new : i32, i32
+          }}
+          tt.return
+        }}
+      }}""")
+    return next(op for op in ops_in(module) if isinstance(op, scf.ForOp))
+
+
+@pytest.mark.parametrize("start", [-1, 0, 1, 2])
+def test_counters_and_what_they_counted_before(start: int) -> None:
+    found = loop(start, start)
+    block = found.body.block
+    new = block.last_op.operands[0]  # pyright: ignore[reportOptionalMemberAccess]
+    assert ring_position(block.args[1], LENGTH, found) == start % LENGTH
+    assert ring_position(new, LENGTH, found) == (start + 1) % LENGTH
+    assert ring_position(block.args[2], LENGTH, found) == start % LENGTH
+
+
+def test_what_begins_elsewhere_has_no_place() -> None:
+    found = loop(0, 1)
+    assert ring_position(found.body.block.args[2], LENGTH, found) is None
+
+
+@pytest.mark.parametrize(("zero", "step", "length"), [(1, 1, LENGTH), (0, 2, LENGTH), (0, 1, 4)])
+def test_other_counters_have_no_place(zero: int, step: int, length: int) -> None:
+    found = loop(0, 0, zero, step)
+    assert ring_position(found.body.block.args[1], length, found) is None
+
+
+def test_the_number_of_the_iteration_and_values_from_outside_have_no_place() -> None:
+    found = loop(0, 0)
+    assert ring_position(found.body.block.args[0], LENGTH, found) is None
+    assert ring_position(found.lb, LENGTH, found) is None
+
+
+def dots_of_two_rings() -> scf.ForOp:
+    """A loop that fills slot i + 2 of a ring of 3 while dots read slot i of it and another ring, one dot left in flight."""
+    buffer = "!ttg.memdesc<64x64xf16, #sh, #smem, mutable>"
+    ring = f"!ttg.memdesc<{LENGTH}x64x64xf16, #sh, #smem, mutable>"
+    module = parse_module(f"""
+      #sh = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}}>
+      #smem = #ttg.shared_memory
+      #mma = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}}>
+      module attributes {{"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32}} {{
+        tt.func @f(%n: i32, %zero: tensor<64x64xf32, #mma>) {{
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %c2 = arith.constant 2 : i32
+          %length = arith.constant {LENGTH} : i32
+          %x = ttg.local_alloc : () -> {ring}
+          %y = ttg.local_alloc : () -> {ring}
+          %r:3 = scf.for %i = %c0 to %n step %c1 iter_args(%read = %c0, %fill = %c2, %c = %zero) -> (i32, i32, tensor<64x64xf32, #mma>) : i32 {{
+            %a = ttg.memdesc_index %x[%read] : {ring} -> {buffer}
+            %b = ttg.memdesc_index %y[%read] : {ring} -> {buffer}
+            %next = ttg.memdesc_index %x[%fill] : {ring} -> {buffer}
+            %d = ttng.warp_group_dot %a, %b, %c {{isAsync = true}} : {buffer} * {buffer} -> tensor<64x64xf32, #mma>
+            %w = ttng.warp_group_dot_wait %d {{pendings = 1 : i32}} : tensor<64x64xf32, #mma>
+            %1 = arith.addi %read, %c1 : i32
+            %2 = arith.cmpi sge, %1, %length : i32
+            %3 = arith.select %2, %c0, %1 : i32
+            %4 = arith.addi %fill, %c1 : i32
+            %5 = arith.cmpi sge, %4, %length : i32
+            %6 = arith.select %5, %c0, %4 : i32
+            scf.yield %3, %6, %w : i32, i32, tensor<64x64xf32, #mma>
+          }}
+          tt.return
+        }}
+      }}""")
+    return next(op for op in ops_in(module) if isinstance(op, scf.ForOp))
+
+
+def test_a_wait_covers_a_dot_once_no_more_dots_stay_in_flight_than_began_after_it() -> None:
+    found = dots_of_two_rings()
+    ops = list(found.body.block.ops)
+    (dot,), (wait,) = ops_of(found, ttng.WarpGroupDotOp), ops_of(found, ttng.WarpGroupDotWaitOp)
+    after = ops[ops.index(dot) + 1 :]
+    assert covering_wait(after) is None
+    assert covering_wait([*after, *ops]) is wait
+    assert dot_of(wait.results[0]) is dot
+    assert dot_of(found.body.block.args[3]) is None
+
+
+def test_a_slot_that_is_filled_was_read_one_iteration_before() -> None:
+    found = dots_of_two_rings()
+    (dot,) = ops_of(found, ttng.WarpGroupDotOp)
+    of_x, of_y = buffers_read(dot)
+    filled = ops_of(found, ttg.MemDescIndexOp)[2].results[0]
+    assert iterations_ago(filled, of_x, found) == 1
+    assert iterations_ago(filled, of_y, found) == 0
+    assert iterations_ago(of_x, of_x, found) is None
+    assert iterations_ago(filled, of_x, None) is None
+    assert ring_slot(filled)[1] is found.body.block.args[2]
