@@ -177,14 +177,14 @@ class _Body:
 
     def _late_conversion(self, dot: ttng.WarpGroupDotOp) -> list[_LateConversion]:
         """How A can be written after a wait before `dot` that covers the `dot` of the iteration before, if it can."""
-        end = self.index[dot]
-        wait = next((op for i, op in enumerate(self.ops[:end]) if self._is_retired(dot, i + 1)), None)
+        at = self.index[dot]
+        wait = covering_wait((*self.ops[at + 1 :], *self.ops[:at]))
         views: list[OpResult] = []
         value = dot.a
         while isinstance(value, OpResult) and _is_view(value.op) and len(value.op.operands) == 1:
             views.append(value)
             value = value.op.operands[0]
-        if not isinstance(wait, ttng.WarpGroupDotWaitOp) or not isinstance(value, OpResult):
+        if wait is None or not isinstance(value, OpResult):
             return []
         convert = value.op
         if Elementwise.of(convert) is None or effect_kind(convert) is not EffectKind.FREE or len(convert.results) != 1:
