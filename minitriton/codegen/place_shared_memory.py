@@ -81,6 +81,7 @@ class UseFreeSharedMemory(Pass, stage="llir"):
     """False: buffers that are not alive at the same time share memory."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _forget_own_places(op)
         if self.fewer_rounds:
             _take_fewer_rounds(op)
         if self.separate:
@@ -173,6 +174,7 @@ class PlaceSharedMemory(Pass, stage="llir", origin="required"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _forget_own_places(op)
+        _note_given_places(op)
         allocation = allocate(op, scratch_bytes)
         write_attributes(op, allocation)
         for function in allocation.functions.values():
@@ -180,16 +182,21 @@ class PlaceSharedMemory(Pass, stage="llir", origin="required"):
                 owner.attributes[ALLOCATION_SIZE] = i32_attr(buffer.size)
 
 
-def _forget_own_places(module: ModuleOp) -> None:
-    """Takes back what an earlier run of this pass has placed, for passes since may have copied or moved its ops; what was given stays."""
-    given = [op for op in ops_in(module) if ALLOCATION_OFFSET in op.attributes]
+def _note_given_places(module: ModuleOp) -> None:
+    """Marks what has a place before this pass has run for the first time."""
     if PLACED not in module.attributes:
         module.attributes[PLACED] = UnitAttr()
-        for op in given:
-            op.attributes[_GIVEN] = UnitAttr()
+        for op in ops_in(module):
+            if ALLOCATION_OFFSET in op.attributes:
+                op.attributes[_GIVEN] = UnitAttr()
+
+
+def _forget_own_places(module: ModuleOp) -> None:
+    """Takes back what an earlier run of this pass has placed, for passes since may have copied or moved its ops; what was given stays."""
+    if PLACED not in module.attributes:
         return
     module.attributes.pop(SHARED_BYTES, None)
-    for op in given:
-        if _GIVEN not in op.attributes:
+    for op in ops_in(module):
+        if ALLOCATION_OFFSET in op.attributes and _GIVEN not in op.attributes:
             del op.attributes[ALLOCATION_OFFSET]
             op.attributes.pop(ALLOCATION_SIZE, None)

@@ -195,7 +195,7 @@ class TestPipelineLowerLoop(Pass, stage="ttgir", origin="triton"):
     """Makes the loads of scheduled loops asynchronous, and leaves the loops as they are."""
 
     name: ClassVar[str] = "tritongpu-test-pipeline-lower-loop"
-    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED, Property.DESCRIPTOR_LAYOUTS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower the loops, without overlapping their stages."""
