@@ -23,11 +23,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
 from minitriton import lab
-from minitriton.lab.sweeping.fork_server import stop
+from minitriton.lab.sweeping import workers as processes
 
 KERNELS = (
     "running_sums", "suffix_sums", "segmented_sums", "cube_sums", "extremes_with_places", "bit_reductions", "product",
@@ -118,7 +119,8 @@ def run(kind: str, orders: int, jobs: int, workers: int, folder: str | None) -> 
             progress=lambda _: answers.append(time.monotonic()),
         )
     end = time.monotonic()
-    stop()  # whose processor time, and that of its processes, is counted once it has ended
+    forkserver._forkserver._stop()  # whose processor time, and that of its processes, is counted once it has ended
+    processes._context.cache_clear()
     used, passed, jobs = processor_seconds() - before, end - start, workers or jobs
     print(
         f"{kind}, {jobs}: {len(table)} orders, {60 * len(table) / passed:,.0f} a minute by the clock ({passed:.1f} s, the first answer after "

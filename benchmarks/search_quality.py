@@ -27,7 +27,7 @@ from search_singles import Singles, singles
 
 from minitriton import lab
 from minitriton.errors import MinitritonError
-from minitriton.lab.corpus.benchmark import HALVES
+from minitriton.lab.sweeping.references import HALVES
 from minitriton.lab.sweeping.search import difference
 
 FASTER = 0.03

@@ -9,6 +9,9 @@ The names below are Triton's; each is imported when first used, so `import minit
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -25,8 +28,8 @@ _EXPORTS = {
     "InterpreterError": "minitriton.runtime.errors",
     "KernelInterface": "minitriton.runtime.kernel_interface",
     "autotune": "minitriton.runtime.autotuner",
-    "Config": "minitriton.runtime.config",
-    "heuristics": "minitriton.runtime.heuristics",
+    "Config": "minitriton.runtime.autotuner",
+    "heuristics": "minitriton.runtime.autotuner",
     "TensorWrapper": "minitriton.runtime.tensor_wrapper",
     "reinterpret": "minitriton.runtime.tensor_wrapper",
     "set_allocator": "minitriton.runtime._allocation",
@@ -37,6 +40,15 @@ _EXPORTS = {
     "constexpr_function": "minitriton.frontend.function",
     "must_use_result": "minitriton.language.declare",
 }
+_ELSEWHERE = {
+    "_C": "as_triton._C",
+    "_filecheck": "as_triton._filecheck",
+    "_internal_testing": "as_triton._internal_testing",
+    "_utils": "as_triton._utils",
+    "run_as_triton": "as_triton.run_as_triton",
+}
+"""Module paths that programs know from Triton or from the docs, and where those modules are."""
+
 _MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target", "knobs", "_C")
 
 __all__ = ["__version__", *_EXPORTS, *_MODULES[:-1]]  # pyright: ignore[reportUnsupportedDunderAll]
@@ -54,3 +66,43 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Elsewhere:
+    """Finds a module by a path of `_ELSEWHERE`: the same module object as by its own path."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        package, _, below = fullname.partition(".")
+        name, _, rest = below.partition(".")
+        if package != "minitriton" or name not in _ELSEWHERE:
+            return None
+        real = ".".join(("minitriton", _ELSEWHERE[name], rest)).rstrip(".")
+        try:
+            module = importlib.import_module(real)
+        except ModuleNotFoundError as error:
+            if error.name != real:
+                raise
+            return None
+        loader: Any = _Existing(module)
+        return ModuleSpec(fullname, loader, origin=module.__file__, is_package=hasattr(module, "__path__"))
+
+
+class _Existing:
+    """Loads a module that is there already, and leaves its `__spec__` as it is."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec
+
+    def get_code(self, fullname: str) -> Any:
+        """For `python -m`."""
+        loader: Any = self.spec.loader if self.spec else None
+        return loader.get_code(self.module.__name__)
+
+
+sys.meta_path.insert(0, _Elsewhere())  # pyright: ignore[reportArgumentType]

@@ -20,7 +20,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from minitriton.dialects.xdsl_loading import load_xdsl
 from minitriton.errors import MinitritonError
 from minitriton.host.garbage import no_garbage_collection
 
@@ -40,9 +39,6 @@ _FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("minitriton.fuzz.mutation.command", "add_mutate_command", ("mutate",)),
 )
 """Modules of commands, what adds them to the command line, and their names: only what is asked for is imported."""
-
-
-_WITHOUT_COMPILER = ("cache", "--version")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -89,8 +85,6 @@ def _parser(argv: list[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argp
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     wanted = argv[0] if argv else ""
     known = {name for _, _, names in _FAMILIES for name in names} | {"demo", "--version"}
-    if wanted not in _WITHOUT_COMPILER:
-        load_xdsl()
     for module, function, names in _FAMILIES:
         if wanted in names or wanted not in known:
             add: Any = getattr(importlib.import_module(module), function)

@@ -12,12 +12,11 @@ Out: one exception whose message a kernel author can act on without reading the 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class SourceLocation:
+class SourceLocation(NamedTuple):
     """A place in a text: `file`, 1-based `line`, 1-based `column` (0 when not known)."""
 
     file: str

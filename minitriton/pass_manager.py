@@ -13,7 +13,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,8 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
-from minitriton.host.records import dataclass
 from minitriton.host.whole_file import write_whole
-from minitriton.pass_registry import Pass, Property, Step, load_own_passes, registered_passes
-
-_TEXT = frozenset({Property.LLVM_IR, Property.PTX})
-"""What only translations take."""
+from minitriton.pass_registry import TEXT, Pass, Property, Step, load_own_passes, registered_passes, with_implied
 
 
 @dataclass(frozen=True)
@@ -50,51 +46,51 @@ class Pipeline:
 
     def skip(self, name: str) -> Pipeline:
         """Without the passes that `name` names: all that are called so, or `canonicalize#2`, the second. Raises `PipelineError`."""
-        gone = set(self._places(name))
-        return Pipeline(tuple(step for place, step in enumerate(self.steps) if place not in gone))
+        gone = set(self._indices(name))
+        return Pipeline(tuple(step for index, step in enumerate(self.steps) if index not in gone))
 
     def insert(self, step: str, *, before: str | None = None, after: str | None = None) -> Pipeline:
-        """With `step`, a pass and its options, beside the pass that `before` or `after` names. Raises `PipelineError`."""
-        return self._with(parse_pipeline(step), self._beside(before, after))
+        """With `step`, a pass and its options, next to the pass that `before` or `after` names. Raises `PipelineError`."""
+        return self._with(parse_pipeline(step), self._insertion_index(before, after))
 
     def move(self, name: str, *, before: str | None = None, after: str | None = None) -> Pipeline:
-        """With the one pass that `name` names beside another. Raises `PipelineError`."""
-        place, target = self._place(name), self._beside(before, after)
-        kept = Pipeline(self.steps[:place] + self.steps[place + 1 :])
-        return kept._with((self.steps[place],), target - (place < target))
+        """With the one pass that `name` names moved next to another. Raises `PipelineError`."""
+        index, target = self._index(name), self._insertion_index(before, after)
+        kept = Pipeline(self.steps[:index] + self.steps[index + 1 :])
+        return kept._with((self.steps[index],), target - (index < target))
 
     def replace(self, name: str, step: str) -> Pipeline:
         """With `step`, a pass and its options, for the one pass that `name` names. Raises `PipelineError`."""
-        place = self._place(name)
-        return Pipeline(self.steps[:place] + parse_pipeline(step) + self.steps[place + 1 :])
+        index = self._index(name)
+        return Pipeline(self.steps[:index] + parse_pipeline(step) + self.steps[index + 1 :])
 
-    def _with(self, steps: tuple[Step, ...], place: int) -> Pipeline:
-        return Pipeline(self.steps[:place] + steps + self.steps[place:])
+    def _with(self, steps: tuple[Step, ...], index: int) -> Pipeline:
+        return Pipeline(self.steps[:index] + steps + self.steps[index:])
 
-    def _beside(self, before: str | None, after: str | None) -> int:
+    def _insertion_index(self, before: str | None, after: str | None) -> int:
         if (before is None) == (after is None):
-            raise PipelineError("a pass is put beside one other pass", help="name it by before= or by after=")
-        return self._place(before) if before is not None else self._place(after or "") + 1
+            raise PipelineError("a pass is inserted next to one other pass", help="name it by before= or by after=")
+        return self._index(before) if before is not None else self._index(after or "") + 1
 
-    def _place(self, name: str) -> int:
-        places = self._places(name)
-        if len(places) > 1:
+    def _index(self, name: str) -> int:
+        indices = self._indices(name)
+        if len(indices) > 1:
             raise PipelineError(
-                f"the pipeline has {len(places)} passes {name!r}", help=f"say which: {name}#1 to {name}#{len(places)}"
+                f"the pipeline has {len(indices)} passes {name!r}", help=f"say which: {name}#1 to {name}#{len(indices)}"
             )
-        return places[0]
+        return indices[0]
 
-    def _places(self, name: str) -> list[int]:
+    def _indices(self, name: str) -> list[int]:
         called, _, number = name.partition("#")
-        places = [place for place, step in enumerate(self.steps) if step.name == called]
+        indices = [index for index, step in enumerate(self.steps) if step.name == called]
         if number:
-            places = places[int(number) - 1 : int(number)] if number.isdigit() and int(number) else []
-        if not places:
+            indices = indices[int(number) - 1 : int(number)] if number.isdigit() and int(number) else []
+        if not indices:
             names = [step.name for step in self.steps]
             close = difflib.get_close_matches(called, names, n=1)
             help = f"did you mean {close[0]!r}?" if close else "its passes: " + ", ".join(dict.fromkeys(names))
             raise PipelineError(f"the pipeline has no pass {name!r}", help=help)
-        return places
+        return indices
 
     def check(self, facts: Iterable[Property]) -> frozenset[Property]:
         """The facts that hold after the pipeline, given those before it.
@@ -111,28 +107,26 @@ class Pipeline:
         return self._contracts(facts)[0]
 
     def _contracts(self, facts: Iterable[Property]) -> tuple[dict[int, BrokenContract], frozenset[Property]]:
-        holds = frozenset(facts)
+        holds = with_implied(frozenset(facts))
         ended: dict[Property, Step] = {}
         broken: dict[int, BrokenContract] = {}
         for index, step in enumerate(self.steps):
-            missing = step.requires - holds
-            if missing:
-                broken[index] = _broken_contract(index, step, missing, ended)
-            elif isinstance(step, Pass) and holds & _TEXT:
-                broken[index] = BrokenContract(
-                    f"pass {step.name!r} (number {index + 1}) takes a module, and there is {', '.join(holds & _TEXT)} by then",
-                    help="run it before translate-to-llvm-ir",
-                )
+            if not step.can_run(holds):
+                broken[index] = _broken_contract(index, step, holds, ended)
             after = step.after(holds)
             ended.update(dict.fromkeys(holds - after, step))
             holds = after
         return broken, holds
 
 
-def _broken_contract(
-    index: int, step: Step, missing: frozenset[Property], ended: dict[Property, Step]
-) -> BrokenContract:
-    """What to say of `step` that lacks `missing`; `ended`: the step after which a fact that once held did not."""
+def _broken_contract(index: int, step: Step, holds: frozenset[Property], ended: dict[Property, Step]) -> BrokenContract:
+    """What to say of `step` that cannot run where `holds`; `ended`: the step after which a fact that once held did not."""
+    missing = step.missing(holds)
+    if not missing:
+        return BrokenContract(
+            f"pass {step.name!r} (number {index + 1}) takes a module, and there is {', '.join(holds & TEXT)} by then",
+            help="run it before translate-to-llvm-ir",
+        )
     wanted = ", ".join(sorted(missing))
     destroyer = next((ended[fact].name for fact in sorted(missing) if fact in ended), None)
     since = f", which {destroyer!r} destroyed" if destroyer else ""
@@ -141,7 +135,11 @@ def _broken_contract(
     if makers:
         help = "run one of these before it: " + ", ".join(makers)
     else:
-        help = f"leave out {destroyer!r}, or run it later" if destroyer else "start from an earlier stage's IR"
+        help = (
+            f"run it before {destroyer!r}, or leave out one of the two"
+            if destroyer
+            else "start from an earlier stage's IR"
+        )
     broken = BrokenContract(f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}", help=help)
     broken.makers = tuple(makers)
     return broken
@@ -310,5 +308,5 @@ def read_reproducer(path: Path) -> tuple[Pipeline, str]:
     content = path.read_text("utf-8")
     found = _REPRODUCER_PIPELINE.match(content, max(content.rfind("{-#"), 0))
     if found is None:
-        raise PipelineError(f"{path} is no reproducer", help="it must end with a resource `mlir_reproducer`")
+        raise PipelineError(f"{path} is not a reproducer", help="it must end with a resource `mlir_reproducer`")
     return Pipeline.parse(found[1]), content[: found.start()]

@@ -4,7 +4,7 @@ A pass is a frozen dataclass with a name and typed options, in a file of its own
 
     @register_pass
     @dataclass(frozen=True)
-    class Coalesce(Pass):
+    class Coalesce(Pass, stage="ttgir", origin="triton"):
         "Gives each memory access the layout that coalesces it."
         name = "tritongpu-coalesce"
         requires = frozenset({Property.ENCODINGS})
@@ -23,9 +23,9 @@ import functools
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -33,11 +33,13 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from minitriton.errors import PipelineError
-from minitriton.host.records import dataclass
+
+Stage: TypeAlias = Literal["ttir", "ttgir", "llir", "ptx"]
+Origin: TypeAlias = Literal["triton", "optional", "required"]
 
 
 class Property(StrEnum):
-    """A fact about the IR that a pass may need, establish or destroy. Contracts are checked before a pipeline runs."""
+    """A fact about the IR that a pass may require, establish or keep. Contracts are checked before a pipeline runs."""
 
     TENSOR_IR = "ops on tensors"
     TTIR = "tt ops without layouts"
@@ -45,83 +47,141 @@ class Property(StrEnum):
     STRUCTURED = "structured control flow"
     INLINED = "calls inlined"
     BLOCK_POINTERS_REWRITTEN = "block pointers rewritten"
+    NO_DESCRIPTORS = "no tensor descriptors"
+    DESCRIPTOR_LAYOUTS = "descriptors have layouts"
     DESCRIPTORS_LOWERED = "descriptors lowered"
     LATENCIES = "latencies assigned"
     SCHEDULED = "loops scheduled"
     PIPELINED = "loops pipelined"
-    SINGLE_CTA = "programs of one CTA"
-    ONE_CTA = "data of one CTA only"
-    UNPLACED = "shared memory not placed for Triton's lowering"
+    NO_ASYNC_DOTS = "no asynchronous dots"
+    DOT_OPERANDS_FENCED = "writes of threads fenced before asynchronous dots"
+    DOT_REGISTERS_HELD = "registers of asynchronous dots held"
+    NO_PARTITIONS = "no warp-specialized partitions"
+    PARTITION_WARPS = "partitions have warps"
+    NO_CLUSTERS = "programs of one CTA"
+    EXCHANGES_LOWERED = "exchanges between CTAs lowered"
+    NO_TRITON_ALLOCATION = "shared memory not allocated for Triton's lowering"
     GLOBAL_SCRATCH = "global scratch placed"
     SHARED_ALLOCATED = "shared memory placed"
-    FENCED = "proxy fences placed"
+    COPIES_FENCED = "proxy fences placed before copies"
     BARRIERS = "barriers placed"
     LLVM_DIALECT = "llvm dialect"
     LLVM_IR = "LLVM IR"
     PTX = "PTX"
 
 
-FRAGILE = frozenset(
+INVALIDATED_UNLESS_KEPT = frozenset(
     {
         Property.SCHEDULED,
-        Property.ONE_CTA,
+        Property.DOT_OPERANDS_FENCED,
+        Property.DOT_REGISTERS_HELD,
+        Property.EXCHANGES_LOWERED,
         Property.GLOBAL_SCRATCH,
         Property.SHARED_ALLOCATED,
-        Property.FENCED,
+        Property.COPIES_FENCED,
         Property.BARRIERS,
     }
 )
-"""Facts about every single op: a pass that makes, moves or replaces ops destroys them unless it says that it `keeps` them.
+"""Facts about every single op: a pass that makes, moves or replaces ops invalidates them unless it says that it keeps them."""
 
-Where programs have one CTA (`SINGLE_CTA`), no pass can make it untrue that their data is of one CTA."""
+TEXT = frozenset({Property.LLVM_IR, Property.PTX})
+"""What only translations take."""
+
+EVERYTHING = frozenset(Property)
+"""Kept by a pass that only writes attributes."""
+
+KEPT_BY_DEFAULT = EVERYTHING - INVALIDATED_UNLESS_KEPT
+
+KEPT_IN_PLACE = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED, Property.DOT_REGISTERS_HELD}
+"""Kept by a pass that makes no shared-memory op and no asynchronous dot, and moves neither past the other."""
+
+IMPLIED = {
+    Property.NO_DESCRIPTORS: frozenset({Property.DESCRIPTOR_LAYOUTS, Property.DESCRIPTORS_LOWERED}),
+    Property.NO_ASYNC_DOTS: frozenset({Property.DOT_OPERANDS_FENCED, Property.DOT_REGISTERS_HELD}),
+    Property.NO_PARTITIONS: frozenset({Property.PARTITION_WARPS}),
+    Property.NO_CLUSTERS: frozenset({Property.EXCHANGES_LOWERED}),
+}
+"""What holds by itself in kernels without the ops that it is about: a kernel without dots needs no pass that protects dots."""
+
+
+def with_implied(facts: frozenset[Property]) -> frozenset[Property]:
+    """`facts` and what they imply."""
+    for fact, implied in IMPLIED.items():
+        if fact in facts and not implied <= facts:
+            facts |= implied
+    return facts
 
 
 class Contract:
-    """What a step needs, makes true, makes untrue, and leaves true of what is `FRAGILE`."""
+    """What a step requires, what it makes true, and what it leaves true of what was true before. All else is untrue after it."""
 
     requires: ClassVar[frozenset[Property]] = frozenset()
     establishes: ClassVar[frozenset[Property]] = frozenset()
-    destroys: ClassVar[frozenset[Property]] = frozenset()
-    keeps: ClassVar[frozenset[Property]] = frozenset()
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT
 
-    def gives(self) -> frozenset[Property]:
+    stage: ClassVar[Stage | None] = None
+    """The stage of a compile that this step belongs to; None: any."""
+    origin: ClassVar[Origin] = "optional"
+    """`triton`: a step of Triton's; `optional`: one that Triton does not have, without which code is right too; `required`: one without which
+    it is not."""
+
+    def __init_subclass__(cls, *, stage: Stage | None = None, origin: Origin | None = None) -> None:
+        super().__init_subclass__()
+        if "destroys" in vars(cls):
+            raise TypeError(
+                f"{cls.__name__}: a contract says what it keeps, `keeps = KEPT_BY_DEFAULT - {{...}}`, not what it destroys"
+            )
+        cls.stage, cls.origin = stage or cls.stage, origin or cls.origin
+
+    def established(self) -> frozenset[Property]:
         """What this step makes true, with its options."""
         return self.establishes
 
     def after(self, holds: frozenset[Property]) -> frozenset[Property]:
         """What holds after this step if `holds` did before."""
-        kept = self.keeps | {Property.ONE_CTA} if Property.SINGLE_CTA in holds else self.keeps
-        return (holds - self.destroys - (FRAGILE - kept)) | self.gives()
+        return with_implied((holds & self.keeps) | self.established())
+
+    def missing(self, holds: frozenset[Property]) -> frozenset[Property]:
+        """What this step requires and `holds` lacks."""
+        return self.requires - holds
+
+    def can_run(self, holds: frozenset[Property]) -> bool:
+        """Whether this step can run where `holds`."""
+        return self.requires <= holds
 
 
-class Rest(Enum):
-    """What a pass that `simplifies` says of a module which it has changed until there was nothing left to do, for itself either."""
+class PassResult(Enum):
+    """What `Pass.apply` may return, other than a bool or None."""
 
-    AT_REST = auto()
+    REACHED_FIXPOINT = auto()
+    """A pass that `folds_everything` has changed the module until neither it nor folding finds anything more to do."""
 
 
-@dataclass(frozen=True)
 class Pass(Contract, ModulePass):
     """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
 
-    looks_at_all: ClassVar[bool] = False
+    visits_every_op: ClassVar[bool] = False
     """Whether this works on every op, so that it is cheaper to find out that the IR is as the pass once left it, unchanged, than to run it. Its
     `apply` says whether anything has changed."""
 
     acts_on: ClassVar[frozenset[type[Operation]] | None] = None
     """Classes of op without all of which there is nothing for this pass to do, so that it need not be run; None: it may act on any op."""
 
-    simplifies: ClassVar[bool] = False
+    folds_everything: ClassVar[bool] = False
     """Whether this also erases dead ops, folds, and shares constants everywhere (`rewriting.greedy`): where that has found nothing and
     nothing has changed since, `acts_on` says whether there is more to do."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> bool | Rest | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Transforms the module. False: nothing has changed; None: it is not known whether; `Rest`: what has changed is simplified."""
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | PassResult | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Transforms the module. False: nothing has changed; None: it is not known whether."""
         raise NotImplementedError
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool | Rest | None:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool | PassResult | None:
         """`apply`, where nothing is left to erase or to fold, and constants are shared."""
         return self.apply(ctx, op)
+
+    def can_run(self, holds: frozenset[Property]) -> bool:
+        """A pass takes a module, not text."""
+        return self.requires <= holds and not holds & TEXT
 
     beyond_triton: ClassVar[Mapping[str, object]] = {}
     """For options of a pass of Triton's that Triton does not have: by field, the value with which the pass does what Triton's does."""
@@ -151,7 +211,11 @@ ENTRY_POINT_GROUP = "minitriton.passes"
 
 
 def register_pass(cls: StepT) -> StepT:
-    """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken."""
+    """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken, `TypeError` for options that no dataclass reads."""
+    annotations = vars(cls).get("__annotations__", {}).items()
+    annotated = [name for name, type in annotations if "ClassVar" not in str(type)]
+    if annotated and "__dataclass_fields__" not in vars(cls):
+        raise TypeError(f"{cls.__name__} has options ({', '.join(annotated)}): it needs @dataclass(frozen=True)")
     known = _registry.get(cls.name)
     taken_by = own_passes().get(cls.name, cls.__module__) if known is None else known.__module__
     if taken_by != cls.__module__ or (known is not None and known.__qualname__ != cls.__qualname__):

@@ -14,9 +14,6 @@ from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass
 from minitriton.target import CUDAOptions, GPUTarget
 
-OWN_PASSES = "minitriton-"
-"""How the names of passes begin that change code and that Triton does not have."""
-
 _ONE_CTA_AN_SM = 32768
 """Elements of a sum that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such a sum waits, no other one computes."""
 
@@ -65,7 +62,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         dot_operands,
         "triton-nvidia-optimize-descriptor-encoding",
         "triton-loop-aware-cse",
-        "tritongpu-fuse-nested-loops",
+        "tritongpu-fuse-nested-loops{exact-bounds=true}",
         "canonicalize",
         "triton-licm",
         "canonicalize",
@@ -102,7 +99,7 @@ def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
         "tritongpu-schedule-loops",
         *_on_hopper(target, "minitriton-overlap-products"),
         f"tritongpu-pipeline{{num-stages={options.num_stages} {slices} "
-        f"integers-run-on={_text(target.features.has_tma)}}}",
+        f"integers-run-on={_text(target.features.has_tma)} exact-bounds=true}}",
     )
 
 
@@ -189,5 +186,5 @@ def _left(pipeline: Pipeline, without: str) -> Pipeline:
 
 def as_in_triton(pipeline: Pipeline) -> Pipeline:
     """`pipeline` less the passes that Triton does not have, the others with Triton's choice of their options."""
-    kept = (step for step in pipeline.steps if not step.name.startswith(OWN_PASSES))
+    kept = (step for step in pipeline.steps if step.origin != "optional")
     return Pipeline(tuple(step.as_in_triton() if isinstance(step, Pass) else step for step in kept))

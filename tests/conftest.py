@@ -18,6 +18,7 @@ from minitriton.runtime._allocation import NullAllocator, set_allocator
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 sys.path.insert(0, str(Path(__file__).parent / "parity"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parent / "plugins"))
 
 
 def pytest_collection_finish() -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 from cases import load_kernels
+from counted_calls import calls_in
 from growth_families import FAMILIES, Program
 from xdsl.ir import Operation
 
@@ -27,27 +25,6 @@ from minitriton.passes.sccp import Sccp
 from minitriton.target import GPUTarget
 
 HOPPER = GPUTarget("cuda", 90, 32)
-
-
-def calls_in(run: Callable[[], Any]) -> int:
-    """How many functions are called while `run` runs, those of extensions included."""
-    count = 0
-
-    def tick(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        if event in ("call", "c_call"):
-            count += 1
-
-    before = sys.getprofile()
-    gc.collect()
-    gc.disable()  # what other tests left may be taken apart by calls
-    sys.setprofile(tick)
-    try:
-        run()
-    finally:
-        sys.setprofile(before)
-        gc.enable()
-    return count
 
 
 def work_of(program: Program, folder: Path, name: str) -> int:

@@ -14,7 +14,10 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
+from minitriton.lab.arguments import Arguments
+from minitriton.lab.checker import check
 from minitriton.pass_manager import PassManager
 from minitriton.runtime.jit import JITFunction
 
@@ -143,6 +146,24 @@ def test_kernels_run_on_host_arrays_of_each_type(dtype: str, level: str) -> None
     x, y = np.arange(20).astype(dtype), np.zeros(20, dtype=dtype)
     fresh(scale)[(1,)](x, y, 20, 2, BLOCK=32)
     np.testing.assert_array_equal(y, x * 2)
+
+
+@triton.jit(repr=lambda specialization: f"scale_{specialization.constants['BLOCK']}")
+def renamed(x, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x + offsets, tl.load(x + offsets) * 2)
+
+
+def test_a_kernel_that_names_itself_runs(level: str) -> None:
+    x = np.ones(16, np.float32)
+    renamed[(1,)](x, BLOCK=16)
+    assert x.tolist() == [2] * 16
+
+
+def test_a_kernel_that_names_itself_is_checked_after_each_pass() -> None:
+    source = ASTSource(renamed, {"x": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 16})
+    assert (source.name, source.entry) == ("renamed", "scale_16")
+    assert check(source, Arguments([np.ones(16, np.float32)], ["fp32"]), (1,)).ok
 
 
 def test_a_host_array_next_to_a_device_array_is_refused(level: str) -> None:
@@ -378,3 +399,54 @@ def test_an_object_that_keeps_a_tensor_is_as_large_as_that() -> None:
     assert whole.tolist() == [0] * 8 + [1] * 32
     with pytest.raises(MinitritonError, match="bytes"):
         count_up[(1,)](Swizzled(View(whole, slice(9, 40)), (100_000,)), N=32)
+
+
+class Storage:
+    """Bytes of a tensor of torch."""
+
+    def __init__(self, bytes_: np.ndarray) -> None:
+        self.bytes = bytes_
+
+    def data_ptr(self) -> int:
+        return self.bytes.ctypes.data
+
+    def nbytes(self) -> int:
+        return self.bytes.nbytes
+
+    def cpu(self) -> "Storage":
+        return Storage(self.bytes.copy())
+
+    def copy_(self, other: "Storage") -> None:
+        self.bytes[:] = other.bytes
+
+
+class GpuTensor(CpuTensor):
+    """A tensor of torch on a GPU, or made from one in host memory."""
+
+    is_cuda, device = True, SimpleNamespace(type="cuda", index=0)
+
+    def set_(self, storage: Storage, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> CpuTensor:
+        words = storage.bytes.view(self.array.dtype)[offset:]
+        host = CpuTensor(np.lib.stride_tricks.as_strided(words, size, [s * 4 for s in stride]))
+        host.untyped_storage = lambda: storage
+        return host
+
+    def untyped_storage(self) -> Storage:
+        return Storage(self.array.base)
+
+    def storage_offset(self) -> int:
+        return (self.array.ctypes.data - self.array.base.ctypes.data) // 4
+
+    def size(self) -> tuple[int, ...]:
+        return self.array.shape
+
+
+def test_the_interpreter_copies_tensors_of_a_gpu_and_brings_results_back(monkeypatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    made = SimpleNamespace(Tensor=GpuTensor, empty=lambda _, dtype: GpuTensor(np.empty(0, np.float32)))
+    monkeypatch.setattr("minitriton.runtime.on_cpu.device_copies.torch_module", lambda: made)
+    bytes_ = np.arange(32, dtype=np.float32).view(np.uint8)
+    words = bytes_.view(np.float32)
+    x, y = (GpuTensor(np.ndarray((16,), np.float32, bytes_, at)) for at in (0, 64))
+    triton.jit(scale.fn)[(2,)](x, y, 16, 2.0, BLOCK=8)
+    assert words.tolist() == [*range(16), *range(0, 32, 2)]

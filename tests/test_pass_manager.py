@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from xdsl.context import Context
@@ -10,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, i32
 
 from minitriton.errors import IRError, PassError, PipelineError
 from minitriton.pass_manager import PassManager, Pipeline, Statistics, Timings, VerifyEach, read_reproducer
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 
 
 @register_pass
@@ -36,7 +37,7 @@ class NeedsInlined(Pass):
 
     name = "test-needs-inlined"
     requires = frozenset({Property.INLINED})
-    destroys = frozenset({Property.INLINED})
+    keeps = KEPT_BY_DEFAULT - {Property.INLINED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         pass
@@ -131,3 +132,12 @@ def test_verification_names_the_pass_that_broke_the_ir() -> None:
 
     with pytest.raises(IRError, match="test-breaks"):
         PassManager(Pipeline((Breaks(),)), [VerifyEach()]).run(Context(), ModuleOp([]))
+
+
+def test_a_pass_with_options_that_is_no_dataclass_is_refused() -> None:
+    class Unread(Pass):
+        name: ClassVar[str] = "unread-option"
+        how_many: int = 3
+
+    with pytest.raises(TypeError, match=r"Unread has options \(how_many\): it needs @dataclass"):
+        register_pass(Unread)

@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES, Case, load_kernels
+from triton_test_passes.allocate_shared_memory import AllocateSharedMemoryNV
 
 import minitriton
 from minitriton.codegen.cubin import assembler_available
 from minitriton.compilation.request import Switches
+from minitriton.compilation.stage_names import STAGES
 from minitriton.compilation.stages import facts_of, first_facts
 from minitriton.compiler import ASTSource, CompiledKernel
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.context import make_context
-from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError, PipelineError
 from minitriton.opt import main as opt
 from minitriton.pass_manager import Hook, PassManager, Pipeline, VerifyEach, representation_text
-from minitriton.pass_registry import Pass, Property, known_passes, registered_passes
+from minitriton.pass_registry import Pass, Property, known_passes, registered_passes, with_implied
 from minitriton.pipelines import pipeline_for
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
@@ -131,6 +133,7 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
         "swap_tf32": False,
         "wide_integers": False,
         "least_scale": False,
+        "exact_bounds": False,
         "slice_from": 0,
         "integers_run_on": False,
     }
@@ -141,7 +144,7 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
 def test_the_lowering_needs_none_of_them(ctas: int) -> None:
     for name in (*dict.fromkeys(own_passes(num_ctas=ctas)), "minitriton"):
         options = CUDAOptions.for_target(HOPPER, num_ctas=ctas, without=name)
-        pipeline_for(HOPPER, options).check(first_facts("source", HOPPER))
+        pipeline_for(HOPPER, options).check(first_facts("source"))
 
 
 def test_any_pass_can_be_left_out_that_is_there() -> None:
@@ -157,7 +160,7 @@ def test_any_pass_can_be_left_out_that_is_there() -> None:
 
 def test_the_contracts_of_a_pipeline_hold_from_ttir_to_ptx() -> None:
     pipeline = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
-    assert Property.PTX in pipeline.check(first_facts("source", HOPPER))
+    assert Property.PTX in pipeline.check(first_facts("source"))
 
 
 def without(*names: str) -> Pipeline:
@@ -179,52 +182,99 @@ def without(*names: str) -> Pipeline:
         (without("place-shared-memory"), "insert-proxy-fences", "place-shared-memory"),
         (without().insert("cse", before="tritongpu-pipeline"), "tritongpu-pipeline", "tritongpu-schedule-loops"),
         (without().insert("cse", before="insert-barriers"), "insert-barriers", "place-shared-memory"),
-        (without().insert("allocate-shared-memory-nv", before="place-shared-memory"), "place-shared-memory", "leave out"),
-        (without().insert("canonicalize", after="convert-triton-gpu-to-llvm"), "canonicalize", "leave out"),
+        (without().insert(AllocateSharedMemoryNV.name, before="place-shared-memory"), "place-shared-memory", "before 'allocate-shared-memory-nv'"),
+        (without().insert("canonicalize", after="convert-triton-gpu-to-llvm"), "canonicalize", "before 'convert-triton-gpu-to-llvm'"),
         (without().move("tritongpu-schedule-loops", before="tritongpu-assign-latencies"), "tritongpu-schedule-loops", ""),
         (without().insert("triton-combine", after="tritongpu-coalesce"), "triton-combine", ""),
+        (without("hold-wgmma-registers"), "convert-triton-gpu-to-llvm", "hold-wgmma-registers"),
+        (without("triton-nvidia-gpu-fence-insertion"), "convert-triton-gpu-to-llvm", "triton-nvidia-gpu-fence-insertion"),
+        (without("triton-nvidia-optimize-descriptor-encoding"), "tritongpu-pipeline", "triton-nvidia-optimize-descriptor-encoding"),
+        (without("tritongpu-allocate-warp-groups"), "convert-triton-gpu-to-llvm", "tritongpu-allocate-warp-groups"),
+        (without().move("tritongpu-accelerate-matmul", after="triton-nvidia-gpu-fence-insertion"), "convert-triton-gpu-to-llvm", "triton-nvidia-gpu-fence-insertion"),
+        (without().move("minitriton-delay-dot-waits", after="hold-wgmma-registers"), "convert-triton-gpu-to-llvm", "hold-wgmma-registers"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_an_order_that_cannot_work_is_refused_before_it_runs(pipeline: Pipeline, refused: str, helps: str) -> None:
     with pytest.raises(PipelineError, match=f"pass '{refused}'") as caught:
-        pipeline.check(first_facts("source", HOPPER))
+        pipeline.check(first_facts("source"))
     assert helps in (caught.value.help or "")
 
 
 def test_programs_of_several_ctas_need_their_data_exchanged() -> None:
     options = CUDAOptions.for_target(HOPPER, num_ctas=2)
     pipeline = pipeline_for(HOPPER, options)
-    pipeline.check(first_facts("source", HOPPER))
-    with pytest.raises(PipelineError, match="data of one CTA only"):
-        pipeline.skip("exchange-between-ctas").check(first_facts("source", HOPPER))
+    pipeline.check(first_facts("source"))
+    with pytest.raises(PipelineError, match="exchanges between CTAs lowered"):
+        pipeline.skip("exchange-between-ctas").check(first_facts("source"))
 
 
 def test_passes_behind_the_exchange_may_undo_it() -> None:
     """A program of several CTAs needs the exchange last; for one CTA nothing can make data come from others."""
     several = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, num_ctas=2))
     one = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
-    one.insert("canonicalize", after="exchange-between-ctas").check(first_facts("source", HOPPER))
-    with pytest.raises(PipelineError, match="data of one CTA only, which 'canonicalize' destroyed"):
-        several.insert("canonicalize", after="exchange-between-ctas").check(first_facts("source", HOPPER))
+    one.insert("canonicalize", after="exchange-between-ctas").check(first_facts("source"))
+    with pytest.raises(PipelineError, match="exchanges between CTAs lowered, which 'canonicalize' destroyed"):
+        several.insert("canonicalize", after="exchange-between-ctas").check(first_facts("source"))
+
+
+_ARGUMENTS = "%p: !tt.ptr<f32>, %n: i64, %i: i32, %d: !tt.tensordesc<tensor<64xf32>>, %x: tensor<16x16xf16>, %y: tensor<4x4x4xf32>"
+
+
+def facts_of_body(body: str, ext: str = "ttir", target: GPUTarget = HOPPER) -> frozenset[Property]:
+    return facts_of(parse_module(f"tt.func @k({_ARGUMENTS}) {{\n{body}\ntt.return\n}}"), ext, target)
 
 
 @pytest.mark.parametrize(
     ("ext", "untrue", "body"),
     [
-        ("ttir", Property.BLOCK_POINTERS_REWRITTEN, "%b = tt.make_tensor_ptr %p, [%n], [%n], [%i] {order = array<i32: 0>} : !tt.ptr<tensor<64xf32>>"),
-        ("ttgir", Property.DESCRIPTORS_LOWERED, "%x = tt.descriptor_load %d[%i] : !tt.tensordesc<tensor<64xf32>> -> tensor<64xf32>"),
+        ("ttir", {Property.BLOCK_POINTERS_REWRITTEN}, "%b = tt.make_tensor_ptr %p, [%n], [%n], [%i] {order = array<i32: 0>} : !tt.ptr<tensor<64xf32>>"),
+        ("ttgir", {Property.NO_DESCRIPTORS, Property.DESCRIPTORS_LOWERED}, "%z = tt.descriptor_load %d[%i] : !tt.tensordesc<tensor<64xf32>> -> tensor<64xf32>"),
+        ("ttir", {Property.NO_ASYNC_DOTS, Property.DOT_OPERANDS_FENCED, Property.DOT_REGISTERS_HELD}, "%z = tt.dot %x, %x, %x : tensor<16x16xf16> * tensor<16x16xf16> -> tensor<16x16xf16>"),
+        ("ttir", {Property.NO_ASYNC_DOTS, Property.DOT_OPERANDS_FENCED, Property.DOT_REGISTERS_HELD}, '%z = "tt.reduce"(%y) ({\n^bb0(%a: f32, %b: f32):\ntt.reduce.return %a : f32\n}) {axis = 1 : i32} : (tensor<4x4x4xf32>) -> tensor<4x4xf32>'),
+        ("ttir", {Property.NO_PARTITIONS}, "scf.for %k = %i to %i step %i : i32 {\n} {tt.warp_specialize}"),
     ],
 )  # fmt: skip
-def test_a_file_of_ir_is_read_for_what_stages_before_it_would_have_replaced(
-    ext: str, untrue: Property, body: str
-) -> None:
-    arguments = "%p: !tt.ptr<f32>, %n: i64, %i: i32, %d: !tt.tensordesc<tensor<64xf32>>"
-    plain = parse_module(f"tt.func @k({arguments}) {{ tt.return }}")
-    module = parse_module(f"tt.func @k({arguments}) {{\n{body}\ntt.return\n}}")
-    amended = first_facts(ext, HOPPER) | {untrue}
-    assert facts_of(plain, ext, HOPPER) == first_facts(ext, HOPPER)
-    assert facts_of(module, ext, HOPPER) == first_facts(ext, HOPPER) - {untrue} != amended
+def test_what_a_kernel_holds_says_which_passes_it_needs(ext: str, untrue: set[Property], body: str) -> None:
+    assert facts_of_body("", ext) - facts_of_body(body, ext) == untrue
+
+
+def test_a_kernel_without_dots_descriptors_and_partitions_needs_no_pass_for_them() -> None:
+    left = without(
+        "triton-nvidia-gpu-fence-insertion", "hold-wgmma-registers", "tritongpu-allocate-warp-groups",
+        "triton-nvidia-optimize-descriptor-encoding", "triton-nvidia-tma-lowering",
+    )  # fmt: skip
+    assert Property.PTX in left.check(facts_of_body(""))
+
+
+def test_dots_before_hopper_need_neither_fences_nor_held_registers() -> None:
+    ampere = GPUTarget("cuda", 80)
+    pipeline = pipeline_for(ampere, CUDAOptions.for_target(ampere)).skip("hold-wgmma-registers")
+    assert Property.PTX in pipeline.check(first_facts("source"))
+
+
+def test_what_holds_after_a_pass_is_what_it_keeps_and_establishes() -> None:
+    """The contract algebra: nothing else holds, and what is implied always does."""
+    for step in pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER)).steps:
+        for holds in (frozenset[Property](), frozenset(Property), first_facts("source"), first_facts("ttgir")):
+            assert step.after(holds) == with_implied(holds & step.keeps | step.established())
+
+
+def test_stage_and_origin_are_data_of_the_class() -> None:
+    ours = {name: cls for name, cls in known_passes().items() if cls.__module__.startswith("minitriton.")}
+    assert {name for name, cls in ours.items() if cls.origin == "optional"} == {
+        n for n in ours if n.startswith("minitriton-")
+    }
+    assert {name for name, cls in ours.items() if cls.origin == "required"} == {
+        "hold-wgmma-registers", "exchange-between-ctas", "place-shared-memory", "insert-proxy-fences", "insert-barriers",
+        "limit-registers", "translate-to-llvm-ir", "optimize-llvm-ir", "emit-ptx",
+    }  # fmt: skip
+    assert {name for name, cls in ours.items() if cls.stage is None} == {
+        "inline", "canonicalize", "cse", "symbol-dce", "sccp", "loop-invariant-code-motion", "triton-licm", "triton-loop-aware-cse",
+        "limit-registers",
+    }  # fmt: skip
+    stages = [step.stage for step in without().steps if step.stage]
+    assert stages == sorted(stages, key=STAGES.index)
 
 
 def test_every_pass_says_what_it_needs() -> None:

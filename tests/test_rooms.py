@@ -12,8 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "minitriton"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 FOLDERS = sorted(p.parent for p in PACKAGE.rglob("__init__.py") if "kernels" not in p.parent.name)
-OF_TRITON = {"_utils", "_filecheck", "_internal_testing", "__main__", "__init__"}
-"""Modules that are there because Triton's programs and tests import them, and what runs a package."""
+RUN = {"__main__", "__init__"}
 
 
 def rooms() -> set[str]:
@@ -35,7 +34,7 @@ def test_a_folder_says_what_it_is(folder: Path) -> None:
 
 def test_the_page_names_every_module_at_the_top() -> None:
     top = {p.stem for p in PACKAGE.glob("*.py")} | {p.name for p in FOLDERS if p.parent == PACKAGE}
-    assert top - OF_TRITON <= set(re.findall(r"`(\w+)/?`", PAGE))
+    assert top - RUN <= set(re.findall(r"`(\w+)/?`", PAGE))
 
 
 def test_every_folder_is_a_room_of_the_page_or_in_one() -> None:

@@ -32,10 +32,10 @@ def reads_environment(path: Path) -> bool:
 
 
 OTHERS = {
-    "run_as_triton.py": "PYTHONPATH of child processes",
-    "explorer/colours.py": "NO_COLOR, which is every program's",
+    "as_triton/run_as_triton.py": "PYTHONPATH of child processes",
+    "explorer/terminal.py": "NO_COLOR, which is every program's",
     "commands/demo.py": "puts a variable back that it has set",
-    "_C/libtriton/__init__.py": "Triton's `getenv`, for programs",
+    "as_triton/_C/libtriton/__init__.py": "Triton's `getenv`, for programs",
     "fuzz/mutation/verdict.py": "puts a variable back that it has set",
     "fuzz/running/on_gpu.py": "puts a variable back that it has set",
     "fuzz/running/known.py": "Triton's own, for its compiler, and puts it back",

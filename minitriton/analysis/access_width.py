@@ -35,6 +35,7 @@ from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_o
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import target_arch
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.facts.pass_attributes import SPLIT_MASK
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import element_type
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
@@ -42,9 +43,6 @@ from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import registers_to_offsets
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture, architecture_of
-
-SPLIT_MASK = "split_mask"
-"""Attribute of a load or store whose mask is of this kind, over vectors as wide as the pointers allow."""
 
 
 def is_prefix(axis_info: AxisInfoAnalysis, mask: SSAValue, axis: int, length: int) -> bool:

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
 from minitriton.dialects.facts import MayNotReturn
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.llvm import AssumeOp
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.fast_paths.operations import ops_in
 
 Point = tuple[Block, Operation | None]
 """A block, and the op behind which the segment starts (None: at the block's start)."""

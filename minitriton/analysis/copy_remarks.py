@@ -22,9 +22,9 @@ from xdsl.ir import Operation, SSAValue
 from minitriton import knobs
 from minitriton.analysis.access_width import aligned_run, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_of
 from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.dialects import tt, ttng
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.remarks import remark
 from minitriton.target.tensor_map import GRAIN

@@ -13,7 +13,7 @@ that this iteration can justify. A value that was never reached has no fact: `fa
 An op whose control flow is not known has its regions visited with nothing known of their arguments.
 """
 
-# This file is one of those that touch what xDSL keeps private (see `dialects.op_access`): reading a field costs a third of calling its property.
+# This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`): reading a field costs a third of calling its property.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

@@ -27,10 +27,10 @@ from xdsl.dialects.builtin import AnyFloat, i1
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import Commutative
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import Rounds
-from minitriton.dialects.op_access import last_op_of
+from minitriton.dialects.fast_paths.op_access import last_op_of
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt.types import element_type
 
 _MOST_OPERANDS = 3

@@ -18,10 +18,9 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.attribute_values import integer_or
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr, integer_or
+from minitriton.dialects.fast_paths.operations import ops_in
 
 SCRATCH_OFFSET = "ttg.global_scratch_memory_offset"
 SCRATCH_SIZE = "ttg.global_scratch_memory_size"
@@ -35,22 +34,22 @@ def scratch_attr(op: Operation, name: str, default: int) -> int:
 
 def allocate_global_scratch(module: ModuleOp) -> None:
     """Gives every op of `module` that asks for global memory a place of its own in its function's. Functions must not recurse."""
-    if SCRATCH_SIZE in module.attributes:
-        return
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, tt.FuncOp)}
+    done: set[tt.FuncOp] = set()
     for function in functions.values():
-        _allocate(function, functions)
+        _allocate(function, functions, done)
         if function.is_public:
             for name in (SCRATCH_SIZE, SCRATCH_ALIGNMENT):
                 module.attributes[name] = function.attributes[name]
 
 
-def _allocate(function: tt.FuncOp, functions: dict[str, tt.FuncOp]) -> None:
-    if SCRATCH_SIZE in function.attributes:
+def _allocate(function: tt.FuncOp, functions: dict[str, tt.FuncOp], done: set[tt.FuncOp]) -> None:
+    if function in done:
         return
+    done.add(function)
     end, largest = 0, 1
     for op in ops_in(function):
-        size, alignment = _request(op, functions)
+        size, alignment = _request(op, functions, done)
         if not size:
             continue
         start = _round_up(end, alignment)
@@ -61,7 +60,7 @@ def _allocate(function: tt.FuncOp, functions: dict[str, tt.FuncOp]) -> None:
     function.attributes[SCRATCH_ALIGNMENT] = i32_attr(largest)
 
 
-def _request(op: Operation, functions: dict[str, tt.FuncOp]) -> tuple[int, int]:
+def _request(op: Operation, functions: dict[str, tt.FuncOp], done: set[tt.FuncOp]) -> tuple[int, int]:
     """Bytes and alignment that `op` asks for."""
     cls = op.__class__
     if cls is ttg.GlobalScratchAllocOp:
@@ -70,7 +69,7 @@ def _request(op: Operation, functions: dict[str, tt.FuncOp]) -> tuple[int, int]:
     callee = functions.get(cast(tt.CallOp, op).callee.string_value()) if cls is tt.CallOp else None
     if callee is None:
         return 0, 1
-    _allocate(callee, functions)
+    _allocate(callee, functions, done)
     return scratch_attr(callee, SCRATCH_SIZE, 0), scratch_attr(callee, SCRATCH_ALIGNMENT, 1)
 
 

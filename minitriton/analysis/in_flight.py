@@ -24,7 +24,7 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, ttg, ttng
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
 
 VIEWS = (

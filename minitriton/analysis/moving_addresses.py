@@ -11,7 +11,7 @@ iteration (`step`). Index arithmetic is taken not to overflow, as in `axis_info.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
@@ -19,19 +19,17 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import MovesElements
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import ConvertLayoutOp
-from minitriton.host.records import dataclass
 from minitriton.rewriting.constants import int_constant
 
 _Sum: TypeAlias = Mapping[SSAValue, int]
 """Numbers that are not known, and how often each is added."""
 
 
-@dataclass(frozen=True)
-class Moving:
+class Moving(NamedTuple):
     """`start + [low, high] + t * (step + step_number)` in iteration t."""
 
     start: _Sum

@@ -12,8 +12,12 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-_JIT, _UTILS, _ERRORS = "minitriton.runtime.jit", "minitriton._utils", "minitriton.frontend.errors"
-_CACHE, _BACKEND, _LIBTRITON = "minitriton.runtime.cache", "minitriton.backends.compiler", "minitriton._C.libtriton"
+_JIT, _UTILS, _ERRORS = "minitriton.runtime.jit", "minitriton.as_triton._utils", "minitriton.frontend.errors"
+_CACHE, _BACKEND, _LIBTRITON = (
+    "minitriton.runtime.cache",
+    "minitriton.backends.compiler",
+    "minitriton.as_triton._C.libtriton",
+)
 _DECLARE, _TARGET, _VALUES = "minitriton.language.declare", "minitriton.target", "minitriton.language.values"
 
 ALSO_NAMED: dict[str, dict[str, str]] = {

@@ -31,22 +31,24 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.codegen.op_making import (
-    append,
+from minitriton.codegen.types import (
+    I1,
+    I32,
+    PTR,
+    VOID,
+    bit_width,
     constant_attr,
-    integer_array,
-    integer_attr,
-    make,
+    lane_type,
+    lanes,
     mangled,
-    segments,
-    string_attr,
+    vector_type,
 )
-from minitriton.codegen.types import I1, I32, PTR, VOID, bit_width, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
-from minitriton.dialects.attribute_values import dense_elements
+from minitriton.dialects.attribute_values import dense_elements, i32_array, integer_array, integer_attr, string_attr
+from minitriton.dialects.fast_paths.op_access import defining, operand_values
+from minitriton.dialects.fast_paths.op_making import append, make
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import defining, operand_values
 
 _UNIT = UnitAttr()
 _NO_FLAGS = L.FastMathAttr(None)
@@ -310,7 +312,7 @@ class Builder:
             "intrin": string_attr(name),
             "fastmathFlags": _NO_FLAGS,
             "op_bundle_sizes": _NO_BUNDLES,
-            "operandSegmentSizes": segments(len(args), 0),
+            "operandSegmentSizes": i32_array((len(args), 0)),
         }
         op = self.operation(L.CallIntrinsicOp, args, () if result is VOID else (result,), properties)
         return op.results[0] if op.results else None
@@ -523,7 +525,7 @@ class Builder:
             "CConv": _CCC,
             "op_bundle_sizes": _NO_BUNDLES,
             "TailCallKind": _NO_TAIL_CALL,
-            "operandSegmentSizes": segments(len(args), 0),
+            "operandSegmentSizes": i32_array((len(args), 0)),
         }
         op = self.operation(L.CallOp, args, () if result is VOID else (result,), properties)
         return op.results[0] if op.results else None
@@ -546,7 +548,7 @@ class Builder:
         then_arguments: Sequence[SSAValue] = (),
         else_arguments: Sequence[SSAValue] = (),
     ) -> None:
-        properties = {"operandSegmentSizes": segments(1, len(then_arguments), len(else_arguments))}
+        properties = {"operandSegmentSizes": i32_array((1, len(then_arguments), len(else_arguments)))}
         operands = (cond, *then_arguments, *else_arguments)
         self.operation(L.CondBrOp, operands, (), properties, (then, otherwise))
 

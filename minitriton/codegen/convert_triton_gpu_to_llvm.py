@@ -14,13 +14,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import read_offsets
 from minitriton.codegen.lowering.lower_module import lower_module
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
-class ConvertTritonGPUToLLVM(Pass):
+class ConvertTritonGPUToLLVM(Pass, stage="llir", origin="triton"):
     """Lowers a TTGIR module to the `llvm` and `nvvm` dialects."""
 
     name = "convert-triton-gpu-to-llvm"
@@ -31,17 +29,18 @@ class ConvertTritonGPUToLLVM(Pass):
             Property.INLINED,
             Property.BLOCK_POINTERS_REWRITTEN,
             Property.DESCRIPTORS_LOWERED,
-            Property.ONE_CTA,
+            Property.PARTITION_WARPS,
+            Property.DOT_OPERANDS_FENCED,
+            Property.DOT_REGISTERS_HELD,
+            Property.EXCHANGES_LOWERED,
             Property.GLOBAL_SCRATCH,
             Property.SHARED_ALLOCATED,
-            Property.FENCED,
+            Property.COPIES_FENCED,
             Property.BARRIERS,
         }
     )
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
-    destroys: ClassVar[frozenset[Property]] = frozenset(
-        {Property.TENSOR_IR, Property.ENCODINGS, Property.STRUCTURED, Property.UNPLACED}
-    )
+    keeps: ClassVar[frozenset[Property]] = frozenset({Property.INLINED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_body(op, lower_module(op, read_offsets(op)))

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
@@ -22,7 +22,6 @@ from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.limits_to_try import ALL_REGISTERS, expected_limit, limits_to_try
 from minitriton.codegen.occupancy import allotted
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
-from minitriton.host.records import dataclass
 from minitriton.target import GPUTarget
 
 
@@ -58,8 +57,7 @@ def assembler_settings() -> tuple[str, ...]:
     return (*level, *(knobs.nvidia.ptxas_options or "").split())
 
 
-@dataclass(frozen=True)
-class Cubins:
+class Cubins(NamedTuple):
     """`cubin`, and where it was assembled under a limit of registers `few`, without it: for launches whose blocks all run at
     once however many registers they take. Where `few` is `WHEN_ASKED`, `assembled_without_limit` makes it."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 
 _ELF = b"\x7fELF\x02\x01"
 _REGISTER_COUNT = 0x2F
@@ -21,16 +21,14 @@ _SIZED = 4
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 
-@dataclass(frozen=True)
-class KernelResources:
+class KernelResources(NamedTuple):
     """`registers` of each thread, and `local_bytes` of memory that it spills to or indexes."""
 
     registers: int
     local_bytes: int
 
 
-@dataclass(frozen=True)
-class _Section:
+class _Section(NamedTuple):
     name: str
     content: bytes
 

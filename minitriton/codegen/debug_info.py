@@ -15,9 +15,9 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
 from xdsl.ir import Attribute
 
-from minitriton.codegen.locations import file_line_col
 from minitriton.codegen.text.values import escaped
-from minitriton.host.file_names import shortened
+from minitriton.errors import SourceLocation
+from minitriton.host.whole_file import shortened
 
 
 class _Nodes:
@@ -190,3 +190,29 @@ def _line_number(place: FileLineColLoc) -> int:
 def _column(place: FileLineColLoc) -> int:
     """0, "no column", for one beyond the 16 bits of LLVM's."""
     return place.column.data if 0 <= place.column.data < 1 << 16 else 0
+
+
+# Places in the source, from op locations.
+
+
+def file_line_col(location: Attribute) -> FileLineColLoc | None:
+    """The innermost file and line of a location (through names, call sites and fused locations)."""
+    match location:
+        case FileLineColLoc():
+            return location
+        case NameLoc():
+            return file_line_col(location.location)
+        case CallSiteLoc():
+            return file_line_col(location.callee)
+        case FusedLoc(locations=ArrayAttr(data=parts)):
+            return next((place for part in parts if (place := file_line_col(part)) is not None), None)
+        case _:
+            return None
+
+
+def source_location(location: Attribute) -> SourceLocation | None:
+    """The place that an error at `location` names; None if it is not known."""
+    found = file_line_col(location)
+    if found is None:
+        return None
+    return SourceLocation(found.filename.data, found.line.data, found.column.data)

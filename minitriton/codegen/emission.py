@@ -6,6 +6,7 @@ Bad LLVM IR ends the process: text is `CheckedLLVMIR` if minitriton wrote it, an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,7 +32,6 @@ from minitriton.codegen.ptx import (
 )
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import PipelineError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -77,7 +77,7 @@ def _text(source: object, arch: int, version: int) -> str:
 
 @register_pass
 @dataclass(frozen=True)
-class TranslateToLLVMIR(Translation):
+class TranslateToLLVMIR(Translation, stage="llir", origin="required"):
     """Writes the `llvm` and `nvvm` dialects as the text of an LLVM module.
 
     `local-variables` adds to the lines which variable of the source holds which value (Triton's `extract-variable-info`).
@@ -86,7 +86,7 @@ class TranslateToLLVMIR(Translation):
     name = "translate-to-llvm-ir"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
+    keeps: ClassVar[frozenset[Property]] = frozenset()
     line_info: bool = True
     local_variables: bool = False
     reflect_ftz: bool = True
@@ -110,7 +110,7 @@ class TranslateToLLVMIR(Translation):
 
 @register_pass
 @dataclass(frozen=True)
-class OptimizeLLVMIR(Translation):
+class OptimizeLLVMIR(Translation, stage="llir", origin="required"):
     """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers; or just the LLVM `passes` named.
 
     Device functions are taken from `libraries` (paths of bitcode or LLVM IR text) before libdevice. `flags` are LLVM's own.
@@ -140,7 +140,7 @@ class OptimizeLLVMIR(Translation):
 
 @register_pass
 @dataclass(frozen=True)
-class EmitPTX(Translation):
+class EmitPTX(Translation, stage="ptx", origin="required"):
     """LLVM's NVPTX code generator at its highest level.
 
     `keep-debug` keeps the word `debug` in `.target`, without which assemblers drop what debuggers read. `flags` are LLVM's own.
@@ -149,7 +149,7 @@ class EmitPTX(Translation):
     name = "emit-ptx"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.PTX})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
+    keeps: ClassVar[frozenset[Property]] = frozenset()
     arch: int = 90
     enable_fp_fusion: bool = True
     ptx_version: int = DEFAULT_PTX_VERSION

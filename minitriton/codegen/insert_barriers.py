@@ -14,20 +14,18 @@ from minitriton.analysis.shared_memory.allocation import read_allocation
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
-_PLACES = frozenset({Property.ONE_CTA, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED})
+_PLACES = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED}
 
 
 @register_pass
-@dataclass(frozen=True)
-class InsertProxyFences(Pass):
+class InsertProxyFences(Pass, stage="llir", origin="required"):
     """Puts fences where the copy unit would otherwise overwrite shared memory that threads still read or write."""
 
     name = "insert-proxy-fences"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.SHARED_ALLOCATED})
-    establishes: ClassVar[frozenset[Property]] = frozenset({Property.FENCED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.COPIES_FENCED})
     keeps: ClassVar[frozenset[Property]] = _PLACES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -35,16 +33,15 @@ class InsertProxyFences(Pass):
 
 
 @register_pass
-@dataclass(frozen=True)
-class InsertBarriers(Pass):
+class InsertBarriers(Pass, stage="llir", origin="required"):
     """Puts barriers where threads would otherwise read or overwrite shared memory too early."""
 
     name = "insert-barriers"
     requires: ClassVar[frozenset[Property]] = frozenset(
-        {Property.ENCODINGS, Property.SHARED_ALLOCATED, Property.FENCED}
+        {Property.ENCODINGS, Property.SHARED_ALLOCATED, Property.COPIES_FENCED}
     )
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.BARRIERS})
-    keeps: ClassVar[frozenset[Property]] = _PLACES | {Property.FENCED}
+    keeps: ClassVar[frozenset[Property]] = _PLACES | {Property.COPIES_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_barriers(op, read_allocation(op, scratch_bytes))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 
+from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from minitriton.codegen.locations import source_location
+from minitriton.codegen.debug_info import source_location
 from minitriton.errors import LoweringError
 
 _PTX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")
@@ -42,7 +43,7 @@ def check_llvm_module(module: ModuleOp) -> None:
                     f"the lowering has something else called {_shown(name.data)}", source_location(own.location),
                     help="give the function another name",
                 )  # fmt: skip
-        if op.name == "llvm.func":
+        if isinstance(op, L.FuncOp):
             for attribute, (least, most) in _BOUNDS.items():
                 for number in _numbers(op, attribute):
                     if not least <= number <= most:
@@ -60,7 +61,7 @@ def _check_name(op: Operation, name: str) -> None:
         )  # fmt: skip
     if not name or "\0" in name or len(name) > MOST_CHARACTERS:
         raise LoweringError(f"LLVM cannot take the name {_shown(name)}", source_location(op.location), help="rename it")
-    if name.startswith("llvm.") and op.name == "llvm.func" and op.regions[0].blocks:
+    if name.startswith("llvm.") and isinstance(op, L.FuncOp) and op.regions[0].blocks:
         raise LoweringError(
             f"{name} is a function of LLVM's own", source_location(op.location), help="give the function another name"
         )

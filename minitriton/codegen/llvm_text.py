@@ -28,7 +28,7 @@ from minitriton.codegen.text import nvvm_cut_vectors as nvvm_cut_vectors
 from minitriton.codegen.text import nvvm_global as nvvm_global
 from minitriton.codegen.text import nvvm_lanes as nvvm_lanes
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter, Writer
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.dialects.attribute_values import integer, integers, plain_text
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError
@@ -53,9 +53,9 @@ def write_module(
     # A function before those that call it: the code generator would declare it first. 100 functions of a line each: 3,443 lines of PTX for
     # 4,043, assembled in 114 ms for 128 (2026-11-24).
     for op in reversed(list(module.ops)):
-        if op.name == "llvm.func":
+        if isinstance(op, L.FuncOp):
             _write_function(writer, op, functions)
-        elif op.name == "llvm.mlir.global":
+        elif isinstance(op, L.GlobalOp):
             globals_.append(_global(op))
         else:
             raise LoweringError(f"{op.name} cannot stand in a module of LLVM IR", help="lower it first")
@@ -167,29 +167,19 @@ def _function_attributes(op: Operation) -> str:
     return text
 
 
-def _recording(writer: Writer) -> Writer:
-    """`writer`, and a debug record of the variable that holds the op's first result."""
-
-    def write(w: FunctionWriter, op: Operation) -> None:
-        writer(w, op)
-        if op.results:
-            result = op.results[0]
-            assert isinstance(w.module.debug, VariableInfo)
-            record = w.module.debug.record(op.location, w.names[result], result.type)
-            if record:
-                w.lines.append(record)
-
-    return write
-
-
-_RECORDING = {name: _recording(writer) for name, writer in WRITERS.items()}
+def _record(w: FunctionWriter, op: Operation, debug: VariableInfo) -> None:
+    """Writes a debug record of the variable that holds the op's first result."""
+    result = op.results[0]
+    record = debug.record(op.location, w.names[result], result.type)
+    if record:
+        w.lines.append(record)
 
 
 def _write_blocks(w: FunctionWriter, blocks: list[Block]) -> None:
     lines = w.lines
     phis: list[tuple[Block, int]] = []
     debug = w.module.debug
-    writers = _RECORDING if isinstance(debug, VariableInfo) else WRITERS
+    recorded = debug if isinstance(debug, VariableInfo) else None
     location: object = None
     for number, block in enumerate(blocks):
         lines.append(f"{w.labels[block]}:")
@@ -202,12 +192,14 @@ def _write_blocks(w: FunctionWriter, blocks: list[Block]) -> None:
             if op.location is not location:
                 location = op.location
                 w.dbg = debug.suffix(op.location)
-            writer = writers.get(op.name)
+            writer = WRITERS.of(op)
             if writer is None:
                 raise LoweringError(
                     f"{op.name} cannot be written as LLVM IR", help="lower it to the llvm dialect first"
                 )
             writer(w, op)
+            if recorded is not None and op.results:
+                _record(w, op, recorded)
     for block, at in phis:
         incoming = w.predecessors.get(block, ())
         for index, argument in enumerate(block.args):

@@ -13,10 +13,11 @@ import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from minitriton import knobs
+from minitriton.codegen.inline_calls import without_calls
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 
 _INPUT_PTX = 2
 
@@ -57,8 +58,7 @@ def _function(name: str) -> Callable[..., int]:
     raise MinitritonError(f"nvJitLink has no function {name}", help="install nvidia-nvjitlink 12.4 or newer")
 
 
-@dataclass(frozen=True)
-class Assembled:
+class Assembled(NamedTuple):
     """A cubin, and what the assembler says of it."""
 
     cubin: bytes
@@ -94,7 +94,7 @@ def assemble(ptx: str, options: list[str]) -> Assembled:
     if code:
         raise MinitritonError(f"nvJitLink does not take the options {options} (error {code})")
     try:
-        data = ptx.encode()
+        data = without_calls(ptx).encode()
         code = _function("AddData")(handle, _INPUT_PTX, data, ctypes.c_size_t(len(data)), b"kernel.ptx")
         code = code or _function("Complete")(handle)
         if code:

@@ -25,15 +25,14 @@ cache, which is of the same memory, nearly as it was (`FREE_BYTES`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.allocation import (
-    SEPARATE,
     Allocation,
     FunctionAllocation,
     allocate,
@@ -42,14 +41,15 @@ from minitriton.analysis.shared_memory.allocation import (
     write_attributes,
 )
 from minitriton.analysis.shared_memory.liveness import intersects
-from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
-from minitriton.codegen.scratch import capability_of, scratch_bytes
+from minitriton.codegen.lowering.convert_layout import conversion_of
+from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import ttg
-from minitriton.dialects.facts.gpu_traits import i32_attr
-from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
-from minitriton.host.records import dataclass
+from minitriton.dialects.attribute_values import i32_attr
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, target_arch
+from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.layouts.plans import SharedMemoryRoundTrip
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
 
 REGISTER_FILE_BYTES = 256 * 1024
@@ -67,12 +67,12 @@ _GIVEN = "allocation.given"
 
 @register_pass
 @dataclass(frozen=True)
-class UseFreeSharedMemory(Pass):
+class UseFreeSharedMemory(Pass, stage="llir"):
     """Lets layout conversions and small buffers use shared memory that is free anyway, for fewer barriers."""
 
     name = "minitriton-use-free-shared-memory"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     fewer_rounds: bool = True
     """False: conversions take as many rounds, in as little memory, as their accesses allow."""
@@ -81,6 +81,7 @@ class UseFreeSharedMemory(Pass):
     """False: buffers that are not alive at the same time share memory."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _forget_own_places(op)
         if self.fewer_rounds:
             _take_fewer_rounds(op)
         if self.separate:
@@ -124,7 +125,7 @@ def _limits(
     for conversion, plan in conversions.items():
         function = _function_of(conversion, allocation.functions)
         if not alive[conversion] and function not in called:
-            totals[function] = max(totals[function], _share(plan, capability_of(conversion)))
+            totals[function] = max(totals[function], _share(plan, target_arch(conversion)))
     return {o: totals[_function_of(o, totals)] - alive[o] for o in conversions}, totals
 
 
@@ -163,17 +164,17 @@ def _are_small(function: Operation) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class PlaceSharedMemory(Pass):
+class PlaceSharedMemory(Pass, stage="llir", origin="required"):
     """Gives each buffer its place in shared memory, those that have none."""
 
     name = "place-shared-memory"
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.UNPLACED})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.NO_TRITON_ALLOCATION})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
-    keeps: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA, Property.GLOBAL_SCRATCH})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _forget_own_places(op)
+        _note_given_places(op)
         allocation = allocate(op, scratch_bytes)
         write_attributes(op, allocation)
         for function in allocation.functions.values():
@@ -181,16 +182,21 @@ class PlaceSharedMemory(Pass):
                 owner.attributes[ALLOCATION_SIZE] = i32_attr(buffer.size)
 
 
-def _forget_own_places(module: ModuleOp) -> None:
-    """Takes back what an earlier run of this pass has placed, for passes since may have copied or moved its ops; what was given stays."""
-    given = [op for op in ops_in(module) if ALLOCATION_OFFSET in op.attributes]
+def _note_given_places(module: ModuleOp) -> None:
+    """Marks what has a place before this pass has run for the first time."""
     if PLACED not in module.attributes:
         module.attributes[PLACED] = UnitAttr()
-        for op in given:
-            op.attributes[_GIVEN] = UnitAttr()
+        for op in ops_in(module):
+            if ALLOCATION_OFFSET in op.attributes:
+                op.attributes[_GIVEN] = UnitAttr()
+
+
+def _forget_own_places(module: ModuleOp) -> None:
+    """Takes back what an earlier run of this pass has placed, for passes since may have copied or moved its ops; what was given stays."""
+    if PLACED not in module.attributes:
         return
     module.attributes.pop(SHARED_BYTES, None)
-    for op in given:
-        if _GIVEN not in op.attributes:
+    for op in ops_in(module):
+        if ALLOCATION_OFFSET in op.attributes and _GIVEN not in op.attributes:
             del op.attributes[ALLOCATION_OFFSET]
             op.attributes.pop(ALLOCATION_SIZE, None)

@@ -10,8 +10,8 @@ add.f32 %r5, %r4, %r3;                needed 4: the address, the sum so far and 
 from __future__ import annotations
 
 import re
-
-from minitriton.host.records import dataclass
+from dataclasses import dataclass
+from typing import NamedTuple
 
 _REGISTER = re.compile(r"%(?:rd|rs|r|fd|f|p|h|b)\d+")
 _TARGET = re.compile(r"[\t ]bra(?:\.uni)?\s+(\$\w+)")
@@ -23,8 +23,7 @@ _EFFECTS = {"st", "red", "cp", "prefetch", "bra", "call", "ret", "exit", "trap"}
 """First parts of the names of instructions that keep their order and their place between loads."""
 
 
-@dataclass(frozen=True)
-class RegisterNeed:
+class RegisterNeed(NamedTuple):
     """Registers of 32 bits of a thread."""
 
     filled: int

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from minitriton.analysis.locations import source_location
@@ -29,13 +27,3 @@ def scratch_bytes(op: Operation) -> int:
     except LoweringError as error:
         error.location = error.location or source_location(op.location)
         raise
-
-
-def capability_of(op: Operation) -> int:
-    """The compute capability that the module of `op` names, times ten. Raises `LoweringError` if it names none."""
-    while (parent := op.parent_op()) is not None:
-        op = parent
-    target = op.attributes.get("ttg.target")
-    if not isinstance(target, StringAttr) or not re.fullmatch(r"cuda:[0-9]{2,3}", target.data):
-        raise LoweringError('the module names no target: it needs the attribute ttg.target = "cuda:90" (or another)')
-    return int(target.data.removeprefix("cuda:"))

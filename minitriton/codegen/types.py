@@ -12,10 +12,12 @@ interned (by `setdefault`, so that threads get the same one), so that types can 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     BFloat16Type,
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatAttr,
     IndexType,
     IntegerType,
     TensorType,
@@ -24,6 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, LLVMVoidType
 from xdsl.ir import Attribute
 
+from minitriton.dialects.attribute_values import dense_elements, integer_attr
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm.base import GLOBAL, SHARED
 from minitriton.dialects.nvvm.base import lane_type as lane_type
@@ -123,3 +126,28 @@ def struct_type(*fields: Attribute) -> LLVMStructType:
         _kept.extend(fields)
         found = _structs.setdefault(key, LLVMStructType.from_type_list(fields))
     return found
+
+
+def constant_attr(type_: Attribute, value: int | float) -> Attribute:
+    """The attribute of a scalar constant, or of a vector of equal lanes. Integers wrap around."""
+    if instance_of(type_, VectorType):
+        return dense_elements(type_, [value])
+    if isinstance(value, float):
+        assert isinstance(type_, AnyFloat)
+        return FloatAttr(value, type_)
+    width = bit_width(type_)
+    wrapped = value & ((1 << width) - 1)
+    if wrapped >> (width - 1):
+        wrapped -= 1 << width
+    assert instance_of(type_, IntegerType)
+    return integer_attr(wrapped, type_)
+
+
+def mangled(type_: Attribute) -> str:
+    """The suffix by which LLVM names an overload: `v8f32`, `p1`, `i64`."""
+    if instance_of(type_, VectorType):
+        return f"v{type_.shape.data[0].data}{mangled(type_.element_type)}"
+    if isinstance(type_, LLVMPointerType):
+        space = type_.addr_space
+        return f"p{getattr(space, 'data', 0)}"
+    return str(type_)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from minitriton.frontend.function import JITCallable
-from minitriton.runtime.autotuner import Autotuner
-from minitriton.runtime.heuristics import Heuristics
+from minitriton.runtime.autotuner import Autotuner, Heuristics
 from minitriton.runtime.jit import JITFunction
 from minitriton.runtime.kernel_interface import KernelInterface
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 
 from minitriton import knobs
+from minitriton.as_triton.run_as_triton import triton_means_minitriton
 from minitriton.commands.decorators import remember_decorators
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.source_text import give_folder_of, line_at
-from minitriton.run_as_triton import triton_means_minitriton
 from minitriton.runtime.jit import OF_FILE, JITFunction, kernel_in
 from minitriton.runtime.kernel_interface import KernelInterface
 

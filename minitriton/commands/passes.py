@@ -7,8 +7,9 @@ import dataclasses
 
 from minitriton.commands.output import add_json, print_json
 from minitriton.compilation.pipeline_spec import make_step
+from minitriton.dialects.facts.pass_attributes import PASS_ATTRIBUTES
 from minitriton.host.subcommands import Subcommands
-from minitriton.pass_registry import Step, known_passes
+from minitriton.pass_registry import INVALIDATED_UNLESS_KEPT, KEPT_BY_DEFAULT, Origin, Property, Step, known_passes
 
 
 def add_passes_command(commands: Subcommands) -> None:
@@ -39,10 +40,31 @@ def run(arguments: argparse.Namespace) -> int:
     for f in dataclasses.fields(cls):
         kind = f.type if isinstance(f.type, str) else f.type.__name__
         print(f"  {f.name.replace('_', '-')}: {kind} = {f.default!r}")
-    for label, facts in (("needs", cls.requires), ("establishes", cls.establishes), ("destroys", cls.destroys)):
+    print(f"  stage: {cls.stage or 'any'}\n  origin: {_ORIGINS[cls.origin]}")
+    for label, facts in _contract(cls).items():
         if facts:
             print(f"  {label}: {', '.join(sorted(facts))}")
+    for name, attribute in PASS_ATTRIBUTES.items():
+        if cls.name in attribute.writers:
+            print(f"  writes {name} on {', '.join(kind.name for kind in attribute.ops)}: {attribute.meaning}")
     return 0
+
+
+_ORIGINS: dict[Origin, str] = {
+    "triton": "Triton's",
+    "optional": "minitriton's; may be left out",
+    "required": "minitriton's; code is wrong without it",
+}
+
+
+def _contract(cls: type[Step]) -> dict[str, frozenset[Property]]:
+    """What a pass needs and establishes, what it keeps that passes invalidate by default, and what it destroys that they keep."""
+    return {
+        "needs": cls.requires,
+        "establishes": cls.establishes,
+        "keeps": cls.keeps & INVALIDATED_UNLESS_KEPT,
+        "destroys": KEPT_BY_DEFAULT - cls.keeps - cls.establishes,
+    }
 
 
 def _plain(cls: type[Step]) -> dict[str, object]:
@@ -55,6 +77,6 @@ def _plain(cls: type[Step]) -> dict[str, object]:
         for f in dataclasses.fields(cls)
     }
     return {
-        "name": cls.name, "documentation": (cls.__doc__ or "").strip(), "options": options, "needs": cls.requires,
-        "establishes": cls.establishes, "destroys": cls.destroys,
+        "name": cls.name, "documentation": (cls.__doc__ or "").strip(), "options": options, "stage": cls.stage,
+        "origin": cls.origin, **_contract(cls),
     }  # fmt: skip

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.identity import key_of
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -34,8 +34,7 @@ Attributes: TypeAlias = "dict[Path, list[list[str | int]]]"
 _PLAIN = (bool, int, float, str, type(None))
 
 
-@dataclass(frozen=True)
-class DescribedParameter:
+class DescribedParameter(NamedTuple):
     """What a launch of a compiled kernel asks of a parameter."""
 
     name: str
@@ -70,7 +69,6 @@ class ASTSource:
     ) -> None:
         self.fn = fn
         self.name: str = fn.__name__
-        self.entry = self.name
         self.signature = dict(signature)
         self.constants: dict[Path, object] = {}
         for key, value in (constexprs or {}).items():
@@ -86,10 +84,17 @@ class ASTSource:
             if not isinstance(name, str):
                 raise TypeError("Signature keys must be string")
 
+    @cached_property
+    def entry(self) -> str:
+        """The kernel's name in the IR: the function's, or what its `repr` makes of this specialization."""
+        from minitriton.frontend.function import kernel_name
+
+        return kernel_name(self.function, self.signature, self.constants)
+
     def described(self) -> ASTSource:
         """The same for a kernel that is compiled already: the function's names in place of the function, constants that are plain values."""
         other = object.__new__(ASTSource)
-        other.__dict__.update(self.__dict__)
+        other.__dict__.update(self.__dict__, entry=self.entry)
         other.fn = DescribedFunction(self.fn)
         other.constants = {path: value for path, value in self.constants.items() if isinstance(value, _PLAIN)}
         return other

@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -25,13 +25,12 @@ from minitriton.compilation.ir_source import entry_of_text
 from minitriton.compilation.request import Request, Switches
 from minitriton.compilation.stage_names import STAGES
 from minitriton.compilation.stages import facts_of, split
-from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
+from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
-from minitriton.host.file_names import stem_of
 from minitriton.host.garbage import no_garbage_collection
-from minitriton.host.records import dataclass
+from minitriton.host.whole_file import stem_of
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for
@@ -97,8 +96,7 @@ Stage: TypeAlias = "Callable[[object, dict[str, object]], object]"
 """From the representation before a stage, and the metadata known by then, to the one after."""
 
 
-@dataclass(frozen=True)
-class Compiled:
+class Compiled(NamedTuple):
     """What a compile gives: stage → text, the metadata less the kernel's key, and the seconds that each part took."""
 
     texts: Mapping[str, str | bytes]
@@ -153,7 +151,7 @@ def _compile(
             value = overrides.replace(stage, run(value, facts.metadata), options)
             text = texts[stage] = representation_text(value)
             if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
-                path = folder / f"{stem_of(source.entry)}.{stage}"
+                path = folder / f"{stem_of(source.name.removeprefix('@'))}.{stage}"
                 value = parse_module(text, str(path), ignore_locations=True)
             seconds[stage] = time.perf_counter() - since
     ptx = texts.get("ptx")

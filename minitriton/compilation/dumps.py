@@ -15,8 +15,7 @@ from pathlib import Path
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.host.file_names import stem_of
-from minitriton.host.whole_file import write_whole
+from minitriton.host.whole_file import stem_of, write_whole
 from minitriton.pass_manager import Hook, Timings, representation_text
 from minitriton.pass_registry import Step
 

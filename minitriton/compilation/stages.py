@@ -6,19 +6,25 @@ split(pipeline_for(sm_90, options), "ttgir")     →    [("llir", ...), ("ptx", 
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from collections.abc import Iterator
 
-from minitriton.analysis.operations import ops_in
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from minitriton.analysis.axis_info.types import shape_of
 from minitriton.compilation.stage_names import STAGES
-from minitriton.dialects import tt
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.memory_access import DescriptorAccess
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Property, Step
+from minitriton.pass_registry import Property, Step, with_implied
+from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
-_TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.UNPLACED})
+_TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
 
 _FIRST_FACTS: dict[str, frozenset[Property]] = {
     "source": _TENSORS | {Property.TTIR},
@@ -28,38 +34,54 @@ _FIRST_FACTS: dict[str, frozenset[Property]] = {
         Property.ENCODINGS,
         Property.INLINED,
         Property.BLOCK_POINTERS_REWRITTEN,
-        Property.DESCRIPTORS_LOWERED,
-        Property.SINGLE_CTA,
-        Property.ONE_CTA,
+        Property.DESCRIPTOR_LAYOUTS,
+        Property.DOT_OPERANDS_FENCED,
     },
     "llir": frozenset({Property.LLVM_IR}),
     "ptx": frozenset({Property.PTX}),
 }
 
 
-def first_facts(ext: str, target: GPUTarget) -> frozenset[Property]:
-    """What holds where a compile of the frontend's IR (`source`), or of a stage's text, begins.
-
-    The TTIR stage takes descriptors apart where `target` has no tensor copies; elsewhere later passes do.
-    """
-    facts = _FIRST_FACTS[ext]
-    return facts | {Property.DESCRIPTORS_LOWERED} if ext == "ttir" and not target.features.has_tma else facts
+def first_facts(ext: str) -> frozenset[Property]:
+    """What holds of every kernel where a compile of the frontend's IR (`source`), or of a stage's text, begins."""
+    return _FIRST_FACTS[ext]
 
 
 def facts_of(value: object, ext: str, target: GPUTarget) -> frozenset[Property]:
-    """What holds of `value`, where a compile of `ext` begins: a file of IR may hold what the stages before would have replaced."""
-    facts = first_facts(ext, target)
-    if ext == "source" or not isinstance(value, ModuleOp):
-        return facts
-    untrue: set[Property] = set()
-    if num_ctas(value) > 1:
-        untrue |= {Property.SINGLE_CTA, Property.ONE_CTA}
-    for op in ops_in(value):
-        if isinstance(op, tt.MakeTensorPtrOp):
-            untrue.add(Property.BLOCK_POINTERS_REWRITTEN)
-        elif DescriptorAccess.of(op) is not None:
-            untrue.add(Property.DESCRIPTORS_LOWERED)
-    return facts - untrue
+    """What holds of `value`, where a compile of `ext` begins: also that it lacks ops of some kinds, and needs no pass for these.
+
+    A file of IR may hold what the stages before would have replaced.
+    """
+    facts = set(first_facts(ext))
+    if not isinstance(value, ModuleOp):
+        return frozenset(facts)
+    found = {fact for op in ops_in(value) for fact in _untrue_for(op)}
+    facts |= {Property.NO_DESCRIPTORS, Property.NO_ASYNC_DOTS, Property.NO_PARTITIONS} - found
+    if not target.features.has_wgmma:
+        facts.add(Property.NO_ASYNC_DOTS)
+    if ext == "ttgir" and num_ctas(value) == 1:
+        facts.add(Property.NO_CLUSTERS)
+    return with_implied(frozenset(facts - found))
+
+
+_REDUCED_MULTIPLICATION_RANK = 3
+"""`triton-combine` makes a dot of a reduced multiplication whose operands are broadcast to this many dimensions."""
+
+
+def _untrue_for(op: Operation) -> Iterator[Property]:
+    """Which facts the presence of `op` makes untrue."""
+    if isinstance(op, tt.MakeTensorPtrOp):
+        yield Property.BLOCK_POINTERS_REWRITTEN
+    if DescriptorAccess.of(op) is not None:
+        yield Property.NO_DESCRIPTORS
+    if Contraction.of(op) is not None or (
+        isinstance(op, tt.ReduceOp) and len(shape_of(op.operands[0].type)) >= _REDUCED_MULTIPLICATION_RANK
+    ):
+        yield Property.NO_ASYNC_DOTS
+    if isinstance(op, ttg.WarpSpecializeOp):
+        yield from (Property.NO_PARTITIONS, Property.PARTITION_WARPS)
+    if WARP_SPECIALIZE in op.attributes:
+        yield Property.NO_PARTITIONS
 
 
 def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:
@@ -80,17 +102,5 @@ def own_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
 
 
 def _stage_of(step: Step, stage: str) -> str:
-    """The stage that `step` is part of, after one of `stage`."""
-    if Property.PTX in step.establishes:
-        return "ptx"
-    if stage != "llir" and _starts_lowering(step):
-        return "llir"
-    if stage == "ttir" and Property.ENCODINGS in step.establishes:
-        return "ttgir"
-    return stage
-
-
-def _starts_lowering(step: Step) -> bool:
-    """Whether `step` is the first after the `ttgir` stage: it decides about shared memory, or leaves the IR's structure."""
-    leaves = {Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.LLVM_DIALECT} & step.establishes
-    return bool(leaves) or bool({Property.SHARED_ALLOCATED, Property.STRUCTURED} & step.destroys)
+    """The stage that `step` is part of, after one of `stage`: its own, but none that has been left."""
+    return max(stage, step.stage or stage, key=STAGES.index)

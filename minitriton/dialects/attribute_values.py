@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -21,6 +21,8 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     TensorType,
     VectorType,
+    i1,
+    i32,
 )
 from xdsl.ir import Attribute, Data
 
@@ -93,3 +95,49 @@ def word(attr: Attribute) -> str:
 def is_true(attr: Attribute | None) -> bool:
     """Whether a boolean attribute is there and true."""
     return instance_of(attr, IntegerAttr) and attr.value.data != 0
+
+
+# Attributes made once for each value.
+
+_strings: dict[str, StringAttr] = {}
+
+
+def string_attr(text: str) -> StringAttr:
+    """An interned `StringAttr`."""
+    found = _strings.get(text)
+    if found is None:
+        found = _strings[text] = StringAttr(text)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def integer_attr(value: int, type_: IntegerType) -> IntegerAttr[IntegerType]:
+    """An interned `IntegerAttr` of a value that its type holds."""
+    return IntegerAttr(value, type_)
+
+
+@lru_cache(maxsize=4096)
+def integer_array(element: IntegerType, values: tuple[int, ...]) -> DenseArrayBase:
+    """An interned `array<element: values>`: the lanes of a shuffle, the indices of an address."""
+    return DenseArrayBase.from_list(element, values)
+
+
+@cache
+def i32_attr(value: int) -> IntegerAttr:
+    """A shared `value : i32`."""
+    return IntegerAttr(value, i32)
+
+
+@cache
+def i32_array(values: tuple[int, ...]) -> DenseArrayBase:
+    """A shared `array<i32: values>`."""
+    return DenseArrayBase.from_list(i32, values)
+
+
+TRUE = IntegerAttr(-1, i1)
+FALSE = IntegerAttr(0, i1)
+
+
+def bool_attr(value: bool) -> Attribute:
+    """`true` or `false`."""
+    return TRUE if value else FALSE

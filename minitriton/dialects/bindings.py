@@ -93,7 +93,7 @@ class BlockView(_View[Block]):
 
     def has_return(self) -> bool:
         last = self.shown.last_op
-        return last is not None and last.name == "tt.return"
+        return isinstance(last, tt.ReturnOp)
 
 
 class RegionView(_View[Region]):

@@ -14,21 +14,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute
 from xdsl.parser import AttrParser
 
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import Bases, DistributedEncoding, Encoding, Ints
 
 CGA_LAYOUT = "cga_layout"
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """One field of an encoding: its name in the value and in the text, and what it holds."""
 
     name: str

@@ -46,9 +46,8 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.declared import declared
+from minitriton.dialects.fast_paths.op_definition import declared, op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_definition import op_definition
 
 DYNAMIC_INDEX = -(2**31)
 """Stands in `rawConstantIndices` of a `llvm.getelementptr` for "taken from an operand"."""

@@ -15,10 +15,9 @@ from xdsl.traits import Pure
 
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.arith.float import FloatBinaryOp, FloatUnaryOp
-from minitriton.dialects.declared import declared
 from minitriton.dialects.facts import Dear, DeviceFunction, Rounds
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import declared, op_definition
 from minitriton.dialects.tt.constraints import var
 
 

@@ -45,10 +45,10 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.declared import declared
-from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, i32_array, i32_attr
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.attribute_values import i32_array, i32_attr
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import declared, op_definition
 from minitriton.dialects.tt.enums import CacheModifierAttr, EvictionPolicyAttr
 from minitriton.dialects.tt.format import CacheClauses, Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER, NORMAL

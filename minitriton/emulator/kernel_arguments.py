@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from minitriton.emulator.memory.device import GlobalMemory
-from minitriton.emulator.memory.host_addresses import HostAddresses
+from minitriton.emulator.memory.device import GlobalMemory, HostAddresses
 from minitriton.emulator.ptx.program import Address, EmulationError, KernelParameter, Module, PTXKernel, Symbol
 from minitriton.errors import SourceLocation
 from minitriton.target import tensor_map

@@ -13,7 +13,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from minitriton.emulator import special_registers
 from minitriton.emulator.batch import Batch, Mask
 from minitriton.emulator.endless import FIRST, Repetition
 from minitriton.emulator.lanes import Lanes, same
@@ -21,7 +20,7 @@ from minitriton.emulator.memory.device_shadow import Rerun
 from minitriton.emulator.operations.barrier_checks import check_completed
 from minitriton.emulator.operations.barriers import Arrival, BarrierArrivals
 from minitriton.emulator.ptx.control_flow import Block
-from minitriton.emulator.ptx.program import Instruction
+from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.errors import MinitritonError
 
 Part = Mask | Literal[False]
@@ -62,7 +61,7 @@ class Machine(Batch):
             return same((np.uint64 if "64" in name or name == "%globaltimer" else np.uint32)(self.clock))
         found = self._special.get(name)
         if found is None:
-            found = self._special[name] = special_registers.value_of(self, name)
+            found = self._special[name] = value_of(self, name)
         return found
 
     def run(self) -> None:
@@ -263,3 +262,48 @@ class Machine(Batch):
 
 Outcome: TypeAlias = Callable[[Machine, dict[int, Mask], Block, Mask], None]
 """What becomes of the threads of a block whose end only its own instruction knows: barriers and waits."""
+
+# Special registers that do not change during a run: where a thread stands in its warp, CTA, cluster and grid.
+#
+# value_of(x, "%ctaid.x") -> the x coordinate of each thread's CTA; value_of(x, "%ntid.x") -> the block size
+
+
+def value_of(x: Batch, name: str) -> Lanes:
+    """The 32-bit value of a special register: a scalar, or an array with one element per thread."""
+    size, grid = x.program.kernel.threads, x.grid
+    base, _, axis = name[1:].partition(".")
+    number = "xyz".find(axis) if axis else 0
+
+    def along(value: np.ndarray, extents: tuple[int, int, int]) -> np.ndarray:
+        below = int(np.prod(extents[:number]))
+        return (value // below % extents[number]).astype(np.uint32)
+
+    cluster = x.program.kernel.cluster
+    if base == "tid":
+        return along(x.thread, size)
+    if base in ("ctaid", "clusterid", "cluster_ctaid"):
+        place = same(np.uint32(0)) if grid[number] == 1 else along(x.cta_number, grid)
+        extent = np.uint32(cluster[number])
+        return {"ctaid": place, "clusterid": place // extent, "cluster_ctaid": place % extent}[base]
+    if base == "cluster_ctarank":
+        return same(np.uint32(0)) if x.cluster == 1 else x.rank.astype(np.uint32)
+    lane = x.lane.astype(np.uint64)
+    one = np.uint64(1)
+    scalars: dict[str, int] = {
+        "ntid": size[number], "nctaid": grid[number], "nclusterid": grid[number] // cluster[number],
+        "cluster_nctaid": cluster[number], "cluster_nctarank": x.cluster, "is_explicit_cluster": x.cluster > 1,
+        "warpsize": 32, "smid": 0, "nsmid": 132, "gridid": 0, "nwarpid": 64,
+        "dynamic_smem_size": x.shared.size - x.program.static_shared, "total_smem_size": x.shared.size,
+    }  # fmt: skip
+    if base in scalars:
+        return same(np.uint32(scalars[base]))
+    arrays: dict[str, Callable[[], np.ndarray]] = {
+        "laneid": lambda: x.lane, "warpid": lambda: x.thread // 32,
+        "lanemask_eq": lambda: one << lane, "lanemask_lt": lambda: (one << lane) - one,
+        "lanemask_le": lambda: (one << (lane + one)) - one,
+        "lanemask_gt": lambda: np.uint64(0xFFFFFFFF) ^ ((one << (lane + one)) - one),
+        "lanemask_ge": lambda: np.uint64(0xFFFFFFFF) ^ ((one << lane) - one),
+    }  # fmt: skip
+    if base in arrays:
+        return arrays[base]().astype(np.uint32)
+    raise EmulationError(f"the emulator does not know the special register `{name}`")

@@ -52,7 +52,6 @@ RULE_MODULES = (
     "asynchronous",
     "bulk",
     "call",
-    "carry",
 )
 
 Rule = Callable[["BlockWriter", Instruction, list[str]], None]

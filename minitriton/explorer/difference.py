@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from minitriton.explorer.line import Line
+from minitriton.explorer.module_lines import Line
 from minitriton.explorer.notebook import difference_html
 from minitriton.explorer.snapshot import Snapshot
 

@@ -19,8 +19,8 @@ from minitriton.analysis.axis_info.explain import CLAIMS
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.accesses import accesses
 from minitriton.explorer.arguments import asked_of
-from minitriton.explorer.colours import BOLD, FAINT, GREEN, RED, is_coloured, painted
 from minitriton.explorer.facts import Facts
+from minitriton.explorer.terminal import BOLD, FAINT, GREEN, RED, is_coloured, painted
 from minitriton.explorer.workshop import Workshop, inspect_opened
 from minitriton.host.source_text import source_text
 

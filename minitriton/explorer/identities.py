@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.explorer.llvm_places import Place
 

@@ -14,7 +14,6 @@ import re
 import numpy as np
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.colours import background, is_coloured, painted
 from minitriton.explorer.layout_facts import (
     Encoding,
     LayoutFact,
@@ -23,6 +22,7 @@ from minitriton.explorer.layout_facts import (
     local_cost,
     read_encoding,
 )
+from minitriton.explorer.terminal import background, is_coloured, painted
 from minitriton.layouts.encodings import SharedEncoding
 
 _BITS = re.compile(r"(?:f|i|bf|fp|s|u)(?:p)?(\d+)")

@@ -22,7 +22,6 @@ from minitriton.dialects.printing.aliases import AliasTable, Met
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
 from minitriton.explorer.identities import Identities, defined_by
-from minitriton.explorer.line import Line
 
 Row = tuple[Any, ...]
 
@@ -162,3 +161,19 @@ class _Printer(TritonPrinter):
             return
         if made.met[-1] == (None, attribute):
             made.met[-1] = place, attribute
+
+
+# A line of a state's text, with what is known of it.
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of text. `op`: the number of the op that begins on it, 0 for none. `source`: the user's file and line."""
+
+    text: str
+    op: int = 0
+    source: tuple[str, int] | None = None
+    defines: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    number: int = 0
+    """Of LLVM IR and PTX, the line's number from 1 in the whole text, some lines of which are not shown."""

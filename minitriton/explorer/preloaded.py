@@ -7,17 +7,17 @@ import gc
 import importlib
 import signal
 
-from minitriton.dialects.xdsl_loading import load_xdsl
+from minitriton.pass_registry import load_own_passes
 
 # Ctrl-C in the terminal is for the server, which then ends its workers.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-load_xdsl()
 for module in (
     "minitriton.explorer.workshop", "minitriton.frontend.code_generator", "minitriton.runtime.jit",
-    "minitriton.passes.all_passes", "minitriton.codegen.all_passes", "minitriton.explorer.sass",
+    "minitriton.explorer.sass",
 ):  # fmt: skip
     importlib.import_module(module)
+load_own_passes()
 
 # Nothing of this becomes garbage, and pages that no collection writes to stay shared.
 gc.freeze()

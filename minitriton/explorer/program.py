@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from minitriton.lab.launches.recorded import IR, RecordedLaunch, read_launch
 from minitriton.lab.launches.replay import replayed, source_of
 from minitriton.lab.parameters import architecture_of, parameters_of
 from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import load_own_passes
+from minitriton.pass_registry import Property, load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 DEFAULT_GRID = "2"
@@ -52,13 +52,19 @@ class AskedProgram:
         """The target's passes, from where the source stands."""
         return stages.own_pipeline(self.target, self.options, self.source.ext)
 
+    @cached_property
+    def facts(self) -> frozenset[Property]:
+        """What holds before the first pass."""
+        value = self.source.make_ir(self.target, self.options, make_context())
+        return stages.facts_of(value, self.source.ext, self.target)
+
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too unless it is to run anyway."""
         asked = self.asked
         pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.own_pipeline()
         pipeline = edited(pipeline, list(asked.edits))
         if not asked.anyway:
-            pipeline.check(stages.first_facts(self.source.ext, self.target))
+            pipeline.check(self.facts)
         return pipeline
 
     def launch(self) -> Launch:

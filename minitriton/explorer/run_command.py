@@ -17,8 +17,8 @@ import numpy as np
 from minitriton.commands.progress import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import asked_of
-from minitriton.explorer.colours import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary
+from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.explorer.workshop import Workshop
 from minitriton.lab.gpu import run_on_gpu
 from minitriton.runtime.cuda_driver import get_driver, has_gpu

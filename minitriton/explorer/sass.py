@@ -14,8 +14,8 @@ from minitriton.codegen.cubin import assembler_available, ptx_to_cubin
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import WARPS, blocks_on_sm
 from minitriton.errors import MinitritonError
-from minitriton.explorer.line import Line
 from minitriton.explorer.llvm_places import Callers, Place
+from minitriton.explorer.module_lines import Line
 from minitriton.explorer.snapshot import Snapshot
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.tools.disasm import find_tool

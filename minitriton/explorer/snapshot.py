@@ -19,9 +19,8 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.explorer.identities import Identities, StableNames
-from minitriton.explorer.line import Line
 from minitriton.explorer.llvm_places import Callers, LLVMPlaces, Place
-from minitriton.explorer.module_lines import ModuleLines, Row, ops_of, rows_of
+from minitriton.explorer.module_lines import Line, ModuleLines, Row, ops_of, rows_of
 
 
 @dataclass(frozen=True)

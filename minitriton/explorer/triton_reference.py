@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.line import Line
 from minitriton.explorer.llvm_places import LLVMPlaces, Place
+from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import AskedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from minitriton.compilation.ir_source import IRSource
-from minitriton.compilation.stages import first_facts
 from minitriton.dialects.context import make_context
 from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.asked import Asked
@@ -45,7 +44,7 @@ def verdicts(
             progress=tell,
         )
         rows = report.rows if program.source.ext == "source" else report.rows[1:]
-        broken = program.pipeline().broken_contracts(first_facts(program.source.ext, program.target))
+        broken = program.pipeline().broken_contracts(program.facts)
         found = [_verdict(row, broken.get(at)) for at, row in enumerate(rows)]
         return [{"name": "frontend", "verdict": "first", "ok": True, "why": ""}, *found]
     return _after_edit(program, asked, launch, tell)
@@ -55,7 +54,7 @@ def _after_edit(program: AskedProgram, asked: Asked, launch: Launch, tell: Progr
     """The check from the last edited state on."""
     last = max(asked.states, key=lambda one: one.after)
     steps = program.pipeline().steps
-    facts = first_facts(program.source.ext, program.target)
+    facts = program.facts
     for step in steps[: last.after]:
         facts = step.after(facts)
     level = level_of(facts)

@@ -7,18 +7,22 @@ workshop.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
+from xdsl.dialects.builtin import IntegerAttr
+
 from minitriton.analysis.locations import user_location
+from minitriton.analysis.shared_memory.allocation import BufferKind, allocate
+from minitriton.analysis.shared_memory.liveness import Liveness
+from minitriton.codegen.scratch import scratch_bytes
 from minitriton.commands.progress import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
-from minitriton.explorer.buffers import buffers_of
 from minitriton.explorer.compiles import Compiles, Opened, stamp_of
-from minitriton.explorer.drawn_layouts import drawn
 from minitriton.explorer.execution import Ran, largest_difference, run_program
-from minitriton.explorer.inspection import inspect_state
+from minitriton.explorer.inspection import Tables, inspect_state
+from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
 from minitriton.explorer.lessons.exercise import grade
 from minitriton.explorer.lessons.exercises import EXERCISES, find
 from minitriton.explorer.lessons.tour import TOUR
@@ -26,12 +30,13 @@ from minitriton.explorer.llvm_places import LLVMPlaces
 from minitriton.explorer.patterns import pattern_of
 from minitriton.explorer.payload import payload, state_payload
 from minitriton.explorer.program import AskedProgram, open_program
-from minitriton.explorer.recording import Looked
+from minitriton.explorer.recording import Looked, Recording
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.verdicts import verdicts
 from minitriton.explorer.wire import (
     Answer,
+    BufferPlain,
     BuffersPlain,
     CompilePlain,
     Drawn,
@@ -44,6 +49,7 @@ from minitriton.explorer.wire import (
     SassPlain,
     VerdictsPlain,
 )  # fmt: skip
+from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 
 
 class Workshop(Compiles):
@@ -257,3 +263,89 @@ SERVICES: dict[str, Service] = {
 def asked_of(given: Question) -> Asked:
     """The state that a question is about."""
     return Asked.of_plain(given.get("asked"))
+
+
+# Shared memory over time: which buffer lies where, and from which op to which it is alive.
+#
+# In: the last state of TTGIR of a recording. Out: its buffers, with the places that the passes gave them.
+#
+#     %14  8192 bytes at 0, alive from op 12 to 40
+
+
+def buffers_of(recording: Recording, tables: Tables) -> BuffersPlain:
+    """The buffers of the kernel: name, bytes, offset, when they are alive; `ops`: how many ops time is counted in."""
+    states = [step.after for step in recording.steps if step.after.kept is not None and step.after.level == "ttgir"]
+    if not states:
+        return {"total": recording.shared, "ops": 0, "buffers": []}
+    kept = next((state.kept for state in reversed(states) if state.kept is not None), None)
+    assert kept is not None
+    names = {value: name for name, value in kept.values.items()}
+    allocation = allocate(kept.module, scratch_bytes)
+    found: list[BufferPlain] = []
+    ops = 0
+    for function, placed in allocation.functions.items():
+        ops = max(ops, len(Liveness(function).number))
+        for buffer in placed.buffers():
+            if buffer.kind is BufferKind.VIRTUAL or not buffer.size:
+                continue
+            owner = buffer.owner
+            place = user_location(owner.location)
+            is_explicit = buffer.kind is BufferKind.EXPLICIT
+            placed_at = owner.attributes.get("allocation.offset")
+            found.append(
+                {
+                    "name": f"%{names.get(owner.results[0], '?')}" if is_explicit else owner.name,
+                    "kind": buffer.kind.value, "size": buffer.size,
+                    "offset": placed_at.value.data if isinstance(placed_at, IntegerAttr) else buffer.offset,
+                    "live": list(buffer.live), "line": tables.place((place.file, place.line) if place else None),
+                    "type": str(owner.results[0].type) if is_explicit else f"scratch of {owner.name}",
+                }
+            )  # fmt: skip
+    total = max([recording.shared or allocation.total_bytes, *(one["offset"] + one["size"] for one in found)])
+    return {"total": total, "ops": ops, "buffers": found}
+
+
+# Layouts that somebody writes while looking at them: what a picture of each needs, and what the way from one to the other costs.
+#
+# drawn(["#ttg.blocked<{...}>", "#ttg.swizzled_shared<{...}>"], (32, 64), 16, 90, "store")
+# {"layouts": [{"encoding": ..., "bases": ...}, ...], "cost": "8 st.shared a warp, ... no conflicts"}
+
+MOST_ELEMENTS = 1 << 20
+THREADS = 32
+
+
+def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int) -> Drawn:
+    """The layouts on `shape` of elements of `bits`. Raises `MinitritonError` for text that is no encoding, or does not fit the shape."""
+    if not shape or any(size < 1 or size & (size - 1) for size in shape) or _product(shape) > MOST_ELEMENTS:
+        raise MinitritonError(f"{'x'.join(map(str, shape))} is no shape that can be drawn")
+    found = [read_encoding(text) for text in encodings]
+    for one in found:
+        if one.rank != len(shape):
+            raise MinitritonError(f"the encoding has {one.rank} axes, and the tensor {len(shape)}")
+    facts = [layout_fact(one, shape) for one in found]
+    for one in facts:
+        if one.sizes.get("lane", THREADS) != THREADS:
+            raise MinitritonError(f"the layout is for warps of {one.sizes['lane']} threads: a warp has {THREADS}")
+    return {
+        "layouts": [one.plain() for one in facts],
+        "cost": _cost(found, shape, bits, arch) if len(found) == 2 else None,
+    }
+
+
+def _cost(found: list[DistributedEncoding | SharedEncoding], shape: tuple[int, ...], bits: int, arch: int) -> str:
+    match found:
+        case [DistributedEncoding() as source, DistributedEncoding() as target]:
+            return conversion_fact(source, target, shape, bits, arch).text()
+        case [DistributedEncoding() as registers, SharedEncoding() as shared]:
+            return local_cost(registers, shared, shape, bits, shape, arch, is_load=False).text()
+        case [SharedEncoding() as shared, DistributedEncoding() as registers]:
+            return local_cost(registers, shared, shape, bits, shape, arch, is_load=True).text()
+        case _:
+            raise MinitritonError("both are layouts of shared memory: nothing moves between buffers")
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count

@@ -9,6 +9,7 @@ In: xDSL ops, unattached. Out: the op in the current block, with the location of
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeVar, final
@@ -36,10 +37,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.places import file_line_col, named
+from minitriton.dialects.fast_paths.locations import file_line_col, named
 from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
-from minitriton.frontend.semantic.fp8_constants import bits_of_fp8e4b15, in_fp8
 from minitriton.language.dtypes import base_type, block_type, dtype
 from minitriton.language.dtypes import pointer_type as language_pointer
 from minitriton.language.values import Function, base_value, tensor
@@ -101,6 +101,10 @@ def named_location(name: str, location: LocationAttr) -> NameLoc:
     return named(name, location)
 
 
+InitialPromise = tuple[SSAValue, SSAValue, str, Attribute]
+"""What a loop begins a variable with, what it leaves of it, and the name and value of what its body promises of the variable."""
+
+
 class IRBuilder:
     """The state of one compilation: options, target, the current block and location.
 
@@ -121,6 +125,8 @@ class IRBuilder:
         self.call_function: Callable[[Function, Sequence[object], dict[str, object]], base_value | None] = _no_function
         self.argument_hints: list[tuple[BlockArgument, str, Attribute]] = []
         """Promises about block arguments, (argument, name, promise), for the loop they belong to."""
+        self.loop_promises: list[InitialPromise] = []
+        """Those of the function's loops so far, for the values that they begin with."""
         self._constants: dict[Block, dict[tuple[str, float, float | bool], SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
         self.version = tuple(map(int, options.triton_version.split(".")))
@@ -235,3 +241,57 @@ def constant_of(value: tensor) -> Attribute | None:
     """The attribute of the constant op that makes a value, or None."""
     owner = value.handle.owner
     return owner.properties["value"] if isinstance(owner, ConstantOp) else None
+
+
+# Numbers as constants of 8-bit floats, rounded as casts from fp32 are at run time.
+#
+# in_fp8(fp8e4nv, 465.0, native=True) = 448.0         saturated, as `cvt.rn.satfinite` does
+# in_fp8(fp8e5, 61440.0, native=False) = inf          as GPUs before compute capability 8.9 are made to
+# bits_of_fp8e4b15(1.0) = 0x78                        MLIR does not have the type: its constants are integers
+
+_LARGEST = {"fp8e4nv": 448.0, "fp8e5": 57344.0, "fp8e4b8": 240.0, "fp8e5b16": 57344.0}
+_FP16 = 10, -14, 65504.0
+"""Bits of the mantissa, the least exponent, the largest number."""
+
+
+def in_fp8(type: dtype, number: float, native: bool) -> float:
+    """`number` as `type` holds it. `native`: the GPU has instructions for 8-bit floats, which saturate."""
+    number = _in_fp32(number)
+    if not native:
+        number = _quantized(number, *_FP16, math.floor)
+    if math.isnan(number) or number == 0:
+        return number
+    largest = _LARGEST[type.name]
+    found = _quantized(number, type.fp_mantissa_width, 1 - type.exponent_bias, math.inf, round)
+    if abs(found) > largest:
+        return math.copysign(largest if native else math.inf, number)
+    return found
+
+
+def bits_of_fp8e4b15(number: float) -> int:
+    """The bits of `number` as fp8e4b15, an upper part of fp16, as a signed integer of 8 bits."""
+    number = _in_fp32(number)
+    sign = 0x80 if math.copysign(1.0, number) < 0 else 0
+    magnitude = 0x3F00 if math.isnan(number) else _fp16_bits(min(abs(_quantized(number, *_FP16, math.floor)), 1.75))
+    bits = sign | (magnitude * 2 + 0x80) >> 8
+    return bits - 0x100 if bits >= 0x80 else bits
+
+
+def _fp16_bits(number: float) -> int:
+    return struct.unpack("<H", struct.pack("<e", number))[0]
+
+
+def _in_fp32(number: float) -> float:
+    try:
+        return struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+def _quantized(number: float, mantissa: int, least: int, largest: float, to_integer: Callable[[float], int]) -> float:
+    """`number` in steps of a format, its magnitude rounded by `to_integer` and limited (infinity too, where `to_integer` rounds down)."""
+    if math.isnan(number) or number == 0 or math.isinf(number):
+        return number
+    size = abs(number)
+    step = 2.0 ** (max(math.frexp(size)[1] - 1, least) - mantissa)
+    return math.copysign(min(to_integer(size / step) * step, largest), number)

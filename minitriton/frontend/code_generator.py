@@ -9,9 +9,8 @@ public `tt.func` and the functions it calls as private ones, before any pass.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import ub
@@ -31,14 +30,13 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from minitriton.dialects import tt
 from minitriton.errors import MinitritonError
 from minitriton.frontend.builder import IRBuilder, named_location
-from minitriton.frontend.errors import CompilationError
-from minitriton.frontend.function import JITCallable
+from minitriton.frontend.function import JITCallable, kernel_name
 from minitriton.frontend.functions import CompiledFunctions, flat_types
 from minitriton.frontend.generator.base import Generator, rebuild
 from minitriton.frontend.generator.branches import Branches
 from minitriton.frontend.generator.calls import Calls
 from minitriton.frontend.generator.expressions import Expressions
-from minitriton.frontend.generator.loops import Loops
+from minitriton.frontend.generator.loops import Loops, keep_promises_of_initial_values
 from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.prepared_tree import PreparedFunction, prepared_tree
 from minitriton.language.aggregates import aggregate_value
@@ -85,12 +83,15 @@ class CodeGenerator:
     ) -> tuple[Operation, base_type]:
         """The `tt.func` of `fn` for arguments like `args` (types stand for run-time values)."""
         b = self.b
-        inserted, function = (b.block, b.location, b.name), self.generator.begin(fn)
+        inserted, function = (b.block, b.location, b.name, b.loop_promises), self.generator.begin(fn)
+        b.loop_promises = []
         try:
-            return self._function(fn, name, visibility, args, arg_attrs)
+            made = self._function(fn, name, visibility, args, arg_attrs)
+            keep_promises_of_initial_values(b.loop_promises)
+            return made
         finally:
             self.generator.end(function)
-            b.block, b.location, b.name = inserted
+            b.block, b.location, b.name, b.loop_promises = inserted
 
     def _function(
         self,
@@ -208,7 +209,7 @@ def ast_to_ttir(
     generator = CodeGenerator(IRBuilder(options, target, is_debugged))
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
     with compiling_for(target):
-        kernel, _ = generator.function(fn, _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
+        kernel, _ = generator.function(fn, kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
     module = ModuleOp([kernel, *generator.functions.ops()])
     module.location = FileLineColLoc(StringAttr(fn.file_name), IntAttr(fn.begin_line), IntAttr(0))
     return module
@@ -244,18 +245,3 @@ def _kernel_arguments(
             )
         arguments.append(build(str_to_ty(signature.get(name, "constexpr")), (i,)))
     return arguments, arg_attrs
-
-
-class SpecializationProxy(NamedTuple):
-    """What the `repr` of a kernel is given to make its name of."""
-
-    constants: Mapping[str, object]
-    signature: Mapping[str, TypeName]
-
-
-def _kernel_name(fn: JITCallable, signature: Mapping[str, TypeName], constants: dict[Path, object]) -> str:
-    named = {fn.arg_names[path[0]]: value for path, value in constants.items() if len(path) == 1}
-    name = fn.repr(SpecializationProxy(named, signature)).rpartition(".")[2]
-    if re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) is None:
-        raise CompilationError(None, None, f"invalid function identifier: {name}")
-    return name

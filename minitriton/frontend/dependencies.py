@@ -66,6 +66,7 @@ class DependenciesFinder(ast.NodeVisitor):
         self.used_global_vals: dict[tuple[str, int], tuple[object, Mapping[str, object]]] = {}
         self.local_names: set[str] = set()
         self.in_default = False
+        self.in_body = False
         self.node: ast.AST | None = None
         """The name or attribute that is being looked up."""
 
@@ -150,6 +151,9 @@ class DependenciesFinder(ast.NodeVisitor):
         return value
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if self.in_body:
+            return  # The code generator refuses a function in a kernel, at its line.
+        self.in_body = True
         self.local_names = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
         self.generic_visit(node)
 

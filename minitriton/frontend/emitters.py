@@ -15,7 +15,6 @@ from minitriton.frontend.semantic import atomics as semantic_atomics
 from minitriton.frontend.semantic import casts as semantic_casts
 from minitriton.frontend.semantic import descriptors as semantic_descriptors
 from minitriton.frontend.semantic import dot as semantic_dot
-from minitriton.frontend.semantic import dot_scaled as semantic_dot_scaled
 from minitriton.frontend.semantic import math as semantic_math
 from minitriton.frontend.semantic import memory as semantic_memory
 from minitriton.frontend.semantic import program as semantic_program
@@ -52,7 +51,7 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
     tl.full: semantic_shapes.full,
     tl.cast: cast,
     tl.dot: semantic_dot.dot,
-    tl.dot_scaled: semantic_dot_scaled.dot_scaled,
+    tl.dot_scaled: semantic_dot.dot_scaled,
     tl.where: semantic_arithmetic.where,
     conditions.logical_and: semantic_arithmetic.logical_and,
     conditions.logical_or: semantic_arithmetic.logical_or,

@@ -19,11 +19,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import FunctionType
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.frontend.dependencies import DependenciesFinder, PlainFunction
-from minitriton.frontend.errors import LanguageTypeError, UnsupportedReference, location_of
+from minitriton.frontend.errors import CompilationError, LanguageTypeError, UnsupportedReference, location_of
 from minitriton.host import locks
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.identity import loose_key_of
@@ -349,3 +349,19 @@ class HashedConstexprFunction(ConstexprFunction[R]):
 def constexpr_function(fn: Callable[..., R]) -> HashedConstexprFunction[R]:
     """Makes a Python function callable in kernels, at compile time, on compile-time values."""
     return HashedConstexprFunction(fn)
+
+
+class SpecializationProxy(NamedTuple):
+    """What the `repr` of a kernel is given to make its name of."""
+
+    constants: Mapping[str, object]
+    signature: Mapping[str, object]
+
+
+def kernel_name(fn: JITCallable, signature: Mapping[str, object], constants: Mapping[tuple[int, ...], object]) -> str:
+    """The name in the IR of a kernel with this specialization. Raises `CompilationError` for a `repr` that gives no identifier."""
+    named = {fn.arg_names[path[0]]: value for path, value in constants.items() if len(path) == 1}
+    name = fn.repr(SpecializationProxy(named, signature)).rpartition(".")[2]
+    if re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) is None:
+        raise CompilationError(None, None, f"invalid function identifier: {name}")
+    return name

@@ -9,6 +9,7 @@ arguments that print alike) are told apart by what they are, and the later one g
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Attribute, Operation
@@ -18,7 +19,6 @@ from minitriton.frontend.errors import LanguageError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.generator.base import is_static
 from minitriton.frontend.semantic.descriptors import descriptor_ir_type
-from minitriton.host.records import dataclass
 from minitriton.identity import key_of
 from minitriton.language.aggregates import aggregate_type, aggregate_value
 from minitriton.language.descriptors import tensor_descriptor_type

@@ -16,9 +16,10 @@ from xdsl.ir import SSAValue
 
 from minitriton.dialects import arith
 from minitriton.frontend.builder import IRBuilder, ir_type
-from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.semantic.arithmetic import add, sub
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.semantic.arithmetic import add, compare, sub
 from minitriton.frontend.semantic.casts import resize_integer
+from minitriton.frontend.semantic.program import device_assert
 from minitriton.frontend.semantic.values import integer_promotion, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import dtype
@@ -59,8 +60,10 @@ class Counter(NamedTuple):
 
 
 def counter_of(b: IRBuilder, loop: language_range) -> Counter:
-    """How `loop` counts: a negative constant step downwards from its start."""
+    """How `loop` counts: a negative constant step downwards from its start. With `debug`, a step of the run time is asserted to be positive."""
     low, high, step = (unwrap(x) for x in (loop.start, loop.end, loop.step))
+    if isinstance(step, int) and step == 0:
+        raise LanguageValueError("the step of a loop must not be zero")
     down = isinstance(step, int) and step < 0
     if down:
         low, high, step = high, low, -step
@@ -73,6 +76,8 @@ def counter_of(b: IRBuilder, loop: language_range) -> Counter:
         raise LanguageTypeError(
             f"For loop bounds and step must all be ints, are ({kinds})", "cast them: range(n.to(tl.int32))"
         )
+    if isinstance(step, tensor):
+        device_assert(b, compare(b, ">", step, 0), "the step of a loop must be positive")
     type = integer_promotion(integer_promotion(bounds[0].dtype, bounds[1].dtype), bounds[2].dtype)
     # A narrow counter would wrap at its largest number, and so never reach a bound next to it.
     counting = dt.int32 if type.int_bitwidth < 32 else type if type.is_int_signed() else dt.int64

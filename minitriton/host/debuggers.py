@@ -19,6 +19,11 @@ def stops(function: object) -> bool:
     return is_named and function.__module__.partition(".")[0] in ("IPython", "debugpy", "ipdb", "pdb", "pudb")
 
 
+def name_of(function: Callable[..., object]) -> str:
+    """`module:name` of such a function. What a program puts in place of `breakpoint` keeps that name: it may be local to a test."""
+    return "builtins:breakpoint" if function is builtins.breakpoint else f"{function.__module__}:{function.__name__}"
+
+
 def named(name: str) -> Callable[[], None]:
     """The function called `module:name`."""
     module, _, function = name.partition(":")

@@ -35,16 +35,10 @@ DRIVER = threading.RLock()
 LLVM = threading.RLock()
 """Held around every call into LLVM."""
 
-XDSL = threading.RLock()
-"""Held while xDSL is imported."""
-
 DECLARATIONS = threading.RLock()
 """Held while the declaration of an op is read."""
 
-RECORDS = threading.RLock()
-"""Held while the methods of a dataclass are made."""
-
-_in_order: list[Lock] = [FUNCTIONS, DRIVER, LLVM, XDSL, DECLARATIONS, RECORDS]
+_in_order: list[Lock] = [FUNCTIONS, DRIVER, LLVM, DECLARATIONS]
 
 
 def held_across_forks(lock: Lock) -> None:

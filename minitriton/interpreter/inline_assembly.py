@@ -18,12 +18,12 @@ from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integer
-from minitriton.dialects.tt.types import PointerType, element_type
+from minitriton.dialects.tt.types import PointerType, element_type, shape_of
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning
-from minitriton.interpreter.values import Array, dtype_of, shape_of
+from minitriton.interpreter.values import Array, dtype_of
 
 REGISTER_BITS = 32
 

@@ -17,9 +17,8 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.interpreter import meanings
-from minitriton.interpreter.assembly import Assembly, DeviceFunctions
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Array, Observer, TileMachine
+from minitriton.interpreter.machine import Array, Assembly, DeviceFunctions, Observer, TileMachine
 from minitriton.interpreter.memory.descriptors import DescriptorValue
 from minitriton.interpreter.values import held_scalar
 
@@ -80,11 +79,13 @@ def interpret(
 
 def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[Array | DescriptorValue]:
     function = machine.functions.get(name)
-    block = function.regions[0].first_block if function is not None else None
+    if function is None:
+        raise InterpreterError(f"no kernel {name!r} in the module", help="it has: " + ", ".join(machine.functions))
+    block = function.regions[0].first_block
     types = [argument.type for argument in block.args] if block is not None else []
     if len(types) != len(args):
         args = [part for arg in args for part in meanings.flattened(arg)]
-    if block is not None and len(types) != len(args):
+    if len(types) != len(args):
         raise InterpreterError(f"{name} takes {len(types)} arguments, got {len(args)}")
     values: list[Array | DescriptorValue] = []
     for index, (type_, arg) in enumerate(zip(types, args, strict=True)):

@@ -7,26 +7,26 @@ result (a tuple, if there are several). Such functions hold the machine, and ask
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import numpy as np
 from xdsl.dialects import cf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.analysis.locations import source_location, user_location
-from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps
+from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps, target_arch, target_text
 from minitriton.errors import MinitritonError
 from minitriton.host.deadline import Deadline
 from minitriton.host.source_text import line_at
 from minitriton.interpreter.arrays import Array
-from minitriton.interpreter.assembly import Assembly, DeviceFunctions
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared import CheckedSharedMemory
-from minitriton.interpreter.memory.tensor_maps import TensorCopies
+from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import Meaning, hands_on
-from minitriton.interpreter.warps.products import ProductsInFlight
 
 Grid = tuple[int, int, int]
 Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
@@ -103,7 +103,7 @@ class TileMachine:
     ) -> None:
         self._meaning_of = meaning_of
         self.observer = observer
-        self.capability = capability or _capability_of(module)
+        self.capability = capability or (target_arch(module) if target_text(module) else 90)
         """The compute capability times ten of the GPU whose arithmetic is meant."""
         self.inline_assembly = inline_assembly
         self.device_functions = device_functions
@@ -248,7 +248,72 @@ def next_block(terminator: Operation, values: Sequence[Array]) -> tuple[Block, S
     return successors[chosen], values[start : start + len(successors[chosen].args)]
 
 
-def _capability_of(module: ModuleOp) -> int:
-    named = module.attributes.get("ttg.target")
-    text = named.data.rpartition(":")[2] if isinstance(named, StringAttr) else ""
-    return int(text) if text.isdecimal() else 90
+# What the interpreter asks of whoever runs PTX and device functions for it.
+
+
+class DeviceFunctions(Protocol):
+    """Runs functions of libdevice: of one array for each argument, the results. Raises `MinitritonError` if there is no such function."""
+
+    def __call__(self, symbol: str, arguments: Sequence[np.ndarray], result: np.dtype) -> np.ndarray: ...
+
+
+class Assembly(Protocol):
+    """Runs PTX: for every input register an array of words, for every output register one, of the widths in `results`.
+
+    The inputs numbered `pointers` are addresses in the arrays `memory`. Raises `MinitritonError` for what it cannot run,
+    `InterpreterError` for what goes wrong when it runs.
+    """
+
+    def __call__(
+        self,
+        asm: str,
+        constraints: str,
+        inputs: Sequence[np.ndarray],
+        results: Sequence[int],
+        memory: Sequence[np.ndarray] = (),
+        pointers: Sequence[int] = (),
+    ) -> list[np.ndarray]: ...
+
+
+# What a program knows of copies by descriptor: the descriptors that it has written, and the buffers that stores may still read.
+
+
+@dataclass(frozen=True)
+class DescribedTensor:
+    """The contents of a descriptor's 128 bytes: sizes in elements, strides in bytes, slowest dimension first."""
+
+    base: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    fills_with_nan: bool
+
+
+@dataclass
+class TensorCopies:
+    """The descriptors that a program has written, by address, and the buffers that its stores may still read."""
+
+    maps: dict[int, DescribedTensor] = field(default_factory=dict[int, DescribedTensor])
+    stores: list[BufferView] = field(default_factory=list[BufferView])
+
+
+# The asynchronous products of a program that may still run, and the buffers that they read.
+
+
+@dataclass
+class ProductsInFlight:
+    """The asynchronous products of a program, by number, in the order in which they were started."""
+
+    started: int = 0
+    finished: int = 0
+    operands: dict[int, list[BufferView]] = field(default_factory=dict[int, list[BufferView]])
+
+    def start(self, buffers: list[BufferView]) -> int:
+        """Another one, which reads `buffers`."""
+        self.started += 1
+        self.operands[self.started] = buffers
+        return self.started
+
+    def wait(self, pending: int) -> list[BufferView]:
+        """All but the last `pending` ones end; the buffers that they read."""
+        first, self.finished = self.finished, max(self.finished, self.started - pending)
+        return [view for number in range(first + 1, self.finished + 1) for view in self.operands.pop(number)]

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.interpreter import breakpoints, control_flow, inline_assembly, predication, programs
+from minitriton.interpreter import control_flow, inline_assembly, predication, programs
 from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory import atomics, descriptors, mbarriers, shared_ops, tensor_copies, tokens
@@ -32,7 +32,6 @@ __all__ = [
     "arith_floats",
     "arith_integers",
     "atomics",
-    "breakpoints",
     "clusters",
     "control_flow",
     "dots",

@@ -7,19 +7,30 @@ gpu.barrier                    nothing: a tile is computed as a whole
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import cf, ub
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
+from minitriton.analysis.locations import source_location
 from minitriton.dialects import llvm, tt
 from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.tt.types import PointerType, element_type
+from minitriton.errors import SourceLocation
+from minitriton.host import debuggers
+from minitriton.host.containers import named_tuple
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import Array, decoder, is_float, unsigned_dtype
+from minitriton.interpreter.values import Array, decoder, is_float, same, unsigned_dtype
 
 
 def _axis(op: Operation) -> int:
@@ -46,27 +57,36 @@ def _print(op: tt.PrintOp, machine: TileMachine) -> Callable[..., None]:
     in_hex = bool(integer(op.hex))
     signedness = op.is_signed
     assert isinstance(signedness, DenseArrayBase)
-    readers = [_reader(op, i, bool(s)) for i, s in enumerate(signedness.get_values())]
+    shown_as = [
+        _shown(operand.type, bool(s), in_hex) for operand, s in zip(op.operands, signedness.get_values(), strict=True)
+    ]
 
     def run(*values: Array) -> None:
         where = f"pid ({', '.join(map(str, machine.program))})"
         if not values:
             print(f"{where}{prefix.data}")
-        for value, read in zip(values, readers, strict=True):
+        for value, (read, text) in zip(values, shown_as, strict=True):
             shown = read(np.asarray(value))
             for index in np.ndindex(shown.shape):
-                text = hex(int(shown[index])) if in_hex and shown.dtype.kind in "iu" else str(shown[index])
-                print(f"{where} idx ({', '.join(map(str, index))}){prefix.data}{text}")
+                print(f"{where} idx ({', '.join(map(str, index))}){prefix.data}{text(shown[index])}")
 
     return run
 
 
-def _reader(op: Operation, index: int, signed: bool) -> Callable[[Array], Array]:
-    type_ = op.operands[index].type
+def _shown(type_: Attribute, signed: bool, in_hex: bool) -> tuple[Callable[[Array], Array], Callable[[Any], str]]:
+    """How elements of `type_` are read, and the text of one: bits as compiled kernels print them, numbers as Python does."""
+    if in_hex:
+        return _bits, lambda bits: f"0x{bits:0{2 * bits.itemsize}x}"
     if is_float(type_):
-        return decoder(type_)
-    unsigned = unsigned_dtype(type_)
-    return (lambda value: value) if signed else (lambda value: value.view(unsigned))
+        return decoder(type_), str
+    if isinstance(element_type(type_), PointerType):
+        return _bits, hex
+    return (same if signed else _bits), str
+
+
+def _bits(value: Array) -> Array:
+    """The elements as unsigned integers of their size."""
+    return value.view(f"u{value.itemsize}")
 
 
 @WITH_MACHINE.add(tt.AssertOp, cf.AssertOp)
@@ -97,3 +117,63 @@ def _unreachable(op: ub.UnreachableOp, machine: TileMachine) -> Callable[[], Non
         raise InterpreterError("the program reached a place that it promised never to reach")
 
     return run
+
+
+# A kernel's breakpoint: the debugger stops in a frame of the kernel's name, file and line, whose variables are NumPy arrays.
+#
+# tt.breakpoint %x {"x": {"operand": 0}, "BLOCK": {"constant": "64"}}        breakpoint(), where x is an array and BLOCK 64
+#
+# Floats of 8 bits and bf16 are shown as float32, pointers as addresses. What a debugger changes stays without effect. `program_id` is the program's number.
+
+
+@WITH_MACHINE.add(tt.BreakpointOp)
+def _breakpoint(op: tt.BreakpointOp, machine: TileMachine) -> Callable[..., None]:
+    described: dict[str, Any] = json.loads(op.variables.data)
+    types = [operand.type for operand in op.operands]
+    names = [*described, *({"program_id"} - described.keys())]
+    place = source_location(op.location) or SourceLocation("<kernel>", 1)
+    module = sys.modules.get(op.module.data)
+    stop = _frame(op.function.data, names, place, vars(module) if module else {}, debuggers.named(op.hook.data))
+
+    def shown(value: object, index: int, unsigned: bool) -> object:
+        if not isinstance(value, np.ndarray | np.generic):
+            return value
+        array = cast(Any, value)
+        type_ = types[index]
+        read = decoder(type_) if is_float(type_) else same
+        return np.array(read(array.view(unsigned_dtype(type_)) if unsigned else array))[()]
+
+    def run(*values: object) -> None:
+        made = [_made(each, [*values], shown) for each in described.values()]
+        stop(*made, *([machine.program] if len(names) > len(made) else []))
+
+    return run
+
+
+def _made(described: dict[str, Any], values: Sequence[object], shown: Callable[[object, int, bool], object]) -> object:
+    """The value of a variable, as `frontend.generator.calls` describes it."""
+    if "operand" in described:
+        return shown(values[described["operand"]], described["operand"], described["unsigned"])
+    if "elements" in described:
+        elements = [_made(each, values, shown) for each in described["elements"]]
+        fields = described["fields"]
+        return named_tuple(tuple(fields))._make(elements) if fields else tuple(elements)
+    with contextlib.suppress(ValueError, SyntaxError):
+        return ast.literal_eval(described["constant"])
+    return described["constant"]
+
+
+def _frame(
+    function: str, variables: Sequence[str], place: SourceLocation, scope: dict[str, Any], hook: Callable[[], None]
+) -> Callable[..., None]:
+    """A function called `function` that is at `place` while it calls `hook`; its parameters are the `variables`."""
+    text = f"def outer(hook):\n def {function}({', '.join(variables)}):\n  hook()\n  pass\n return {function}"
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.expr, ast.arg)):
+            is_after = isinstance(node, ast.Pass)  # Debuggers stop before the line that comes next.
+            node.lineno = node.end_lineno = place.line + is_after
+    namespace: dict[str, Any] = {}
+    exec(compile(tree, place.file, "exec"), namespace)
+    outer: FunctionType = namespace["outer"]
+    return FunctionType(outer.__code__, scope)(hook)

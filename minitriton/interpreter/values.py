@@ -25,12 +25,11 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    TensorType,
 )
 from xdsl.ir import Attribute
 
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.types import PointerType, element_type
+from minitriton.dialects.tt.types import PointerType, element_type, shape_of
 from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.numbers import formats
@@ -42,11 +41,6 @@ _NATIVE_FLOATS: dict[type[Attribute], type[np.generic]] = {
     Float32Type: np.float32,
     Float64Type: np.float64,
 }
-
-
-def shape_of(type_: Attribute) -> tuple[int, ...]:
-    """The shape of a tensor; `()` for a scalar."""
-    return type_.get_shape() if instance_of(type_, TensorType) else ()
 
 
 @cache

@@ -19,11 +19,11 @@ import shutil
 import subprocess
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar, overload
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.knobs.changes import NotingList, changes, notice_the_environment
 from minitriton.knobs.hook_types import (
     AutotuneListener,

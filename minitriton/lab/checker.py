@@ -23,7 +23,7 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import shown
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import MinitritonError
-from minitriton.host.file_names import stem_of
+from minitriton.host.whole_file import stem_of
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Level, Outcome, Representation
@@ -73,7 +73,8 @@ def check(
     if device not in ("cpu", "gpu"):
         raise MinitritonError(f"unknown device {device!r}", help='give "cpu" or "gpu"')
     context = make_context()
-    value, facts = source.make_ir(target, options, context), stages.first_facts(source.ext, target)
+    value = source.make_ir(target, options, context)
+    facts = stages.facts_of(value, source.ext, target)
     if isinstance(value, ModuleOp):
         value = value.clone()
     launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))

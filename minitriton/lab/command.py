@@ -247,7 +247,7 @@ def launch_arguments(
 
     def run_once(arguments: Arguments) -> None:
         launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
-        fault = launch.run(value, first_facts(source.ext, target)).fault
+        fault = launch.run(value, first_facts(source.ext)).fault
         if fault is not None:
             raise fault
 

@@ -45,7 +45,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Before any conftest or test imports triton."""
     given = early_config.known_args_namespace
     if given.as_triton or given.triton_cpu:
-        from minitriton.run_as_triton import begin
+        from minitriton.as_triton.run_as_triton import begin
 
         begin(on_cpu=given.triton_cpu)
 

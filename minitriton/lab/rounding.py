@@ -21,8 +21,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt, ttng
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt import InputPrecision
 from minitriton.dialects.tt.types import element_type
 from minitriton.lab.comparison import relative_tolerance

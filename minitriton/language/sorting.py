@@ -63,11 +63,13 @@ def _bitonic_merge(x, stage: constexpr, order: constexpr, n_dims: constexpr):
 @library
 def sort_impl(x, k: constexpr = None, dim: constexpr = None, descending: constexpr = CONSTEXPR_0):
     """`x` sorted along its last dimension, or the first `k` of that order."""
+    core.static_assert(len(x.shape) > 0, "sort and topk take a block: a scalar has no dimension")
     _dim: constexpr = len(x.shape) - 1 if dim is None else dim
     core.static_assert(_dim == len(x.shape) - 1, "only minor dimension is currently supported")
     if k is not None:
         core.static_assert(
-            _is_power_of_two(k) and k <= x.shape[_dim], "k is a power of two, at most the dimension's size"
+            _is_power_of_two(k) and k <= x.shape[_dim],
+            f"topk takes a power of two of at most {x.shape[_dim]}, the dimension's size, as k, got {k}",
         )
     log_n: constexpr = _log2(x.shape[_dim])
     log_k: constexpr = log_n if k is None else _log2(k)

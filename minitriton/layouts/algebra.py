@@ -9,11 +9,11 @@ Answers to Triton's lib/Tools/LayoutUtils.cpp.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import Bases, Basis, LinearLayout
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.algebra import action_remove_broadcasted_regs
 from minitriton.layouts.conversion import minimal_cvt_of_layouts, plan_conversion
@@ -30,8 +30,7 @@ from minitriton.target.architectures import WIDEST_ACCESS_BITS
 THREAD_DIMS = ("register", "lane", "warp")
 
 
-@dataclass(frozen=True)
-class ClusterAccess:
+class ClusterAccess(NamedTuple):
     """A `PlannedMemoryAccess` whose place depends on the CTA's rank too, in the memory of one of the cluster's CTAs.
 
     Bit `i` of the own rank moves every address by `block[i]` bytes (xor). Access `n` meets the memory of the CTA whose rank is
@@ -56,8 +55,7 @@ class ClusterAccess:
         return self.ranks[number] ^ thread ^ f2.apply(self.rank_block, rank)
 
 
-@dataclass(frozen=True)
-class ClusterExchange:
+class ClusterExchange(NamedTuple):
     """The tensor goes through `scratch_bytes` of shared memory of every CTA: `stores`, a barrier, `loads`, a barrier.
 
     Stores meet the own CTA. With `crosses` the barriers are those of the cluster; else no CTA reads what another one wrote.
@@ -84,8 +82,7 @@ def plan_between_ctas(
     return _plan(to_linear_layout(src, shape), to_linear_layout(dst, shape), bitwidth, capability)
 
 
-@dataclass(frozen=True)
-class _Coordinates:
+class _Coordinates(NamedTuple):
     """The bits of a tensor's index as `local` bits and rank bits: the columns of the matrix that takes them there, inverted."""
 
     columns: tuple[int, ...]

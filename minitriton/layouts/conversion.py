@@ -15,7 +15,6 @@ Answers to minimalCvtLayout and its users in Triton's lib/Analysis/Utility.cpp, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from minitriton.errors import LoweringError
@@ -190,7 +189,7 @@ def plan_shared_memory(
         scratch_bytes=(1 << num_offset) * bitwidth // 8,
         warp_sync=is_cvt_warp_sync(src, dst),
         stores=stores,
-        loads=tuple(replace(load, result=()) for load in loads),
+        loads=tuple(load._replace(result=()) for load in loads),
         result=tuple(f2.span(place)),
     )
 
@@ -232,7 +231,7 @@ def _rounds(
     if one is None:
         one = plan_access(layout, bitwidth)
     rounds = tuple(
-        replace(one, accesses=tuple(_shifted(access, first) for access in one.accesses))
+        one._replace(accesses=tuple(_shifted(access, first) for access in one.accesses))
         for first in f2.span([1 << bit for bit in rep_bits])
     )
     per_round = sum(len(access.registers) for access in one.accesses)

@@ -8,11 +8,10 @@ In: nothing. Out: the base classes, the decorator that makes an encoding of a cl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from minitriton.errors import IRError
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 
 Ints = tuple[int, ...]

@@ -15,7 +15,6 @@ PTX ISA, "Warp-level matrix load instruction: ldmatrix".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from minitriton.layouts import f2
@@ -96,7 +95,7 @@ def plan_transposed_matrix_access(
     # Any register bit may walk over rows: the first of those that put the rows into the most banks.
     in_word = max(held, key=lambda bit: _places_in_bank_line((registers[bit], lane[0], lane[1]), bitwidth))
     plan = _plan(offsets, [in_word], (registers[in_word], lane[0], lane[1]), bitwidth, slice_offset_bits)
-    return None if plan is None else replace(plan, transposed=True)
+    return None if plan is None else plan._replace(transposed=True)
 
 
 def _places_in_bank_line(rows: Sequence[int], bitwidth: int) -> int:
@@ -124,4 +123,4 @@ def _plan(
         bitwidth=bitwidth,
         slice_offset_bits=slice_offset_bits,
     )
-    return replace(access_of_parts(parts), matrices=1 << len(matrix_bits))
+    return access_of_parts(parts)._replace(matrices=1 << len(matrix_bits))

@@ -10,11 +10,10 @@ memory, or the width of the vectors and the masks of redundant threads for globa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from minitriton.errors import LoweringError
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
@@ -98,11 +97,10 @@ def plan_access(
     held = [bit for bit, offset in enumerate(registers) if offset]
     vector_bits = _vector_bits(registers, held, (*lane, *warp), bitwidth, max_vector)
     parts = AccessParts(registers, vector_bits, lane, warp, bitwidth, slice_offset_bits)
-    return replace(access_of_parts(parts), padding=padding)
+    return access_of_parts(parts)._replace(padding=padding)
 
 
-@dataclass(frozen=True)
-class AccessParts:
+class AccessParts(NamedTuple):
     """Which register bits an access covers, and the offsets in elements of all bits that an address depends on."""
 
     registers: tuple[int, ...]

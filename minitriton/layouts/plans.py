@@ -11,8 +11,9 @@ A conversion is one of `NoConversion`, `RegisterPermutation`, `WarpShuffle`, `Sh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 
 
@@ -21,23 +22,20 @@ class NoConversion:
     """Source and destination registers are the same, in the same order."""
 
 
-@dataclass(frozen=True)
-class RegisterPermutation:
+class RegisterPermutation(NamedTuple):
     """Every thread has what it needs: `dst[i] = src[source[i]]`."""
 
     source: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class SelectSwap:
+class SelectSwap(NamedTuple):
     """In every lane whose bit `lane_bit` is set, word `w` and word `w ^ (1 << word_bit)` change places."""
 
     word_bit: int
     lane_bit: int
 
 
-@dataclass(frozen=True)
-class Shuffle:
+class Shuffle(NamedTuple):
     """Each lane fetches word `w` from lane `apply(lane_columns, lane) ^ masks[w]` (`shfl.sync.idx`).
 
     `is_xor` tells that the map of lanes is the identity: `shfl.sync.bfly` by `masks[w]`, and nothing where that is 0.
@@ -56,8 +54,7 @@ class Shuffle:
         return f2.apply(self.lane_columns, lane) ^ self.masks[word]
 
 
-@dataclass(frozen=True)
-class Ship:
+class Ship(NamedTuple):
     """Exchanges bit `word_bit` of the word with bit `lane_bit` of the lane, half as many shuffles as words.
 
     For each pair `lo`, `hi = lo | 1 << word_bit` and `on = lane >> lane_bit & 1`:
@@ -69,8 +66,7 @@ class Ship:
     lane_bit: int
 
 
-@dataclass(frozen=True)
-class WarpShuffle:
+class WarpShuffle(NamedTuple):
     """Data moves between lanes of a warp only.
 
     1. `x[i] = src[source[i]]` for all `i`.
@@ -98,8 +94,7 @@ class WarpShuffle:
         return count
 
 
-@dataclass(frozen=True)
-class PlannedAccess:
+class PlannedAccess(NamedTuple):
     """One vector access at byte `(base ^ xor) + add`; `registers[k]` is the register of its element `k`.
 
     `add` is a multiple of the access's size and never carries into a bit that `base ^ xor` may have set: it can be an
@@ -111,8 +106,7 @@ class PlannedAccess:
     registers: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class PlannedMemoryAccess:
+class PlannedMemoryAccess(NamedTuple):
     """How one tensor's registers meet shared memory.
 
     `base` is the xor of `lane[i]` over the set bits of the lane and of `warp[i]` over those of the warp (and of the byte offset
@@ -152,8 +146,7 @@ class PlannedMemoryAccess:
         return offset + sum((offset >> i) << p for i, p in self.padding)
 
 
-@dataclass(frozen=True)
-class SharedMemoryRoundTrip:
+class SharedMemoryRoundTrip(NamedTuple):
     """The tensor goes through `scratch_bytes` of shared memory, in as many rounds as `stores` has entries.
 
     Round `i`: if `i > 0`, barrier; do `stores[i]`; barrier; do `loads[i]`. `loads[i].result` is empty here: in the end

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.swizzling import (
@@ -37,16 +37,14 @@ class AccessInstruction(Enum):
     MATRIX_TRANSPOSED = "ldmatrix.trans / stmatrix.trans"
 
 
-@dataclass(frozen=True)
-class MatrixInstructions:
+class MatrixInstructions(NamedTuple):
     """Which matrix instructions the target has."""
 
     load: bool = False
     store: bool = False
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """The lane bits that walk along 16 contiguous bytes, after registers, and those that walk over rows, after registers."""
 
     instruction: AccessInstruction

@@ -13,7 +13,8 @@ that (`Ship`). Zhou et al., arXiv 2505.23819; answers to getWarpLayoutConvertDec
 
 from __future__ import annotations
 
-from minitriton.host.records import dataclass
+from typing import NamedTuple
+
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle, packed_masks
@@ -21,8 +22,7 @@ from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle, pac
 WORD_BITS = 32
 
 
-@dataclass(frozen=True)
-class WarpDecomposition:
+class WarpDecomposition(NamedTuple):
     """Register bit `i` becomes `registers[i]`, lane bit `i` becomes `lanes[i]`, then each `(r, l)` of `exchanges` swaps.
 
     Registers are numbered without those that hold copies. `src_bits` and `dst_bits` are their bits in the layouts.

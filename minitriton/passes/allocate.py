@@ -20,12 +20,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Region
 
 from minitriton.analysis.global_scratch import allocate_global_scratch
-from minitriton.analysis.operations import ops_of
-from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
+from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 TOTAL_WARPS = "ttg.total-num-warps"
 GROUP = 4
@@ -109,13 +108,13 @@ def _share_registers(op: WarpSpecializeOp, starts: list[int], maxnreg: int, defa
 
 
 @register_pass
-@dataclass(frozen=True)
-class AllocateWarpGroups(Pass):
+class AllocateWarpGroups(Pass, stage="llir", origin="triton"):
     """Gives the partitions of warp-specialized code their warps and registers."""
 
     name: ClassVar[str] = "tritongpu-allocate-warp-groups"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.PARTITION_WARPS})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Number the warps of all partitions, and say how many warps a block has."""
@@ -136,14 +135,13 @@ class AllocateWarpGroups(Pass):
 
 
 @register_pass
-@dataclass(frozen=True)
-class AllocateGlobalScratch(Pass):
+class AllocateGlobalScratch(Pass, stage="llir", origin="triton"):
     """Gives each request for global scratch memory its place."""
 
     name: ClassVar[str] = "tritongpu-global-scratch-memory-allocation"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.INLINED})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.GLOBAL_SCRATCH})
-    keeps: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         allocate_global_scratch(op)

@@ -35,6 +35,7 @@ An operand counts if axis info says that its elements are neighbours all along t
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -42,14 +43,13 @@ from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, IntegerType, ModuleO
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import IntegerExtremum
-from minitriton.dialects.facts.reduction_hints import INCREASING
+from minitriton.dialects.facts.pass_attributes import INCREASING
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, float_attr
 
 _EXTREMES: dict[str, tuple[type[arith.MaxnumfOp | arith.MinnumfOp], float]] = {
@@ -60,8 +60,7 @@ _EXTREMES: dict[str, tuple[type[arith.MaxnumfOp | arith.MinnumfOp], float]] = {
 
 
 @register_pass
-@dataclass(frozen=True)
-class NaNInArgmax(Pass):
+class NaNInArgmax(Pass, stage="ttir"):
     """Puts infinities for NaN before reductions that choose a number and its index."""
 
     name: ClassVar[str] = "minitriton-nan-in-argmax"
@@ -122,13 +121,13 @@ def _ignore_nan(reduction: tt.ReduceOp, ignoring: type[arith.MaxnumfOp | arith.M
 
 @register_pass
 @dataclass(frozen=True)
-class OrderedIndices(Pass):
+class OrderedIndices(Pass, stage="llir"):
     """Notes which operands of a reduction increase along its axis."""
 
     name: ClassVar[str] = "minitriton-ordered-indices"
     acts_on = frozenset({tt.ReduceOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Notes them on reductions of several operands."""

@@ -31,7 +31,7 @@ Addresses are compared as expressions, the counters of loops with equal bounds t
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -39,13 +39,12 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
-from minitriton.dialects.facts.memory_hints import CACHE_HINT, PREFETCH_BYTES
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.facts.pass_attributes import CACHE_HINT, PREFETCH_BYTES
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.errors import PipelineError
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 HINTS = {
     "loads": ("cg", "cs", "evict_first", "evict_last", "l1_evict_first", "l1_evict_last", "no_allocate"),
@@ -64,7 +63,7 @@ def check_hint(name: str, of: str, hint: str) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class CacheHints(Pass):
+class CacheHints(Pass, stage="ttgir"):
     """Gives all loads, or all stores, a hint for the caches; `access` chooses one of them by its number.
 
     Raises `PipelineError` for a hint that such accesses do not have.
@@ -73,7 +72,7 @@ class CacheHints(Pass):
     name: ClassVar[str] = "minitriton-cache-hints"
     acts_on = frozenset({tt.LoadOp, tt.StoreOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
     of: str = "loads"
     """`loads` or `stores`."""
     hint: str = ""
@@ -108,13 +107,13 @@ class CacheHints(Pass):
 
 @register_pass
 @dataclass(frozen=True)
-class KeepWhatIsReadAgain(Pass):
+class KeepWhatIsReadAgain(Pass, stage="llir"):
     """Gives loads that are repeated by a later loop a hint for the caches. Raises `PipelineError` for a hint that loads do not have."""
 
     name: ClassVar[str] = "minitriton-keep-what-is-read-again"
     acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
     again: str = "l1_evict_last"
     """Of loads whose tile is read again, a hint of `cache_hints`."""
     last: str = ""

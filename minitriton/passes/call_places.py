@@ -14,10 +14,10 @@ from typing import cast
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, CallSiteLoc, FusedLoc, LocationAttr
 from xdsl.ir import Attribute, Operation, Region
 
-from minitriton.analysis.operations import ops_in
-from minitriton.dialects import places
+from minitriton.dialects.fast_paths import locations as places
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.rewriting.locations import fused
+from minitriton.rewriting.rewriter import fused
 from minitriton.rewriting.settled import Settled
 
 

@@ -13,15 +13,16 @@ Lanes and warps are laid along the dimensions in `order`, as coalescing lays the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import PipelineError
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout
@@ -29,7 +30,7 @@ from minitriton.passes.coalesce import convert_to_layout
 
 @register_pass
 @dataclass(frozen=True)
-class ChooseLayout(Pass):
+class ChooseLayout(Pass, stage="ttgir"):
     """Gives the load or store number `access` (from 0, in order) the blocked layout of `size-per-thread` and `order`.
 
     Does nothing where there is no such access or it has another rank. Raises `PipelineError` for an order that is none.

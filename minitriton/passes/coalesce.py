@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import functools
 from math import prod
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, TensorType, i64
@@ -35,13 +36,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.access_width import aligned_run
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.slices.connected import ConnectedSlices
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked
@@ -51,8 +51,7 @@ from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 
 @register_pass
-@dataclass(frozen=True)
-class Coalesce(Pass):
+class Coalesce(Pass, stage="ttgir", origin="triton"):
     """Gives each memory access the layout that coalesces it."""
 
     name = "tritongpu-coalesce"
@@ -76,8 +75,7 @@ def order_from_contiguity(contiguity: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(contiguity)), key=lambda dim: -contiguity[dim]))
 
 
-@dataclass(frozen=True)
-class _Access:
+class _Access(NamedTuple):
     """A memory access through a tensor of pointers."""
 
     op: Operation

@@ -26,18 +26,18 @@ Triton 3.6.0 keeps the layout for 16-byte accesses: tf32 products with B row by 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 from xdsl.ir import OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
+from minitriton.dialects.fast_paths.op_access import defining, operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import defining, operand_values
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked, NVMMAShared, SwizzledShared
 from minitriton.layouts.properties import contig_per_thread
@@ -68,8 +68,7 @@ def _shorter_runs(copy: ttg.AsyncCopyGlobalToLocalOp) -> Blocked | None:
 
 
 @register_pass
-@dataclass(frozen=True)
-class CoalesceAsyncCopy(Pass):
+class CoalesceAsyncCopy(Pass, stage="ttgir", origin="triton"):
     """Gives asynchronous copies layouts whose runs the buffer does not break."""
 
     name: ClassVar[str] = "tritongpu-coalesce-async-copy"
@@ -94,7 +93,7 @@ _LANES = 32
 
 @register_pass
 @dataclass(frozen=True)
-class TransposeByCopies(Pass):
+class TransposeByCopies(Pass, stage="ttgir"):
     """Lays out loads that are transposed on their way into shared memory."""
 
     name: ClassVar[str] = "minitriton-transpose-by-copies"

@@ -21,6 +21,7 @@ Left out by `without="minitriton-coalesce-by-width"`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -28,17 +29,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr
 from xdsl.ir import SSAValue
 
-from minitriton.analysis.access_width import SPLIT_MASK, access_width, is_prefix, neighbours
+from minitriton.analysis.access_width import access_width, is_prefix, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.exchangeable import float_order_matters
-from minitriton.analysis.operations import ops_of
 from minitriton.analysis.slices.connected import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.facts.pass_attributes import SPLIT_MASK
+from minitriton.dialects.fast_paths.op_access import operand_at
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -75,7 +76,7 @@ class _BlockedAccess(NamedTuple):
 
 @register_pass
 @dataclass(frozen=True)
-class CoalesceByWidth(Pass):
+class CoalesceByWidth(Pass, stage="ttgir"):
     """Narrows layouts to what one access moves or changes."""
 
     name = "minitriton-coalesce-by-width"

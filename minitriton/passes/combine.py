@@ -19,11 +19,9 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.exchangeable import exchangeable
 from minitriton.dialects import arith, tt
-from minitriton.dialects.attribute_values import integer, is_true
-from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.attribute_values import i32_array, integer, is_true
+from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import defining, operand_at, operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
 from minitriton.rewriting.effects import reads_same_at
@@ -197,8 +195,7 @@ def load_fewer_dimensions(op: Operation, rewriter: Rewriter) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class Combine(Pass):
+class Combine(Pass, stage="ttir", origin="triton"):
     """Combines pairs of ops: sums into dots, offsets of pointers, selects into masked loads."""
 
     name: ClassVar[str] = "triton-combine"
@@ -207,5 +204,5 @@ class Combine(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return apply_patterns_greedily(op, patterns)
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool:
         return apply_patterns_greedily(op, patterns, is_simplified=True)

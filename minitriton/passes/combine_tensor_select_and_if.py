@@ -20,12 +20,11 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.rewriting.regions import is_inside
 
@@ -74,13 +73,13 @@ def _merge(branch: scf.IfOp, selects: list[Operation]) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
-class CombineTensorSelectAndIf(Pass):
+class CombineTensorSelectAndIf(Pass, stage="ttgir", origin="triton"):
     """Selects of tensors become results of an `scf.if` on the same condition."""
 
     name: ClassVar[str] = "tritongpu-combine-tensor-select-and-if"
     acts_on = frozenset({arith.SelectOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         selects = [inner for inner in ops_in(op) if inner.__class__ is arith.SelectOp]

@@ -21,24 +21,24 @@ Answers to lib/Conversion/TritonToTritonGPU/TritonToTritonGPUPass.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr, StringAttr, TensorType, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type
 from minitriton.dialects.op_rules import OpRules
-from minitriton.dialects.verification.module import attributes_complaint
+from minitriton.dialects.verification.verifier import attributes_complaint
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.layouts import builders, inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.properties import total_elems_per_thread
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import (
     convert_after,
     convert_before,
@@ -49,21 +49,22 @@ from minitriton.passes.tensor_layouts import (
     shape_of,
     with_layout,
 )
+from minitriton.target.architectures import architecture_of
 
 _RULES: OpRules[Callable[[Any, Any], None]] = OpRules()
 
 
 @register_pass
 @dataclass(frozen=True)
-class ConvertTritonToTritonGPU(Pass):
+class ConvertTritonToTritonGPU(Pass, stage="ttgir", origin="triton"):
     """Gives every tensor a default blocked layout and inserts the conversions that ops demand."""
 
     name = "convert-triton-to-tritongpu"
     requires: ClassVar[frozenset[Property]] = frozenset(
         {Property.TTIR, Property.INLINED, Property.BLOCK_POINTERS_REWRITTEN}
     )
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT - {Property.TTIR}
     establishes = frozenset({Property.ENCODINGS})
-    destroys = frozenset({Property.TTIR})
 
     target: str = ""
     """Such as `cuda:90`; must be given."""
@@ -73,9 +74,15 @@ class ConvertTritonToTritonGPU(Pass):
     enable_source_remat: bool = False
     """Accepted for compatibility; conversions to types without a layout are never needed here."""
 
-    def gives(self) -> frozenset[Property]:
-        """Programs of one CTA have no data of others."""
-        return self.establishes | {Property.SINGLE_CTA, Property.ONE_CTA} if self.num_ctas == 1 else self.establishes
+    def established(self) -> frozenset[Property]:
+        """Also what follows from one CTA a program, and from a target without asynchronous dots."""
+        found = set(self.establishes)
+        if self.num_ctas == 1:
+            found.add(Property.NO_CLUSTERS)
+        arch = self.target.removeprefix("cuda:")
+        if arch.isdecimal() and not architecture_of(int(arch)).has_wgmma:
+            found.add(Property.NO_ASYNC_DOTS)
+        return frozenset(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert the whole module."""
@@ -96,8 +103,7 @@ class ConvertTritonToTritonGPU(Pass):
         _Converter(launch).convert_op(op)
 
 
-@dataclass(frozen=True)
-class ThreadCounts:
+class ThreadCounts(NamedTuple):
     """How many threads share a tensor."""
 
     num_warps: int

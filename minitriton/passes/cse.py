@@ -18,10 +18,9 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.dialects.op_access import next_use
+from minitriton.dialects.fast_paths.op_access import next_use
 from minitriton.dialects.verification.dominance import immediate_dominators
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import is_isolated
 from minitriton.rewriting.effects import (
     EffectFreedom,
@@ -197,12 +196,12 @@ def eliminate_common_subexpressions(root: Operation) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class Cse(Pass):
+class Cse(Pass, origin="triton"):
     """Replaces ops that repeat an earlier one by its results."""
 
     name: ClassVar[str] = "cse"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return eliminate_common_subexpressions(op)

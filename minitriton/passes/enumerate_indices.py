@@ -23,13 +23,12 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import AxisInfo
 from minitriton.analysis.axis_info.types import pointee_bytes
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.dialects.facts import BlursIndices
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, tensor_type
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 VECTOR_BYTES = 16
@@ -37,8 +36,7 @@ VECTOR_BYTES = 16
 
 
 @register_pass
-@dataclass(frozen=True)
-class EnumerateIndices(Pass):
+class EnumerateIndices(Pass, stage="ttgir"):
     """Notes exact contiguity, divisibility and constancy on the pointers and masks of memory accesses."""
 
     name = "minitriton-enumerate-indices"

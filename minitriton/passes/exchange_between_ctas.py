@@ -24,17 +24,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.op_rules import OpRules
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.memory import stays_in_cta
 from minitriton.layouts.properties import order_for_memory
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import (
     convert_before,
     layout_of_tensor,
@@ -48,14 +47,13 @@ _RULES: OpRules[Callable[[Any], None]] = OpRules()
 
 
 @register_pass
-@dataclass(frozen=True)
-class ExchangeBetweenCTAs(Pass):
+class ExchangeBetweenCTAs(Pass, stage="llir", origin="required"):
     """Puts conversions around ops that need data of other CTAs."""
 
     name = "exchange-between-ctas"
-    establishes: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.EXCHANGES_LOWERED})
     requires = frozenset({Property.ENCODINGS})
-    destroys = frozenset({Property.SHARED_ALLOCATED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Looks at every op of the module. Does nothing for one CTA."""

@@ -13,15 +13,15 @@ For Higher-Precision Computations", arXiv 1904.06376. Answers to lib/Dialect/Tri
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, bf16, f32
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_element
 from minitriton.rewriting.constants import float_attr
@@ -39,7 +39,7 @@ _PRODUCTS_OF_THREE = ((MID, HI), (HI, MID))
 
 @register_pass
 @dataclass(frozen=True)
-class F32DotTC(Pass):
+class F32DotTC(Pass, stage="ttgir", origin="triton"):
     """Makes dots of f32 inputs several dots of tf32 or bf16 inputs, where the kernel asks for it."""
 
     name: ClassVar[str] = "tritongpu-F32DotTC"

@@ -10,6 +10,7 @@ lib/Dialect/TritonNvidiaGPU/Transforms/FenceInsertion.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -17,14 +18,13 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.facts.synchronization import TensorCoreReads
-from minitriton.dialects.op_access import last_op_of
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.fast_paths.op_access import last_op_of
+from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 
 
@@ -102,12 +102,18 @@ def _insert_fence(dot: Operation) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class FenceInsertion(Pass):
+class FenceInsertion(Pass, stage="ttgir", origin="triton"):
     """Puts fences between copies to shared memory by threads and the tensor cores that read them."""
 
     name: ClassVar[str] = "triton-nvidia-gpu-fence-insertion"
     requires = frozenset({Property.ENCODINGS})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DOT_OPERANDS_FENCED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.DOT_REGISTERS_HELD}
     compute_capability: int = 90
+
+    def established(self) -> frozenset[Property]:
+        """Nothing where `apply` does nothing."""
+        return self.establishes if architecture_of(self.compute_capability).has_tma else frozenset()
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         if not architecture_of(self.compute_capability).has_tma:

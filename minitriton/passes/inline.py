@@ -20,8 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.dialects import tt
-from minitriton.dialects.op_access import hand_on_name, last_op_of, operand_values, set_arguments
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.op_access import hand_on_name, last_op_of, operand_values, set_arguments
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.call_places import CallPlaces
 from minitriton.passes.canonicalize import canonicalization_patterns
@@ -223,8 +222,7 @@ def _splice_blocks(region: Region, block: Block, call: tt.CallOp) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
-class Inline(Pass):
+class Inline(Pass, origin="triton"):
     """Replaces calls by the bodies of the functions they call."""
 
     name: ClassVar[str] = "inline"

@@ -42,10 +42,10 @@ from minitriton.analysis.integer_range.analysis import (
 )
 from minitriton.analysis.integer_range.fact import signed, unsigned
 from minitriton.analysis.integer_range.rules import compare
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, math, tt
 from minitriton.dialects.arith.predicates import predicate_of
 from minitriton.dialects.facts import Division, IntegerExtremum, MovesElements, OfLowBits
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules

@@ -20,27 +20,27 @@ Triton sets the attribute where its layout stage begins; the lowering puts it on
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i32
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import MAXNREG, TARGET
-from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
+from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
+from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 
 @register_pass
 @dataclass(frozen=True)
-class LimitRegisters(Pass):
+class LimitRegisters(Pass, origin="required"):
     """Notes how many registers a thread of the kernel may use."""
 
     name: ClassVar[str] = "limit-registers"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
     registers: int = 255
     """The limit."""
 
@@ -55,13 +55,12 @@ _FIRST = 90
 
 
 @register_pass
-@dataclass(frozen=True)
-class OverlapLaunches(Pass):
+class OverlapLaunches(Pass, stage="ttgir"):
     """Lets a launch begin while the one before it ends (Hopper)."""
 
     name: ClassVar[str] = "minitriton-overlap-launches"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
-    keeps: ClassVar[frozenset[Property]] = FRAGILE
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Put the instructions at the beginning of the kernel."""
@@ -72,12 +71,13 @@ class OverlapLaunches(Pass):
             return
         kernels = [f for f in ops_of(op, tt.FuncOp) if f.is_public]
         for kernel in kernels:
-            first = kernel.body.block.first_op
+            entry = kernel.body.blocks[0]
+            first = entry.first_op
             assert first is not None
             for instruction in _INSTRUCTIONS:
                 made = tt.ElementwiseInlineAsmOp(
                     [], [i32], asm_string=f"{instruction}; // dummy $0", constraints="=r", pure=False, packed_element=1
                 )
-                kernel.body.block.insert_op_before(made, first)
+                entry.insert_op_before(made, first)
         if kernels:
             op.attributes[OVERLAPS_LAUNCHES] = UnitAttr()

@@ -20,14 +20,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
-from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.regions import is_defined_outside
 
@@ -133,24 +132,24 @@ def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class LoopInvariantCodeMotion(Pass):
+class LoopInvariantCodeMotion(Pass, origin="triton"):
     """Moves ops without effects that do not depend on the loop in front of it."""
 
     name: ClassVar[str] = "loop-invariant-code-motion"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return hoist_loop_invariants(op, with_loads=False)
 
 
 @register_pass
-@dataclass(frozen=True)
-class TritonLoopInvariantCodeMotion(Pass):
+class TritonLoopInvariantCodeMotion(Pass, origin="triton"):
     """Moves ops without effects, and loads out of loops that write nothing, in front of the loop."""
 
     name: ClassVar[str] = "triton-licm"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return hoist_loop_invariants(op, with_loads=True)

@@ -20,6 +20,7 @@ The numbers stay as they are where programs may wait for each other (atomics, `w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -28,14 +29,13 @@ from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import Division, IntegerExtremum
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.facts.region_flow import Call, WhileLoop
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.op_rules import OpRules
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import own_effects
@@ -46,7 +46,7 @@ X, Y = 0, 1
 
 @register_pass
 @dataclass(frozen=True)
-class LongestProgramsFirst(Pass):
+class LongestProgramsFirst(Pass, stage="ttgir"):
     """Renumbers the programs of a grid of which those with high numbers have more iterations."""
 
     name: ClassVar[str] = "minitriton-longest-programs-first"

@@ -18,10 +18,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in_inner_first
-from minitriton.dialects.op_access import block_of, last_op_of, operand_values
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in_inner_first
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.equivalence import OperationKeys
@@ -100,19 +99,19 @@ def merge_equal_arguments(loop: scf.ForOp) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class LoopAwareCse(Pass):
+class LoopAwareCse(Pass, origin="triton"):
     """Merges equal values carried by loops, and common subexpressions."""
 
     name: ClassVar[str] = "triton-loop-aware-cse"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    looks_at_all: ClassVar[bool] = True
-    simplifies: ClassVar[bool] = True
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
+    visits_every_op: ClassVar[bool] = True
+    folds_everything: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return self._rewrite(op, is_simplified=False)
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool:
         return self._rewrite(op, is_simplified=True)
 
     def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool:

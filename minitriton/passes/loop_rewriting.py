@@ -16,7 +16,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValues
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter
 

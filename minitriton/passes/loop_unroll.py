@@ -16,12 +16,11 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in_inner_first
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant, width_of
 from minitriton.rewriting.regions import clone_op
@@ -47,25 +46,40 @@ def trip_count(loop: scf.ForOp) -> int | None:
 
 
 def _dynamic_bounds(loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValue]:
-    """The end and the step of the unrolled loop, computed at run time. The step must be positive."""
+    """The end and the step of the unrolled loop, computed at run time. The step must be positive.
+
+    high - low is an unsigned number that may need all bits, if `low` is negative; `factor` steps may be more than a number holds.
+    """
     low, high, step = operand_values(loop)[:3]
-    type = low.type
-    if int_constant(step) != 1:  # what is divided as an unsigned number must not be negative
+    type, first, by = low.type, int_constant(low), int_constant(step)
+    all_bits = first is None or first < 0 or width_of(type) < 32
+    if by != 1 or first != 0:
         high = _before(loop, arith.MaxSIOp(high, low), loop)
     difference = _before(loop, arith.SubiOp(high, low), loop)
-    one = _before(loop, constant_op(int_attr(type, 1)), loop)
-    step_less_one = _before(loop, arith.SubiOp(step, one), loop)
-    rounded = _before(loop, arith.AddiOp(difference, step_less_one), loop)
-    count = _before(loop, arith.DivUIOp(rounded, step), loop)
+    if all_bits and by != 1:
+        count = _before(loop, arith.CeilDivUIOp(difference, step), loop)
+    else:
+        one = _before(loop, constant_op(int_attr(type, 1)), loop)
+        step_less_one = _before(loop, arith.SubiOp(step, one), loop)
+        rounded = _before(loop, arith.AddiOp(difference, step_less_one), loop)
+        count = _before(loop, arith.DivUIOp(rounded, step), loop)
     factor_value = _before(loop, constant_op(int_attr(type, factor)), loop)
-    remainder = (
-        arith.RemSIOp if width_of(type) >= 32 else arith.RemUIOp
-    )  # so few bits may say how often by their last one
-    rest = _before(loop, remainder(count, factor_value), loop)
+    rest = _before(loop, (arith.RemUIOp if all_bits else arith.RemSIOp)(count, factor_value), loop)
     even = _before(loop, arith.SubiOp(count, rest), loop)
+    new_step = _before(loop, arith.MuliOp(step, factor_value), loop)
+    if by is None:
+        most = _before(loop, constant_op(int_attr(type, _largest(type) // factor)), loop)
+        fits = _before(loop, arith.CmpiOp(step, most, "sle"), loop)
+        none = _before(loop, constant_op(int_attr(type, 0)), loop)
+        even = _before(loop, arith.SelectOp(fits, even, none), loop)
+        new_step = _before(loop, arith.SelectOp(fits, new_step, step), loop)
     length = _before(loop, arith.MuliOp(even, step), loop)
-    end = _before(loop, arith.AddiOp(low, length), loop)
-    return end, _before(loop, arith.MuliOp(step, factor_value), loop)
+    return _before(loop, arith.AddiOp(low, length), loop), new_step
+
+
+def _largest(type: Attribute) -> int:
+    """The largest signed number of a type."""
+    return (1 << (width_of(type) - 1)) - 1
 
 
 def _static_bounds(loop: scf.ForOp, count: int, factor: int) -> tuple[SSAValue, SSAValue, bool]:
@@ -127,6 +141,8 @@ def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
     if block_of(loop).first_op is block_of(loop).last_op:
         return None
     step = operand_at(loop, 2)
+    if (int_constant(step) or 0) * factor > _largest(step.type):
+        return None
     count = trip_count(loop)
     is_rest = True
     if count is None:
@@ -151,8 +167,7 @@ def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
 
 
 @register_pass
-@dataclass(frozen=True)
-class LoopUnroll(Pass):
+class LoopUnroll(Pass, stage="ttir", origin="triton"):
     """Unrolls loops that carry the attribute `tt.loop_unroll_factor`."""
 
     name: ClassVar[str] = "triton-loop-unroll"

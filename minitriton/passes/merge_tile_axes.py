@@ -16,6 +16,7 @@ would be added in another order. Left out by `without="minitriton-merge-tile-axe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, cast
 
@@ -26,10 +27,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bytes, shape_of
 from minitriton.analysis.exchangeable import float_order_matters
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ VECTOR_BYTES = 16
 
 
 @register_pass
-@dataclass(frozen=True)
-class MergeTileAxes(Pass):
+class MergeTileAxes(Pass, stage="ttir"):
     """Loads and stores tiles along several axes at once where they are contiguous together."""
 
     name = "minitriton-merge-tile-axes"

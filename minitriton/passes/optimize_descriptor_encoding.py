@@ -15,12 +15,12 @@ lib/Dialect/TritonNvidiaGPU/Transforms/OptimizeDescriptorEncoding.cpp.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import (
     box_shape,
     cga_of_rank,
@@ -31,10 +31,10 @@ from minitriton.analysis.tensor_descriptors import (
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.facts.region_flow import flows
+from minitriton.dialects.fast_paths.op_access import set_type, value_type
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type, value_type
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -42,8 +42,7 @@ from minitriton.passes.tensor_layouts import with_layout
 from minitriton.target.tensor_map import GRAIN
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(NamedTuple):
     """What is wanted of a descriptor: a layout, how CTAs share its blocks, the smallest shape used; or the default."""
 
     encoding: NVMMAShared | None = None
@@ -209,12 +208,12 @@ def _assign(function: tt.FuncOp) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
-class OptimizeDescriptorEncoding(Pass):
+class OptimizeDescriptorEncoding(Pass, stage="ttgir", origin="triton"):
     """Gives descriptors the layout in shared memory that their users want."""
 
     name = "triton-nvidia-optimize-descriptor-encoding"
     requires = frozenset({Property.ENCODINGS})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTOR_LAYOUTS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         changed = False

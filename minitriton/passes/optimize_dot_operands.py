@@ -27,6 +27,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/ReduceDataDuplication.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, cast
 
@@ -34,10 +35,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.layout import order_of
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.conversion import cvt_needs_shared_memory
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NVMMAShared, SharedEncoding
@@ -56,7 +56,7 @@ _TRANSPOSE = (1, 0)
 
 @register_pass
 @dataclass(frozen=True)
-class OptimizeDotOperands(Pass):
+class OptimizeDotOperands(Pass, stage="ttgir", origin="triton"):
     """Makes views of shared memory of transposes and reshapes of dot operands."""
 
     name: ClassVar[str] = "tritongpu-optimize-dot-operands"
@@ -159,7 +159,7 @@ def reshape_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class ReduceDataDuplication(Pass):
+class ReduceDataDuplication(Pass, stage="ttgir", origin="triton"):
     """Turns conversions to dot operands into a store to and a load from a swizzled buffer."""
 
     name = "tritongpu-reduce-data-duplication"

@@ -15,6 +15,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/Prefetch.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -23,11 +24,10 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, set_type
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values, set_type
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import ttg_convert
@@ -239,11 +239,11 @@ def _narrowed(type_: Attribute, first: Attribute, source: Attribute) -> TensorTy
 
 @register_pass
 @dataclass(frozen=True)
-class Prefetch(Pass):
+class Prefetch(Pass, stage="ttgir", origin="triton"):
     """Reads the operands of dots from shared memory a step ahead."""
 
     name: ClassVar[str] = "tritongpu-prefetch"
-    simplifies = True
+    folds_everything = True
     acts_on = ttg_convert.patterns.classes | {scf.ForOp, cf.BranchOp, cf.ConditionalBranchOp, cf.SwitchOp}
     """Of functions of several blocks it merges the equal ones, too."""
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})

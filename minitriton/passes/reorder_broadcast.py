@@ -3,7 +3,8 @@
     f(splat a, splat b)             =>  splat f(a, b)
     f(broadcast x, broadcast y)     =>  broadcast f(x, y), if x and y have one shape; splats among the operands adapt
 
-`f` is any op without effects that computes element by element.
+`f` is any op without effects that computes element by element: no inline assembly that packs elements, whose results may differ
+from position to position.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import tt_shape
 from minitriton.rewriting.constants import constant_attr, element_type, number_attr, number_of
@@ -34,6 +34,13 @@ def is_elementwise(cls: type[Operation]) -> bool:
     if cls.name.startswith(("arith.", "math.")):
         return cls is not arith.ConstantOp
     return any(isinstance(trait, tt.VerifiedElementwise) for trait in cls.traits)
+
+
+def _is_movable(op: Operation) -> bool:
+    """Whether `op` has no effect and does not join elements in groups."""
+    if isinstance(op, tt.ElementwiseInlineAsmOp) and op.packed_element.value.data != 1:
+        return False
+    return is_memory_effect_free(op)
 
 
 def _splat_number(op: Operation) -> int | float | None:
@@ -66,7 +73,7 @@ def _again(op: Operation, operands: list[SSAValue], types: list[Attribute]) -> O
 def move_broadcast_after(op: Operation, rewriter: Rewriter) -> bool:
     """f(broadcast x, splat s) = broadcast f(x, splat s)"""
     producers = _producers(op)
-    if not producers or not is_memory_effect_free(op):
+    if not producers or not _is_movable(op):
         return False
     source: TensorType | None = None
     for producer in producers:
@@ -110,7 +117,7 @@ def _at_shape(producer: Operation, source: TensorType, rewriter: Rewriter) -> SS
 def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
     """f(splat a, splat b) = splat f(a, b)"""
     producers = _producers(op)
-    if not producers or not is_memory_effect_free(op) or not all(map(_is_splat, producers)):
+    if not producers or not _is_movable(op) or not all(map(_is_splat, producers)):
         return False
     operands: list[SSAValue] = []
     for producer in producers:
@@ -130,8 +137,7 @@ def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class ReorderBroadcast(Pass):
+class ReorderBroadcast(Pass, stage="ttir", origin="triton"):
     """Moves broadcasts and splats behind elementwise ops."""
 
     name: ClassVar[str] = "triton-reorder-broadcast"
@@ -140,5 +146,5 @@ class ReorderBroadcast(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return apply_patterns_greedily(op, patterns)
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool:
         return apply_patterns_greedily(op, patterns, is_simplified=True)

@@ -26,6 +26,7 @@ not do to vectors. Left out by `without="minitriton-widen-late"`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -34,21 +35,19 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.liveness import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.fast_paths.block_order import BlockOrder
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import DotOperand
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
-from minitriton.rewriting.block_order import BlockOrder
 from minitriton.rewriting.effects import may_write, own_effects
 
 
 @register_pass
-@dataclass(frozen=True)
-class ReorderInstructions(Pass):
+class ReorderInstructions(Pass, stage="ttgir", origin="triton"):
     """Moves conversions to their uses, allocations and transposes to their sources."""
 
     name = "tritongpu-reorder-instructions"
@@ -209,12 +208,13 @@ _WAITING = (ttg.ConvertLayoutOp, tt.GatherOp, tt.HistogramOp, tt.LoadOp)
 
 @register_pass
 @dataclass(frozen=True)
-class WidenLate(Pass):
+class WidenLate(Pass, stage="ttgir"):
     """Moves casts to wider types to their first use."""
 
     name = "minitriton-widen-late"
     acts_on = _CASTS
     requires = frozenset({Property.ENCODINGS})
+    keeps = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Move the casts of each block, the last first, so that chains of casts move together."""

@@ -24,6 +24,7 @@ these numbers. Counterpart of lib/Dialect/Triton/Transforms/{RewriteTensorPointe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import nan
 from typing import ClassVar
@@ -34,14 +35,13 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, TensorType,
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import DescriptorReduceKind, PaddingOption, RMWOp
 from minitriton.dialects.tt.types import PointerType, TensorDescType, is_tensor_pointer, pointer_type, tensor_type
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant, number_attr
 from minitriton.rewriting.value_expansion import Rule, ValueExpansion
@@ -208,7 +208,7 @@ _POINTER_RULES: Mapping[type[Operation], Rule] = {
 
 @register_pass
 @dataclass(frozen=True)
-class RewriteTensorPointer(Pass):
+class RewriteTensorPointer(Pass, stage="ttir", origin="triton"):
     """Turns block pointers into tensors of pointers, and their boundary checks into masks."""
 
     name: ClassVar[str] = "triton-rewrite-tensor-pointer"
@@ -378,11 +378,11 @@ _DESCRIPTOR_RULES: Mapping[type[Operation], Rule] = {
 
 @register_pass
 @dataclass(frozen=True)
-class RewriteTensorDescriptorToPointer(Pass):
+class RewriteTensorDescriptorToPointer(Pass, stage="ttir", origin="triton"):
     """Turns tensor descriptors into pointers, sizes and strides, and accesses through them into masked ones."""
 
     name: ClassVar[str] = "triton-rewrite-tensor-descriptor-to-pointer"
-    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTORS_LOWERED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.NO_DESCRIPTORS, Property.DESCRIPTORS_LOWERED})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED, Property.TTIR, Property.INLINED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

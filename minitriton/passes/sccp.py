@@ -13,7 +13,7 @@ met standing first, as MLIR leaves them. Calls are not looked into.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -24,9 +24,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.constant_pool import HomeBlocks
 from minitriton.rewriting.constants import constant_attr, constant_key, constant_op, number_of
@@ -184,12 +183,12 @@ def _blocks_of(regions: Sequence[Region]) -> list[Block]:
 
 
 @register_pass
-@dataclass(frozen=True)
-class Sccp(Pass):
+class Sccp(Pass, origin="triton"):
     """Sparse conditional constant propagation."""
 
     name: ClassVar[str] = "sccp"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Replace constant values in all functions of the module."""

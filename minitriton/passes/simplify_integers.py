@@ -18,6 +18,7 @@ else uses the parts. What LLVM does as well (shifts for powers of two, division 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -25,12 +26,11 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.integer_range.analysis import GRID_LIMITS
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
-from minitriton.dialects.op_access import defining, next_op, operand_values
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.op_access import defining, next_op, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import tt_memory
 from minitriton.passes.integer_range_rules import rewrite_by_ranges
@@ -270,7 +270,7 @@ _CLEANUP = PatternSet(patterns, tt_memory.patterns, SCF_PATTERNS)
 
 @register_pass
 @dataclass(frozen=True)
-class SimplifyIntegers(Pass):
+class SimplifyIntegers(Pass, stage="ttir"):
     """Computes integers in fewer and narrower operations."""
 
     name: ClassVar[str] = "minitriton-simplify-integers"

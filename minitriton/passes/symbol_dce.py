@@ -23,10 +23,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolOpInterface
 
-from minitriton.analysis.operations import ops_in
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 
 def symbol_name(op: Operation) -> str | None:
@@ -96,12 +95,12 @@ def erase_dead_symbols(module: ModuleOp) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class SymbolDce(Pass):
+class SymbolDce(Pass, origin="triton"):
     """Erases private functions that nothing refers to."""
 
     name: ClassVar[str] = "symbol-dce"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         return erase_dead_symbols(op)

@@ -24,8 +24,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue, TypedAttribute
 
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.layout import LayoutRule
+from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.layouts.encodings import DistributedEncoding, Encoding
 

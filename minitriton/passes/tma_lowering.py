@@ -32,14 +32,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.copy_remarks import remark_stores_past_rows
-from minitriton.analysis.operations import classes_in
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts.gpu_traits import MemDescView
+from minitriton.dialects.fast_paths.operations import classes_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
-from minitriton.host.records import dataclass
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -178,14 +177,13 @@ def make_tensor_map(op: tt.MakeTensorDescOp, rewriter: Rewriter) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class TMALowering(Pass):
+class TMALowering(Pass, stage="ttgir", origin="triton"):
     """Turns accesses through descriptors into asynchronous tensor copies."""
 
     name: ClassVar[str] = "triton-nvidia-tma-lowering"
     acts_on = patterns.classes
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTORS_LOWERED})
-    requires = frozenset({Property.ENCODINGS})
+    requires = frozenset({Property.ENCODINGS, Property.DESCRIPTOR_LAYOUTS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not classes_in(op).isdisjoint(patterns.classes):

@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.op_access import hand_on_name
+from minitriton.dialects.fast_paths.op_access import hand_on_name
 from minitriton.rewriting.constants import constant_key
 from minitriton.rewriting.settled import is_used_less
 

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Commutative
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.op_access import block_successors, operand_values
+from minitriton.dialects.fast_paths.op_access import block_successors, operand_values
 from minitriton.rewriting.constants import constant_key
 
 _commutative: dict[type[Operation], bool] = {}

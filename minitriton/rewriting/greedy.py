@@ -9,7 +9,7 @@ merges equal blocks unless told otherwise); rounds follow until one changes noth
 what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts can be compared line by line.
 """
 
-# This file is one of those that touch what xDSL keeps private (see `dialects.op_access`): reading a field costs a third of calling its property.
+# This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`): reading a field costs a third of calling its property.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
-from minitriton.dialects.op_access import next_use
+from minitriton.dialects.fast_paths.op_access import next_use
 from minitriton.remarks import remark
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.block_merging import merge_blocks

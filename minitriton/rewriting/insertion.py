@@ -7,12 +7,12 @@ one = at.integer(d.type, 1)                      scf.for ...
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeVar
 
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.host.records import dataclass
 from minitriton.rewriting.constants import constant_op, int_attr
 
 OpT = TypeVar("OpT", bound=Operation)

@@ -14,7 +14,7 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.op_access import (
+from minitriton.dialects.fast_paths.op_access import (
     OpT,
     block_successors,
     hand_on_name,

@@ -13,14 +13,14 @@ take its location unless they have one; every change puts the ops that it may ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from functools import lru_cache
+from typing import TypeVar, cast
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
-from minitriton.dialects.op_access import next_use, operand_values, set_type
+from minitriton.dialects.fast_paths.op_access import next_use, operand_values, set_type
 from minitriton.rewriting.constants import constant_op
-from minitriton.rewriting.locations import fused
 from minitriton.rewriting.settled import Settled
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -190,3 +190,23 @@ class Rewriter:
         self.changed = True
         for use in value.uses:
             self.add(use.operation)
+
+
+# Where an op that stands for several comes from.
+
+
+@lru_cache(maxsize=1024)
+def fused(*locations: LocationAttr) -> LocationAttr:
+    """`fused[a, b]`: each place once, unknown ones left out, fused ones taken apart; a single place is itself."""
+    parts: dict[LocationAttr, None] = {}
+    for location in locations:
+        if isinstance(location, FusedLoc) and isinstance(location.metadata, NoneAttr):
+            inner = cast(ArrayAttr[LocationAttr], location.locations)
+            parts.update(dict.fromkeys(inner.data))
+        elif location != UNKNOWN_LOC:
+            parts[location] = None
+    if not parts:
+        return UNKNOWN_LOC
+    if len(parts) == 1:
+        return next(iter(parts))
+    return FusedLoc(ArrayAttr(parts), NoneAttr())

@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, operand_at, operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside

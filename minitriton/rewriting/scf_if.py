@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import block_of, last_op_of, next_use, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, next_use, operand_at, operand_values
 from minitriton.rewriting.constants import constant_attr, int_attr, int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_inside

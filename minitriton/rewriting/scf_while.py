@@ -6,6 +6,7 @@ scf.while (%a = %x) { ... scf.condition(%c) %a } do { ^bb0(%b): ... scf.yield %b
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import scf
@@ -14,8 +15,14 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
-from minitriton.dialects.op_access import block_of, defining, last_op_of, operand_at, operand_values, set_arguments
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.op_access import (
+    block_of,
+    defining,
+    last_op_of,
+    operand_at,
+    operand_values,
+    set_arguments,
+)
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside

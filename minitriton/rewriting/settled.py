@@ -13,7 +13,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.op_access import next_op, next_use
+from minitriton.dialects.fast_paths.op_access import next_op, next_use
 
 REACH = 3
 """How far from a changed operand an op may lie for which a fold or pattern looks at it: those here look at what computed an operand and

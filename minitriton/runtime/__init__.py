@@ -7,8 +7,8 @@ from typing import Any
 
 _EXPORTS = {
     "Autotuner": "minitriton.runtime.autotuner",
-    "Config": "minitriton.runtime.config",
-    "Heuristics": "minitriton.runtime.heuristics",
+    "Config": "minitriton.runtime.autotuner",
+    "Heuristics": "minitriton.runtime.autotuner",
     "InterpreterError": "minitriton.runtime.errors",
     "JITFunction": "minitriton.runtime.jit",
     "KernelInterface": "minitriton.runtime.kernel_interface",
@@ -18,7 +18,7 @@ _EXPORTS = {
     "RedisRemoteCacheBackend": "minitriton.runtime.caches.remote",
     "RemoteCacheBackend": "minitriton.runtime.caches.remote",
     "autotune": "minitriton.runtime.autotuner",
-    "heuristics": "minitriton.runtime.heuristics",
+    "heuristics": "minitriton.runtime.autotuner",
     "reinterpret": "minitriton.runtime.tensor_wrapper",
 }
 _MODULES = ("autotuner", "cache", "driver", "errors", "jit")

@@ -15,21 +15,26 @@ processes find the timings in the kernel cache.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
+import json
 import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from minitriton import knobs
 from minitriton.frontend.errors import CompileTimeAssertionFailure
+from minitriton.host.damaged_files import parse_json
+from minitriton.host.whole_file import stem_of
+from minitriton.identity import loose_key_of
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import Times, time_graph, time_launches
-from minitriton.runtime.caches.autotuning import Timings, TimingsFile
-from minitriton.runtime.config import Config
+from minitriton.runtime.cache import KernelCache, compiler_fingerprint
+from minitriton.runtime.default_target import default_target
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
-from minitriton.runtime.heuristics import Heuristics, heuristics
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function, launch
 from minitriton.runtime.launching.arguments import lies_on_host
 from minitriton.runtime.launching.untraced import untraced
@@ -84,6 +89,10 @@ class Autotuner(KernelInterface):
         self.configs = configs or [Config({})]
         self.keys = key
         self.cache: dict[tuple[object, ...], Config] = {}
+        self._quick_text = ""
+        self._quick_key: Callable[..., tuple[object, ...]] = _nothing
+        self._choices: dict[object, tuple[tuple[object, ...], Config]] = {}
+        """What was chosen, by `_quick_key(*arguments)`, with the key that `cache` has it by."""
         self.cache_results = (cache_results or knobs.autotuning.cache) and not knobs.runtime.interpret
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
@@ -126,6 +135,12 @@ class Autotuner(KernelInterface):
 
     def run(self, *args: object, **kwargs: Any) -> Any:
         """Chooses a configuration, measuring if this key is new, and launches with it. Returns the compiled kernel."""
+        if self._choices and len(kwargs) == 2 and "grid" in kwargs and kwargs.get("warmup") is False:
+            fn: Any = self.fn
+            config = self._known(args)
+            if config is not None and config.pre_hook is None and isinstance(fn, KernelInterface):
+                self.best_config = config
+                return fn[kwargs["grid"]](*args, **config.all_kwargs())
         self.nargs = dict(zip(self.arg_names, args))  # noqa: B905 (a launch)
         config = self.best_config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
         if config.pre_hook is not None:
@@ -154,7 +169,7 @@ class Autotuner(KernelInterface):
             return configs
         top_k = self.configs_top_k
         if isinstance(top_k, float) and top_k <= 1.0:
-            top_k = max(1, int(len(self.configs) * top_k))
+            top_k = max(1, int(len(configs) * top_k))
         elif not isinstance(top_k, int):
             raise TypeError(f"top_k must be a fraction of at most 1.0 or an integer, not {top_k!r}")
         if len(configs) <= top_k:
@@ -162,10 +177,31 @@ class Autotuner(KernelInterface):
         model = self.perf_model
         return sorted(configs, key=lambda c: model(**self.nargs, **kwargs, **c.all_kwargs()))[:top_k]
 
+    def _known(self, args: tuple[object, ...]) -> Config | None:
+        """The configuration chosen before for such arguments, all given by position; None if that is not plain to see."""
+        try:
+            key, config = self._choices[self._quick_key(*args)]
+        except (LookupError, TypeError, AttributeError):
+            return None
+        return config if self.cache.get(key) is config else None
+
+    def _remember(self, args: tuple[object, ...], key: tuple[object, ...], config: Config) -> None:
+        """Makes `_known` find `config`: by the arguments of the key, the element types of arrays, and the classes of what has none."""
+        names = self.arg_names[: len(args)]
+        parts = [*(n for n in self.keys if n in names)]
+        parts += [f"{n}.dtype" if hasattr(a, "dtype") else f"{n}.__class__" for n, a in zip(names, args, strict=False)]
+        text = f"lambda {', '.join(names)}: ({', '.join(parts)},)"
+        if text != self._quick_text:
+            self._quick_text, self._quick_key, self._choices = text, eval(text), {}
+        with contextlib.suppress(TypeError):
+            self._choices[self._quick_key(*args)] = key, config
+
     def _choose(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Config:
         key = self._key(kwargs)
         known = self.cache.get(key)
         if known is not None:
+            if self._names.isdisjoint(kwargs):
+                self._remember(args, key, known)
             return known
         configs = self.prune_configs(kwargs)
         if len(configs) == 1:
@@ -262,6 +298,11 @@ class Autotuner(KernelInterface):
 _text_of_dtype: Callable[[Any], str] = functools.lru_cache(maxsize=256)(str)
 
 
+def _nothing(*args: object) -> tuple[object, ...]:
+    """The key of arguments that nothing was chosen for yet."""
+    return ()
+
+
 def _zero(array: Any) -> None:
     """Zeros in place, of a tensor or a NumPy array."""
     array.zero_() if hasattr(array, "zero_") else array.fill(0)
@@ -338,3 +379,131 @@ def autotune(
         do_bench=do_bench,
         cache_results=cache_results,
     )
+
+
+# Timings of an autotuned kernel, kept in the kernel cache for other processes.
+#
+# In: the kernel, the key of its arguments and the configurations. Out: a file `<kernel>.autotune.json`, found again for as long
+# as the compiler, the device's architecture, the kernel's source, the key and the configurations are the same.
+
+Timings: TypeAlias = "dict[Config, Times]"
+
+
+class TimingsFile:
+    """The entry for one kernel (`fn`, possibly decorated), `key` and `configs`."""
+
+    def __init__(self, fn: Any, key: tuple[object, ...], configs: list[Config]) -> None:
+        while not hasattr(fn, "cache_key"):
+            fn = fn.fn
+        self.key = key
+        self.name = f"{stem_of(fn.__name__)}.autotune.json"
+        parts = [compiler_fingerprint(), default_target(), fn.cache_key, loose_key_of(key), *configs]
+        self.digest = hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
+
+    def load(self) -> Timings | None:
+        """The stored timings, or None where there are none that can be read."""
+        files = KernelCache().load(self.digest)
+        if files is None or self.name not in files:
+            return None
+        try:
+            return {Config(**config): timing for config, timing in parse_json(files[self.name])["configs_timings"]}
+        except (KeyError, ValueError, TypeError):
+            return None
+
+    def store(self, timings: Timings) -> None:
+        """Keeps `timings`, unless the key or a configuration holds what JSON cannot."""
+        pairs = [(config.__dict__, timing) for config, timing in timings.items()]
+        try:
+            text = json.dumps({"key": self.key, "configs_timings": pairs})
+        except TypeError:
+            return
+        KernelCache().store(self.digest, {self.name: text.encode()})
+
+
+# `Config`: one choice of tuned parameters and compile options for `@autotune`.
+
+_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
+
+
+class Config:
+    """`kwargs` are values of the kernel's parameters; the rest are compile options of Triton's names.
+
+    `pre_hook(args)` is called with all arguments by name before each launch with this configuration; `ir_override` is the
+    path of a `.ttir`, `.ttgir`, `.llir` or `.ptx` file that takes the place of that stage. Equal if all of these are.
+    """
+
+    def __init__(
+        self,
+        kwargs: dict[str, Any],
+        num_warps: int = 4,
+        num_stages: int = 3,
+        num_ctas: int = 1,
+        maxnreg: int | None = None,
+        pre_hook: Callable[[dict[str, Any]], object] | None = None,
+        ir_override: str | None = None,
+    ) -> None:
+        self.kwargs = kwargs
+        self.num_warps = num_warps
+        self.num_stages = num_stages
+        self.num_ctas = num_ctas
+        self.maxnreg = maxnreg
+        self.pre_hook = pre_hook
+        self.ir_override = ir_override
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given: dict[str, Any] = {"kwargs": {}, **state}
+        self.__init__(**given)
+
+    def all_kwargs(self) -> dict[str, Any]:
+        """What a launch with this configuration is given beside the caller's arguments."""
+        given = {**self.kwargs, "num_warps": self.num_warps, "num_ctas": self.num_ctas, "num_stages": self.num_stages}
+        if self.maxnreg is not None:
+            given["maxnreg"] = self.maxnreg
+        if self.ir_override is not None:
+            given["ir_override"] = self.ir_override
+        return given
+
+    def __str__(self) -> str:
+        shown = {**self.kwargs, **{name: getattr(self, name) for name in _OPTIONS[:-1]}}
+        return ", ".join(f"{name}: {value}" for name, value in shown.items())
+
+    def _identity(self) -> tuple[object, ...]:
+        return (*self.all_kwargs().items(), self.pre_hook)
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._identity() == other._identity()
+
+
+# `@heuristics`: parameters computed from the other arguments at each launch.
+#
+# @heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+# @jit
+# def kernel(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr): ...
+#
+# kernel[grid](x, 1024, BLOCK=128)    →    the inner kernel gets EVEN=True
+
+Heuristic = Callable[[dict[str, Any]], object]
+
+
+class Heuristics(KernelInterface):
+    """A kernel some of whose parameters are functions of the others; each sees what the ones before it computed."""
+
+    def __init__(self, fn: KernelInterface, arg_names: list[str], values: dict[str, Heuristic]) -> None:
+        self.fn = fn
+        self.arg_names = arg_names
+        self.values = values
+
+    def run(self, *args: object, **kwargs: Any) -> Any:
+        named = dict(zip(self.arg_names, args))  # noqa: B905 (a launch)
+        named.update(kwargs)
+        for name, heuristic in self.values.items():
+            kwargs[name] = named[name] = heuristic(named if len(self.values) == 1 else dict(named))
+        return launch(self.fn, args, kwargs)
+
+
+def heuristics(values: dict[str, Heuristic]) -> Callable[[KernelInterface], Heuristics]:
+    """Decorator: `values` maps parameter names to functions from the arguments by name to the parameter's value."""
+    return lambda fn: Heuristics(fn, fn.arg_names, values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource
@@ -93,13 +93,11 @@ def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
     that are not declared constexpr (whether or not a value was compiled in), or only those that a launch passes."""
 
     def run(*args: object, stream: int | None = None) -> None:
-        launcher = kernel.launcher
-        values = None if launcher is None else launcher.plain_values(args)
-        if launcher is not None and values is not None:
-            given: Any = grid
+        launcher, given = kernel.launcher, cast(Any, grid)
+        if launcher is not None:
             x, y, z = given if given.__class__ is tuple and len(given) == 3 else full_grid(grid)
-            launcher.enqueue(x, y, z, current_raw_stream() if stream is None else stream, values)
-            return
+            if launcher.launch_plain(x, y, z, current_raw_stream() if stream is None else stream, args):
+                return
         arguments = expanded_arguments(given_arguments(kernel, args), kernel.metadata.tensordesc_meta)
         size = full_grid(grid)
         if any(lies_on_host(a) for a in args):

@@ -19,7 +19,6 @@ from minitriton.codegen.cubin import assembler_settings, chosen_assembler
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.compilation.request import Request, environment_switches, overrides_for_source
 from minitriton.compilation.stage_names import STAGES
-from minitriton.dialects.xdsl_loading import load_xdsl
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.fork_gate import finished_before_forks
@@ -76,13 +75,12 @@ def _compile_or_load(
     with no_garbage_collection():
         request = Request(source, target, options, environment_switches(), overrides_for_source(source, options))
         key = _cache_key(request)
-        hooks = [*(hooks or []), *_environment_hooks(source.entry)]
+        hooks = [*(hooks or []), *_environment_hooks(source.name.removeprefix("@"))]
         has_to_run = hooks or has_own_stages or knobs.compilation.always_compile or knobs.compilation.shows_passes
         kernel = None if has_to_run else load_stored(source, key)
         lookup = time.perf_counter() - start
         is_hit = kernel is not None
         if kernel is None:
-            load_xdsl()
             from minitriton.runtime.fresh_compile import fresh_kernel
 
             kernel = fresh_kernel(request, key, hooks, until)

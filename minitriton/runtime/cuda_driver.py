@@ -11,10 +11,10 @@ import functools
 import sys
 import threading
 from types import ModuleType
+from typing import NamedTuple
 
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host import locks
-from minitriton.host.records import dataclass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
 from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
@@ -64,8 +64,7 @@ class DriverError(MinitritonError):
         super().__init__(f"{call} failed: {name} ({code}): {text}", help=help)
 
 
-@dataclass(frozen=True)
-class LoadedKernel:
+class LoadedKernel(NamedTuple):
     """A kernel in a device's memory. `function` is its CUfunction, `n_spills` counts 32-bit registers spilled per thread."""
 
     module: int

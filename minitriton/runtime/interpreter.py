@@ -12,6 +12,10 @@ from minitriton.runtime.jit import JITFunction, JITOptions
 
 __all__ = ["InterpretedFunction"]
 
+_MISSING = object()
+"""In Triton, an attribute of `tl` that a launch adds and takes away again. Programs ask for the name to know that `tl` stays as it was
+(Helion's tests of `breakpoint`); here a launch changes nothing in `tl`."""
+
 
 class InterpretedFunction(JITFunction):
     """A kernel all launches of which run its TTIR on the interpreter, whatever the environment says."""

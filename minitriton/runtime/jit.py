@@ -150,8 +150,9 @@ class JITFunction(JITCallable, KernelInterface):
         ]
         self._paths: dict[Purpose, Path] = {}
         """What makes a launch or a warmup now."""
-        self._last_launcher: tuple[Grid | None, Path] = (None, _nothing_launched)
-        self._last_hooked: tuple[Grid | None, Path] = (None, _nothing_launched)
+        self._last_launcher: tuple[Grid | None, Path] = _NO_LAUNCHER[:2]
+        self._last_hooked: tuple[Grid | None, Path, int] = _NO_LAUNCHER
+        """The grid and the launcher, while the knobs are as they were set so many times."""
         self.device_caches = DeviceCaches(self._forget_paths, self._parts_for)
         self._interpreted: dict[str, ModuleOp] = {}
 
@@ -199,6 +200,9 @@ class JITFunction(JITCallable, KernelInterface):
         if watched is None:
             watched = knobs.launches_are_watched()
         if watched or self.pre_run_hooks:
+            known = self._last_hooked
+            if known[0] == grid and known[2] == _changes.count and not self.pre_run_hooks and grid.__class__ is tuple:
+                return known[1]
             return self._watched_launcher(grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
@@ -210,15 +214,12 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _watched_launcher(self, grid: Grid) -> Path:
         """The launcher while hooks or the debug knob are set."""
-        runtime = knobs.runtime
+        count, runtime = _changes.count, knobs.runtime
         if self.pre_run_hooks or runtime.launch_arguments_hook or runtime.debug:
             return functools.partial(self._launch_watched, grid)
-        known = self._last_hooked
-        if grid.__class__ is tuple and known[0] == grid:
-            return known[1]
         launcher = functools.partial(self._path(Purpose.LAUNCH_WITH_HOOKS), grid)
         if grid.__class__ is tuple:
-            self._last_hooked = (grid, launcher)
+            self._last_hooked = (grid, launcher, count)
         return launcher
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -233,7 +234,7 @@ class JITFunction(JITCallable, KernelInterface):
     def _forget_paths(self) -> None:
         """The next launch looks for its kernel anew."""
         self._paths = {}
-        self._last_launcher = self._last_hooked = (None, _nothing_launched)
+        self._last_launcher, self._last_hooked = _NO_LAUNCHER[:2], _NO_LAUNCHER
 
     def create_binder(self) -> tuple[object, ...]:
         """What Triton keeps for a device: no kernels, no keys, target, backend, and `binder(*args, **kwargs)`."""
@@ -295,7 +296,7 @@ class JITFunction(JITCallable, KernelInterface):
                 by_position[0] = path
                 return
             paths[purpose] = path
-            self._last_launcher = self._last_hooked = (None, _nothing_launched)
+            self._last_launcher, self._last_hooked = _NO_LAUNCHER[:2], _NO_LAUNCHER
 
         dispatcher = Dispatcher(
             purpose=purpose,
@@ -305,7 +306,7 @@ class JITFunction(JITCallable, KernelInterface):
             prepare=self._warm_up if purpose is Purpose.WARMUP else self._prepare,
             on_host=self._launch_on_host,
             specialize=self._specialize if purpose is not Purpose.WARMUP else _anything,
-            metadata=self._launch_metadata,
+            metadata=None if self.launch_metadata is None else self._launch_metadata,
             check_globals=self._check_globals,
             settled=settled,
             always_on_host=self.is_interpreted(),
@@ -354,8 +355,9 @@ class JITFunction(JITCallable, KernelInterface):
             except MinitritonError as error:
                 error.message = f"parameter {parameter.name!r} of kernel {self.__name__!r}: {error.message}"
                 raise
-            if annotated and kind != "constexpr":
-                kind, key = annotated, None if annotated == "u1" or annotated[:2] in ("fp", "bf") else key
+            if annotated and (kind != "constexpr" or type(key) is int):
+                is_integer = annotated != "u1" and annotated[:2] not in ("fp", "bf")
+                kind, key = annotated, (key if key != 1 else "") if is_integer else None
             found.append((kind, key))
         return found
 
@@ -559,6 +561,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _interpret(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> None:
         with finished_before_forks():
+            from minitriton.runtime.on_cpu.device_copies import on_host
             from minitriton.runtime.on_cpu.interpretation import interpretable_module, run_on_interpreter
 
         target = default_target()
@@ -573,7 +576,9 @@ class JITFunction(JITCallable, KernelInterface):
                 module = interpretable_module(source, target, self._full_options(target, options))
             self._interpreted[key] = module
         self._check_globals()
-        run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args), target)
+        size = resolve_grid(grid, self.arg_names, args)
+        with on_host(args) as copied:
+            run_on_interpreter(module, source, copied, size, target)
 
 
 def _anything(args: tuple[object, ...]) -> None:
@@ -585,6 +590,7 @@ def _nothing_launched() -> None:
 
 
 _changes = knobs.changes
+_NO_LAUNCHER: tuple[None, Path, int] = (None, _nothing_launched, -1)
 _MISSING = object()
 _name = operator.itemgetter(0)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from minitriton import knobs
 from minitriton.codegen.cubin import WHEN_ASKED, assembled_without_limit, assembler_available
 from minitriton.compilation.ast_source import ASTSource
-from minitriton.host.file_names import stem_of
+from minitriton.host.whole_file import stem_of
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.compiled_parts import AsmDict, make_metadata
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host.damaged_files import read_regular
-from minitriton.host.records import dataclass
 from minitriton.target.architectures import ARCHITECTURES, Architecture
 from minitriton.target.option_types import OPTION_TYPES, checked
 

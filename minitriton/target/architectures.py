@@ -10,10 +10,8 @@ run `mma.sync`. Sources: CUDA programming guide, table of technical specificatio
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
-
-from minitriton.host.records import dataclass
 
 WIDEST_ACCESS_BITS = 128
 """What one thread moves at once at most, on every architecture here."""

@@ -11,18 +11,16 @@ import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import SupportsIndex, cast
+from typing import NamedTuple, SupportsIndex, cast
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 
 
 class InvalidOptionType(MinitritonError, TypeError):
     """An option whose value is of a wrong type, or outside of its range; also a `TypeError`."""
 
 
-@dataclass(frozen=True)
-class OptionType:
+class OptionType(NamedTuple):
     """`what` a value must be, an `example` of one, and `convert`, which gives the value in its one form or raises `TypeError`."""
 
     what: str

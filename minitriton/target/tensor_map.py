@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypedDict
-
-from minitriton.host.records import dataclass
 
 SIZE = 128
 MOST_DIMS = 5

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from shared_memory_ir import function, kernel, module_of, named
+from triton_test_passes.allocate_shared_memory import AllocateSharedMemory, AllocateSharedMemoryNV
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -18,7 +19,6 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.dialects.ttg.ops import LocalBarrierOp
 from minitriton.errors import PassError
-from minitriton.passes.for_triton_tests.allocate_shared_memory import AllocateSharedMemory, AllocateSharedMemoryNV
 
 USE = "%{0}v = ttg.local_load %{0} : !buf -> !tile\n"
 

@@ -6,8 +6,8 @@ import pytest
 from xdsl.dialects import scf
 
 from minitriton.analysis.in_flight import buffers_read, covering_wait, dot_of, iterations_ago, ring_position, ring_slot
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import ttg, ttng
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.text import parse_module
 
 LENGTH = 3

@@ -11,9 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import minitriton as triton
-import minitriton.codegen.all_passes
 import minitriton.language as tl
-import minitriton.passes.all_passes
 from minitriton.analysis.shared_memory.advice import shared_memory_advice
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.codegen.scratch import scratch_bytes

@@ -13,10 +13,11 @@ from xdsl.ir import Operation
 
 from minitriton import compiler, emulator
 from minitriton.analysis.shared_memory.allocation import allocate
-from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
+from minitriton.codegen.lowering.convert_layout import conversion_of
 from minitriton.codegen.place_shared_memory import UseFreeSharedMemory
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.context import make_context
+from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT
 from minitriton.dialects.text import parse_module
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.target import GPUTarget

@@ -9,7 +9,7 @@ import pytest
 from minitriton.codegen import nvjitlink
 from minitriton.compiler import compile
 from minitriton.errors import MinitritonError
-from minitriton.host.file_names import MOST_PATH, shortened
+from minitriton.host.whole_file import MOST_PATH, shortened
 from minitriton.target import GPUTarget
 
 needs_nvjitlink = pytest.mark.skipif(nvjitlink.load_library() is None, reason="needs nvJitLink")

@@ -9,10 +9,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.codegen import llvm_text  # noqa: F401  (fills the table of writers)
 from minitriton.codegen.debug_info import NoDebugInfo
-from minitriton.codegen.op_making import make, segments, string_attr
 from minitriton.codegen.text.nvvm import instruction
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.dialects import nvvm
+from minitriton.dialects.attribute_values import i32_array, string_attr
+from minitriton.dialects.fast_paths.op_making import make
 from minitriton.dialects.nvvm.base import GLOBAL, SHARED, words_of
 
 
@@ -21,20 +22,20 @@ def written(cls, types, results, properties):
     op = make(cls, operands, results, properties, UnknownLoc())
     w = FunctionWriter(ModuleWriter(NoDebugInfo(), 87))
     w.names.update({value: f"%{index}" for index, value in enumerate(operands)})
-    WRITERS[op.name](w, op)
+    WRITERS.of(op)(w, op)
     return "\n".join(w.lines)
 
 
 @pytest.mark.parametrize("op", list(nvvm.NVVM.operations), ids=lambda op: op.name)
 def test_every_op_is_written(op) -> None:
-    assert op.name in WRITERS
+    assert op in WRITERS
 
 
 def test_optional_operands_are_numbered_as_they_come() -> None:
     properties = {
         "size": IntegerAttr(8, 32),
         "modifier": string_attr("ca"),
-        "operandSegmentSizes": segments(1, 1, 0, 1),
+        "operandSegmentSizes": i32_array((1, 1, 0, 1)),
     }
     text = written(nvvm.CpAsyncOp, [SHARED, GLOBAL, i1], [], properties)
     assert '"@$2 cp.async.ca.shared.global [ $0 + 0 ], [ $1 + 0 ], 0x8, 0x8;", "r,l,b,~{memory}"' in text
@@ -53,7 +54,7 @@ def test_tied_registers_of_results_are_those_of_the_first_operands() -> None:
 
 
 def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_loaded_by_themselves() -> None:
-    properties = {"vector_width": IntegerAttr(4, 32), "operandSegmentSizes": segments(1, 3, 1, 0)}
+    properties = {"vector_width": IntegerAttr(4, 32), "operandSegmentSizes": i32_array((1, 3, 1, 0))}
     text = written(nvvm.LoadCutOp, [GLOBAL, i1, i1, i1, VectorType(f32, [4])], [VectorType(f32, [4])], properties)
     lines = [
         "@$7 ld.global.b32 $0, [ $6 + 0 ];",
@@ -65,7 +66,7 @@ def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_loaded_by_the
 
 
 def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_stored_by_themselves() -> None:
-    properties = {"vector_width": IntegerAttr(2, 32), "operandSegmentSizes": segments(1, 2, 2, 0)}
+    properties = {"vector_width": IntegerAttr(2, 32), "operandSegmentSizes": i32_array((1, 2, 2, 0))}
     text = written(nvvm.StoreCutOp, [VectorType(f16, [4]), GLOBAL, GLOBAL, i1, i1], [], properties)
     assert text.count('"@$2 st.global.b16 [ $1 + 0 ], $0;", "h,l,b,~{memory}"') == 2
     assert "extractelement <4 x i16>" in text
@@ -73,7 +74,7 @@ def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_stored_by_the
 
 def test_a_cut_vector_has_a_mask_for_each_element_but_the_last() -> None:
     operands = test.TestOp(result_types=[GLOBAL, i1, VectorType(f32, [4])]).results
-    properties = {"vector_width": IntegerAttr(4, 32), "operandSegmentSizes": segments(1, 1, 1, 0)}
+    properties = {"vector_width": IntegerAttr(4, 32), "operandSegmentSizes": i32_array((1, 1, 1, 0))}
     op = make(nvvm.LoadCutOp, operands, [VectorType(f32, [4])], properties, UnknownLoc())
     with pytest.raises(VerifyException, match="needs 3 masks for each pointer, got 1 in all"):
         op.verify_()

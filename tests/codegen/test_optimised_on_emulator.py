@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import minitriton.codegen.all_passes
-import minitriton.passes.all_passes  # noqa: F401
 from minitriton import emulator
 from minitriton.compilation.request import Switches
 from minitriton.dialects.context import make_context

@@ -8,7 +8,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import emulator
-from minitriton.codegen.packed_adds import split_uneven_sums
+from minitriton.codegen.ptx import split_uneven_sums
 
 UPPER_HALF = """
 .version 8.3

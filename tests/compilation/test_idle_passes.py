@@ -19,9 +19,9 @@ import minitriton
 import minitriton.pass_manager
 from minitriton.compilation.idle_passes import IdlePasses
 from minitriton.compiler import ASTSource
+from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import print_module
 from minitriton.pass_registry import Pass, known_passes
-from minitriton.rewriting.snapshot import IRSnapshot
 from minitriton.target import GPUTarget
 
 BUSY = ("pipelining", "products", "clusters", "reducing", "scanning", "control", "atomics", "shapes")
@@ -62,7 +62,7 @@ class Watched(IdlePasses):
     def run(self, step: Pass, index: int, ctx: Context, module: ModuleOp) -> None:
         before = IRSnapshot(module)
         if not self.is_idle(step, module):
-            whole = module.clone() if type(step).apply_to_simplified is not Pass.apply_to_simplified else None
+            whole = module.clone() if type(step).apply_to_folded is not Pass.apply_to_folded else None
             super().run(step, index, ctx, module)
             if whole is not None:
                 step.apply(ctx, whole)

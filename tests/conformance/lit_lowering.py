@@ -287,9 +287,6 @@ def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
 
 
 def main() -> int:
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
-
     source = os.environ.get("TRITON_SRC")
     if not source:
         print("set TRITON_SRC to a checkout of Triton at the commit of 3.6.0", file=sys.stderr)

@@ -23,6 +23,9 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.opt import Invocation, check_diagnostics, parse_arguments, run_chunk
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "plugins"))
+import triton_test_passes  # noqa: F401
+
 FILES = [
     "Hopper/WarpSpecialization/ws_code_partition.mlir",
     "Hopper/WarpSpecialization/ws_data_partition.mlir",
@@ -246,8 +249,6 @@ def missing_remarks(chunk: str, printed: str) -> list[str]:
 
 
 def main() -> int:
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
 
     source = os.environ.get("TRITON_SRC")
     if not source:

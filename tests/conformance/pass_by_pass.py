@@ -90,9 +90,6 @@ def read_record(kernel: Path) -> dict[str, Any]:
 
 
 def judge(kernel: Path) -> list[Verdict]:
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
-
     found = read_record(kernel)
     stages = pass_comparison.judge_stages(pass_comparison.load_case(kernel), found)
     return [*stages, *pass_comparison.judge_steps(found)]
@@ -141,8 +138,6 @@ def is_known(name: str, kernel: Path) -> bool:
 
 def show(name: str, kernel: Path) -> int:
     """Prints every difference between Triton's pass and ours on one kernel."""
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
 
     found = read_record(kernel)
     if name in ("frontend", "ttir", "ttgir"):

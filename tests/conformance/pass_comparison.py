@@ -12,6 +12,7 @@ frontends' own IR also that itself (repeated constants, unused arithmetic, block
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,9 @@ from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pass_registry import Pass, registered_passes
 from minitriton.passes.cse import Cse
 from minitriton.rewriting.regions import erase_dead_ops, erase_unreachable_blocks
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "plugins"))
+import triton_test_passes  # noqa: F401
 
 NAMES = {
     "common.add_inliner": "inline",

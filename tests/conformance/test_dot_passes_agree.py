@@ -14,9 +14,6 @@ from kernel_source import kernel_file
 from pass_comparison import flag_of, judge_steps
 from triton_steps import steps_of
 
-import minitriton.codegen.all_passes
-import minitriton.passes.all_passes  # noqa: F401
-
 pytestmark = pytest.mark.oracle
 
 COMPARED = frozenset(

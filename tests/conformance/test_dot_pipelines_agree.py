@@ -13,9 +13,6 @@ from pass_comparison import difference, flag_of, judge_step, texts_of_step
 from pipelined_kernels import CASES
 from triton_steps import steps_of
 
-import minitriton.codegen.all_passes
-import minitriton.passes.all_passes  # noqa: F401
-
 pytestmark = pytest.mark.oracle
 
 PASSES = {

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import minitriton.codegen.all_passes
-import minitriton.passes.all_passes  # noqa: F401
-
 sys.path.insert(0, str(Path(__file__).parent))
 from lit_runner import FILES, run_file
 

@@ -9,9 +9,6 @@ pytest.importorskip("triton")
 
 from lit_lowering import FILES, Result, lower_file
 
-import minitriton.codegen.all_passes
-import minitriton.passes.all_passes  # noqa: F401
-
 SOURCE = os.environ.get("TRITON_SRC")
 
 FUNCTIONS = {

@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from triton_test_passes import print_membar
+from triton_test_passes.allocate_shared_memory import AllocateSharedMemory
+from triton_test_passes.print_alias import TextNames, alias_remarks
+from triton_test_passes.print_allocation import allocation_remarks
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.passes.for_triton_tests import test_print_membar
-from minitriton.passes.for_triton_tests.allocate_shared_memory import AllocateSharedMemory
-from minitriton.passes.for_triton_tests.test_print_alias import TextNames, alias_remarks
-from minitriton.passes.for_triton_tests.test_print_allocation import allocation_remarks
 
 TRITON_SRC = os.environ.get("TRITON_SRC")
 pytestmark = pytest.mark.skipif(TRITON_SRC is None, reason="TRITON_SRC does not name a checkout of Triton 3.6.0")
@@ -93,7 +93,7 @@ def test_barriers_are_where_the_lit_test_wants_them(name: str, tmp_path: Path) -
     printed: list[str] = []
     for text in chunks(name):
         module = parse_module(text)
-        for each in (AllocateSharedMemory(), test_print_membar.TestPrintMembar()):
+        for each in (AllocateSharedMemory(), print_membar.PrintMembar()):
             each.apply(make_context(), module)
         printed.append(print_module(module))
     command = [str(Path(triton.__file__).parent / "FileCheck"), str(FOLDER / name)]

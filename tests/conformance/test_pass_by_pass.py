@@ -15,9 +15,6 @@ from pass_by_pass import is_known
 from pass_comparison import judge_stages, judge_steps, load_case
 from triton_steps import load_kernel, steps_of
 
-import minitriton.codegen.all_passes
-import minitriton.passes.all_passes  # noqa: F401
-
 pytestmark = pytest.mark.oracle
 
 SCALE = tl.constexpr(2.5)

@@ -8,13 +8,13 @@ pytest.importorskip("triton")
 
 from random_functions import arithmetic, control_flow
 from triton._C.libtriton import passes
+from triton_test_passes.scf_to_cf import ConvertScfToCf
 from wheel_passes import canonical_text, on_wheel
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.cse import Cse
-from minitriton.passes.for_triton_tests.scf_to_cf import ConvertScfToCf
 from minitriton.passes.licm import TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.sccp import Sccp

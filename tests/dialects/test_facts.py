@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import IntegerAttr, f32, i8
 from xdsl.ir import Operation
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.context import dialects
 from minitriton.dialects.facts import Fact, Neutral, Widens, give, neutral_element
 from minitriton.dialects.facts.layout import Elementwise, LayoutRule
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow, receivers
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.text import parse_module
 
 OPS = [op for dialect in dialects() for op in dialect.operations]

@@ -35,7 +35,8 @@ for _line in (Path(__file__).parent / "instruction_forms.txt").read_text().split
 def test_every_form_is_translated(name: str) -> None:
     for checked in (False, True):
         module = emulator.parse(HEAD + "\n".join(FORMS[name]) + "\nret;\n}\n")
-        translate(module.kernels["k"], module.variables, checked)
+        translated = translate(module.kernels["k"], module.variables, checked)
+        assert sum(len(block.instructions) for block in translated.blocks) >= len(FORMS[name])
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -13,7 +13,7 @@ import minitriton as triton
 from minitriton import cli, emulator, opt
 from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError, MinitritonError
-from minitriton.host.file_names import stem_of
+from minitriton.host.whole_file import stem_of
 from minitriton.target import CUDAOptions, GPUTarget
 
 FUNCTION = """module {

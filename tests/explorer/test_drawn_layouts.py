@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.drawn_layouts import drawn
-from minitriton.explorer.workshop import Workshop
+from minitriton.explorer.workshop import Workshop, drawn
 
 ROWS = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>"
 COLUMNS = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>"

@@ -12,12 +12,12 @@ from minitriton import emulator
 from minitriton.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer import run_command
-from minitriton.explorer.colours import background, painted
 from minitriton.explorer.counts import counts_by_line
 from minitriton.explorer.execution import Ran
 from minitriton.explorer.explain_command import kernel_at
 from minitriton.explorer.layout_command import banks, holders
 from minitriton.explorer.layout_facts import layout_fact, read_encoding
+from minitriton.explorer.terminal import background, painted
 from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pass_registry import Property

@@ -132,6 +132,61 @@ def exp_of_half(ptr):
 
 
 @triton.jit
+def defines_a_function(x):
+    @triton.jit
+    def twice(y):
+        return 2 * y
+
+    twice(x)
+
+
+@triton.jit
+def promises_a_negative_run():
+    tl.max_contiguous(tl.arange(0, 8), -4)
+
+
+@triton.jit
+def sorts_a_scalar(x):
+    tl.sort(x)
+
+
+@triton.jit
+def stands_still(x):
+    for _ in range(0, x, 0):
+        tl.sqrt(x)
+
+
+@triton.jit
+def root_of_an_integer():
+    tl.sqrt(4)
+
+
+@triton.jit
+def rounds_an_integer_down():
+    tl.floor(4)
+
+
+@triton.jit
+def fma_of_integers(x):
+    tl.fma(x, x, 1)
+
+
+@triton.jit
+def transposes_a_number():
+    tl.trans(4)
+
+
+@triton.jit
+def splits_a_number():
+    tl.split(4)
+
+
+@triton.jit
+def sums_a_number():
+    tl.sum(4)
+
+
+@triton.jit
 def branches_on_a_block(ptr):
     if tl.load(ptr + tl.arange(0, 4)) > 0:
         tl.store(ptr, 1.0)
@@ -338,3 +393,13 @@ def appends_to_a_list(n):
 def masks_a_block_pointer(ptr):
     block = tl.make_block_ptr(ptr, (4,), (1,), (0,), (4,), (0,))
     a = tl.load(block, mask=tl.arange(0, 4) < 2)
+
+
+@triton.jit
+def passes_a_range(n):
+    takes_two(n, tl.range(n))
+
+
+@triton.jit
+def passes_a_condition(n):
+    takes_two(n, tl.condition(n > 0))

@@ -21,6 +21,15 @@ def integer_arithmetic(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def operators_by_name(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr.__add__(i), mask=i.__lt__(n))
+    y = tl.load(y_ptr + i, mask=i.__ne__(3).__and__(i.__rgt__(1)))
+    z = x.__lshift__(4).to(tl.int8).__rshift__(y).__rsub__(7).__neg__()
+    tl.store(out_ptr + i, z.__xor__(y).__rmul__(3).__invert__().__mod__(n))
+
+
+@triton.jit
 def float_arithmetic(x_ptr, y_ptr, out_ptr, s, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i)
@@ -303,7 +312,7 @@ def hints_in_loops(x_ptr, out_ptr, n, N: tl.constexpr):
     pointers = x_ptr + i
     others = out_ptr + i
     acc = tl.zeros([N], tl.float32)
-    for k in range(N):  # surely runs: what may not promises nothing before it (test_local_promises)
+    for k in range(n):
         tl.multiple_of(pointers, [16])
         acc += tl.load(pointers) + tl.load(others)
         pointers += N
@@ -686,6 +695,7 @@ def python_at_compile_time(out_ptr, N: tl.constexpr, T: tl.constexpr):
 
 KERNELS: dict[str, list[str]] = {
     "integer_arithmetic": ["*i32, *i32, *i32, i32, BLOCK=64", "*i16, *i64, *i64, i64, BLOCK=64", "*i8, *i32, *i8, i32, BLOCK=64"],
+    "operators_by_name": ["*i32, *i32, *i32, i32, BLOCK=64", "*i16, *i64, *i64, i64, BLOCK=64", "*i8, *i32, *i8, i32, BLOCK=64"],
     "float_arithmetic": [
         "*fp32, *fp32, *fp32, fp32, BLOCK=64",
         "*fp16, *fp16, *fp16, fp32, BLOCK=64",

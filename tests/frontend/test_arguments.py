@@ -159,3 +159,21 @@ def test_static_print_prints_while_compiling(capsys: pytest.CaptureFixture[str])
 
     ttir(kernel, {"ptr": "*fp32", "N": "constexpr"}, {"N": 4})
     assert capsys.readouterr().out == "N=4; 8\n"
+
+
+@triton.jit
+def counts_on(out, n: int, m: tl.int64, f: float):
+    sum = n.to(tl.int64) + m
+    for _ in range(3):
+        n *= 2
+    tl.store(out, sum)
+    tl.store(out + 1, n)
+    tl.store(out + 2, m.dtype.primitive_bitwidth + f.dtype.primitive_bitwidth)
+
+
+@pytest.mark.parametrize("value", [1, 2, True])
+def test_an_annotated_argument_is_a_run_time_value_also_where_it_is_1(value: int) -> None:
+    """As in Triton 3.6.0, whose annotations set the type that values alone would decide (`create_function_from_signature`)."""
+    out = np.zeros(3, np.int64)
+    counts_on[(1,)](out, value, value, value)
+    assert out.tolist() == [2 * value, 8 * value, 96]

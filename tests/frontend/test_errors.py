@@ -9,7 +9,9 @@ from typing import Any
 
 import kernel_sources as k
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.frontend.code_generator import ast_to_ttir
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
@@ -19,9 +21,9 @@ from minitriton.target import CUDAOptions, GPUTarget
 HOPPER = GPUTarget("cuda", 90, 32)
 
 
-def compile_kernel(kernel: Any, signature: str = "", target: GPUTarget = HOPPER) -> None:
+def compile_kernel(kernel: Any, signature: str = "", target: GPUTarget = HOPPER) -> ModuleOp:
     types = dict(zip(kernel.arg_names, filter(None, signature.split(", ")), strict=True))
-    ast_to_ttir(kernel, types, {}, {}, CUDAOptions.for_target(target), target)
+    return ast_to_ttir(kernel, types, {}, {}, CUDAOptions.for_target(target), target)
 
 
 def error_of(kernel: Any, signature: str = "", **options: Any) -> CompilationError:
@@ -42,6 +44,8 @@ WRONG = [
     ("run_time_range", "i32", "at 2:4", "annotate the parameter"),
     ("reads_a_global", "", "at 2:8", "Cannot access global variable GLOBAL"),
     ("reads_an_annotated_global", "", "at 2:8", "Cannot access global variable ANNOTATED_GLOBAL"),
+    ("passes_a_range", "i32", "at 2:4", "tl.range cannot be an argument"),
+    ("passes_a_condition", "i32", "at 2:4", "tl.condition cannot be an argument"),
     ("loads_a_number", "i32", "at 2:4", "pass a pointer"),
     ("stores_a_block_through_a_scalar", "*i32", "at 2:4", "Value argument cannot be block type"),
     ("masks_with_integers", "*i32", "at 3:4", "Mask must have boolean scalar type"),
@@ -50,6 +54,21 @@ WRONG = [
     ("adds_pointers", "*fp32", "at 2:4", "cannot add pointers together"),
     ("divides_mixed_signs", "*i32", "at 3:4", "different signedness"),
     ("exp_of_half", "*fp16", "at 2:4", "cast first: .to(tl.float32)"),
+    ("defines_a_function", "i32", "at 3:4", "help: write it as a function of the module"),
+    ("promises_a_negative_run", "", "at 2:4", "values element 0 of max_contiguous must be positive, got -4"),
+    ("sorts_a_scalar", "i32", "at 2:4", "a scalar has no dimension"),
+    ("stands_still", "i32", "at 2:4", "the step of a loop must not be zero"),
+    ("root_of_an_integer", "", "at 2:4", "Expected dtype ['fp32', 'fp64'] but got int32"),
+    ("rounds_an_integer_down", "", "at 2:4", "Expected dtype ['fp32', 'fp64'] but got int32"),
+    ("fma_of_integers", "i32", "at 2:4", "write x * y + z"),
+    ("transposes_a_number", "", "at 2:4", "tl.trans invoked with a 0- or 1-dimensional tensor"),
+    ("splits_a_number", "", "at 2:4", "split takes a block whose last dimension is 2"),
+    (
+        "sums_a_number",
+        "",
+        "at 2:4",
+        "parameter input was given 4, and constants passed in a call are compile-time constants",
+    ),
     ("branches_on_a_block", "*fp32", "at 2:4", "Boolean value of Tensor with more than one value is ambiguous"),
     ("returns_in_a_loop", "i32", "at 3:8", "Cannot have `return` statements inside `while` or `for` statements"),
     ("breaks", "i32", "at 3:8", "unsupported AST node type: Break"),
@@ -84,6 +103,11 @@ def test_error_names_the_place_and_the_reason(kernel: str, signature: str, place
     text = str(error_of(getattr(k, kernel), signature))
     assert place in text
     assert message in text
+
+
+def test_a_function_in_a_kernel_is_refused_at_its_line_by_a_launch_too() -> None:
+    with pytest.raises(UnsupportedLanguageConstruct, match="unsupported AST node type: FunctionDef"):
+        k.defines_a_function.warmup(2, grid=(1,))
 
 
 def test_error_has_the_line_in_the_kernels_file() -> None:
@@ -151,11 +175,12 @@ def test_fp8_dtypes_depend_on_the_target(arch: int, supported: bool) -> None:
 
 
 def test_constexpr_globals_and_type_aliases_are_usable() -> None:
-    compile_kernel(k.reads_allowed_globals, "i32")
+    assert "arith.constant 42 : i32" in print_module(compile_kernel(k.reads_allowed_globals, "i32"))
 
 
 def test_statements_after_return_are_dead() -> None:
-    compile_kernel(k.uses_two_returns)
+    text = print_module(compile_kernel(k.uses_two_returns))
+    assert "two_returns____() -> tensor<4xi32>" in text and "tensor<8xi32>" not in text
 
 
 def test_message_of_static_assert_may_fail_without_hiding_the_assertion() -> None:

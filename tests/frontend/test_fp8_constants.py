@@ -9,7 +9,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.frontend.semantic.fp8_constants import bits_of_fp8e4b15, in_fp8
+from minitriton.frontend.builder import bits_of_fp8e4b15, in_fp8
 from minitriton.interpreter.numbers import formats
 
 IR_NAMES = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2", "fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ"}

@@ -47,6 +47,27 @@ def promises_about_what_a_loop_carries(x, out, start, aligned, KIND: tl.constexp
 
 
 @triton.jit
+def promises_about_what_a_loop_leaves(x, out, start, aligned, KIND: tl.constexpr):
+    pointers = x + start + tl.arange(0, 256)
+    for _ in range(aligned):
+        pointers = tl.multiple_of(pointers, 16)
+        tl.store(out + tl.arange(0, 256), tl.load(pointers))
+        pointers += 16
+    tl.store(out + tl.arange(0, 256), tl.load(pointers) + 1 - 17 * aligned)
+
+
+@triton.jit
+def promises_about_what_only_a_loop_reads(x, out, start, times):
+    pointers = x + start + tl.arange(0, 1024)
+    found = tl.zeros([1024], tl.float32)
+    for _ in range(times):
+        pointers = tl.multiple_of(pointers, 16)
+        found += tl.load(pointers)
+        pointers += 1024
+    tl.store(out + tl.arange(0, 1024), found)
+
+
+@triton.jit
 def promises_behind_a_return(x, out, start, aligned, KIND: tl.constexpr):
     offsets = start + tl.arange(0, 256)
     if aligned == 0:
@@ -74,6 +95,7 @@ KERNELS: list[tuple[Any, str]] = [
     (promises_in_one_branch, "max_contiguous"),
     (promises_in_a_loop_that_may_not_run, ""),
     (promises_about_what_a_loop_carries, ""),
+    (promises_about_what_a_loop_leaves, ""),
     (promises_behind_a_return, ""),
 ]
 
@@ -100,3 +122,9 @@ def test_a_promise_in_a_branch_counts_there() -> None:
     x, out = np.zeros(512, np.float32), np.zeros(256, np.float32)
     ptx = promises_in_one_branch.warmup(x, out, 3, 0, "multiple_of", grid=(1,)).asm["ptx"]
     assert "ld.global.v2.b32" in ptx or "ld.global.v4.b32" in ptx
+
+
+def test_what_a_loop_promises_of_a_variable_counts_for_what_only_the_loop_reads() -> None:
+    x, out = np.zeros(2048, np.float32), np.zeros(1024, np.float32)
+    ptx = promises_about_what_only_a_loop_reads.warmup(x, out, 3, 2, grid=(1,)).asm["ptx"]
+    assert "ld.global.v4.b32" in ptx

@@ -292,7 +292,7 @@ def test_the_number_of_elements_to_pick_is_a_power_of_two() -> None:
     def picks_three(x):
         tl.topk(tl.load(x + tl.arange(0, 16)), 3)
 
-    with pytest.raises(MinitritonError, match="k is a power of two"):
+    with pytest.raises(MinitritonError, match="topk takes a power of two of at most"):
         picks_three.warmup(N, grid=(1,))
 
 

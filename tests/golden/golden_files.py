@@ -1,4 +1,5 @@
-"""The example kernels as text: what the frontend and the passes make of each for sm_80 and sm_90, kept beside this file.
+"""The example kernels, and one each with a cluster, warp specialization and attention, as text: what the frontend and the passes make of
+them for sm_80 and sm_90, stored next to this file, with the pipelines of every target.
 
     python tests/golden/golden_files.py        # writes them anew; `git diff tests/golden` then shows what a change did
 
@@ -11,19 +12,30 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-sys.path[:0] = [str(FOLDER.parents[1] / "examples"), str(FOLDER.parent / "parity")]
+sys.path[:0] = [str(FOLDER.parents[1] / "examples"), str(FOLDER.parent / "parity"), str(FOLDER)]
 
 from building import source_parts
 from cases import CASES, Case, load_kernels
+from pipeline_texts import pipeline_texts
 
 from minitriton import knobs
 from minitriton.compiler import ASTSource, compile
 from minitriton.dialects.text import parse_module, print_module
+from minitriton.lab import corpus
 from minitriton.pass_manager import Hook
 from minitriton.target import GPUTarget
 
 ARCHITECTURES = (80, 90)
 STAGES = ("ttir", "ttgir", "ptx")
+HOPPER_CASES = [corpus.find(name) for name in ("matmul_of_clusters", "specialized_matmul", "attention_of_two_groups")]
+PIPELINES = FOLDER / "pipelines.txt"
+
+
+def golden_cases() -> list[tuple[Case, int]]:
+    """Every kernel with the architectures that it is compiled for: clusters need sm_90."""
+    return [
+        (case, arch) for arch in ARCHITECTURES for case in (*CASES, *HOPPER_CASES) if case.num_ctas == 1 or arch == 90
+    ]
 
 
 def golden_path(case: Case, arch: int, stage: str) -> Path:
@@ -45,17 +57,17 @@ def _without_places(stage: str, text: str) -> str:
 
 def update() -> None:
     """Writes every file; one whose case is gone goes too."""
-    written: set[Path] = set()
-    for arch in ARCHITECTURES:
-        for case in CASES:
-            for stage, text in golden_texts(case, arch).items():
-                path = golden_path(case, arch, stage)
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(text)
-                written.add(path)
+    written = {PIPELINES}
+    PIPELINES.write_text(pipeline_texts())
+    for case, arch in golden_cases():
+        for stage, text in golden_texts(case, arch).items():
+            path = golden_path(case, arch, stage)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            written.add(path)
     for path in set(FOLDER.glob("sm_*/*")) - written:
         path.unlink()
-    print(f"{len(written)} files of {len(CASES)} kernels")
+    print(f"{len(written)} files")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,8 @@ torch = pytest.importorskip("torch")
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "inductor"))
 from families import all_kernels
-from writing import Kernel, assert_expected, decoded, load
-
 from minitriton.run_as_triton import triton_means_minitriton
+from writing import Kernel, assert_expected, decoded, load
 
 
 def launched(kernel: Kernel, function: Any) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import pdb
 import subprocess
 import sys
@@ -120,3 +121,16 @@ def test_a_compiled_kernel_says_where_breakpoints_stop(monkeypatch: pytest.Monke
         run(np.ones(8, np.float32), np.ones(8, np.float32), 5, 8)
     assert f"{__file__}:{kernel.fn.__code__.co_firstlineno + 7}:" in str(raised.value)
     assert "help: set TRITON_INTERPRET=1, or print by tl.device_print" in str(raised.value)
+
+
+def test_a_local_function_in_place_of_breakpoint_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINITRITON_INTERPRET", "1")
+    calls: list[int] = []
+
+    def resume() -> None:
+        calls.append(1)
+
+    monkeypatch.setattr(builtins, "breakpoint", resume)
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    triton.jit(kernel.fn)[(2,)](x, out, 5, 8)
+    assert len(calls) == 3

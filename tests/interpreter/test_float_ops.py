@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 
 from minitriton.dialects.text import parse_module
+from minitriton.fuzz.generation.elements import ELEMENTS
+from minitriton.fuzz.printing import KERNEL
+from minitriton.fuzz.running.launch import FuzzedLaunch
+from minitriton.fuzz.running.launch_arguments import placed_arguments
+from minitriton.fuzz.running.oracles import run_oracles
+from minitriton.fuzz.tree import Array
 from minitriton.interpreter import meanings
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
+from minitriton.interpreter.numbers.math_functions import round_half_away
 
 
 def meaning(line: str, arguments: str) -> Callable[..., Any]:
@@ -56,6 +63,14 @@ def test_bf16_is_rounded_after_each_op():
     assert total.tolist() == [1.0, 1.0078125, 256.0, 10.0]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_what_is_just_below_a_half_is_rounded_down(dtype: Any):
+    half = dtype(0.5)
+    below, odd = np.nextafter(half, dtype(0)), dtype(2 ** np.finfo(dtype).nmant + 1)
+    x = np.array([half, below, -half, -below, 2.5, -2.5, odd], dtype)
+    assert round_half_away(x).tolist() == [1, 0, -1, 0, 3, -3, odd]
+
+
 def test_minima_and_maxima_differ_in_what_they_do_to_nan():
     a, b = np.array([1.0, NAN, 2.0, NAN], np.float32), np.array([NAN, 1.0, 3.0, NAN], np.float32)
     assert binary("arith.maxnumf", "f32", a, b)[:3].tolist() == [1.0, 1.0, 3.0]
@@ -86,6 +101,24 @@ def test_comparisons_say_what_they_do_with_nan(predicate: str, expected: list[bo
 def test_remainder_has_the_sign_of_the_dividend():
     a, b = np.array([5.5, -5.5], np.float32), np.array([2.0, 2.0], np.float32)
     assert binary("arith.remf", "f32", a, b).tolist() == [1.5, -1.5]
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "float16"])
+def test_remainder_is_what_the_gpu_computes(name: str) -> None:
+    element, rng = ELEMENTS[name], np.random.default_rng(1)
+    special = [(3e38, 3.0), (1.0, 0.1), (0.3, 0.1), (-1.0, 0.1), (5.0, 0.0), (1.0, np.inf), (np.inf, 2.0), (-0.0, 3.0)]
+    pairs = np.array([*special, *np.exp(rng.normal(0, 6, (56, 2)))])
+    with np.errstate(over="ignore"):
+        x, y = (np.ascontiguousarray(column.astype(element.dtype)) for column in pairs.T)
+    arrays = [(Array(n, element, "random", 0, 0), a) for n, a in (("x", x), ("y", y), ("o", np.zeros_like(x)))]
+    source = f"""@triton.jit
+def {KERNEL}(x, y, o):
+    i = tl.arange(0, 64)
+    tl.store(o + i, tl.load(x + i) % tl.load(y + i))
+"""
+    launch = FuzzedLaunch(source, placed_arguments(arrays, [], ()), (1,), 2, True)
+    found = run_oracles(launch, ["interpreter", "emulator"])
+    assert np.array_equal(found["interpreter"].arrays[2], found["emulator"].arrays[2], equal_nan=True)
 
 
 def test_fma_rounds_once():

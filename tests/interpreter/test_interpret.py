@@ -297,6 +297,16 @@ def test_atomic_kinds(kind: str, expected: list[int]):
     assert y.tolist() == expected and o.tolist() == [5, -4]
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("and", "1.0"), ("or", "-1.0"), ("xor", "-0.0")])
+def test_bitwise_atomics_of_floats_combine_their_bits(kind: str, expected: str):
+    body = f"""
+  %r = tt.atomic_rmw {kind}, acq_rel, gpu, %yp, %a : (tensor<2x!tt.ptr<f32>>, tensor<2xf32>) -> tensor<2xf32>
+"""
+    x, y, o = np.float32([1, 0]), np.float32([-1, 0]), np.zeros(2, np.float32)
+    run(on_vectors("f32", 2, body), x, y, o)
+    assert str(y[0]) == expected and o.tolist() == [-1, 0]
+
+
 def test_compare_and_swap_swaps_what_is_as_expected():
     body = """
   %r = tt.atomic_cas acq_rel, gpu, %yp, %a, %range :
@@ -413,6 +423,35 @@ def test_descriptors_read_zeros_outside_and_write_nothing_there():
         run(text, x, o, capability=90)
 
 
+@pytest.mark.parametrize(
+    ("kind", "described", "dtype", "old", "new", "result"),
+    [
+        ("max", "ui32", np.uint32, [2**31, 1], [4, 2**31], [2**31, 2**31]),
+        ("min", "ui32", np.uint32, [2**31, 1], [4, 2**31], [4, 1]),
+        ("max", "si32", np.int32, [-5, 1], [4, -(2**31)], [4, 1]),
+        ("max", "bf16", np.uint16, [0xBF80, 0xC000], [0x3F80, 0xBF80], [0x3F80, 0xBF80]),
+        ("min", "bf16", np.uint16, [0xBF80, 0x7FC0], [0x3F80, 0x4000], [0xBF80, 0x4000]),
+    ],
+)
+def test_descriptor_reductions_order_elements_by_their_type(kind, described, dtype, old, new, result):
+    element = described.lstrip("us")
+    text = kernel(
+        f"%x: !tt.ptr<{element}>, %o: !tt.ptr<{element}>",
+        f"""
+  %zero = arith.constant 0 : i32
+  %two = arith.constant 2 : i32
+  %unit = arith.constant 1 : i64
+  %d = tt.make_tensor_descriptor %x, [%two], [%unit] : <{element}>, <tensor<2x{described}>>
+  %e = tt.make_tensor_descriptor %o, [%two], [%unit] : <{element}>, <tensor<2x{described}>>
+  %v = tt.descriptor_load %d[%zero] : !tt.tensordesc<tensor<2x{described}>> -> tensor<2x{element}>
+  tt.descriptor_reduce {kind}, %e[%zero], %v : !tt.tensordesc<tensor<2x{described}>>, tensor<2x{element}>
+""",
+    )
+    o = np.array(old, dtype)
+    run(text, np.array(new, dtype), o)
+    assert o.tolist() == result
+
+
 def test_stores_of_tensor_copies_write_whole_chunks_of_16_bytes():
     text = kernel(
         "%x: !tt.ptr<f32>, %o: !tt.ptr<f32>",
@@ -467,6 +506,19 @@ def test_prints_name_program_and_element(capsys: pytest.CaptureFixture[str]):
         "pid (0, 1, 0) idx (0) i: 0",
         "pid (0, 1, 0) idx (1) i: 1",
     ]
+
+
+def test_prints_bits_at_the_width_of_the_type(capsys: pytest.CaptureFixture[str]):
+    text = kernel(
+        "%n: i32",
+        """
+  %f = arith.sitofp %n : i32 to f16
+  tt.print " i: " {hex = true, isSigned = array<i32: 1, 1>} : %n, %f : i32, f16
+""",
+    )
+    run(text, -2)
+    printed = [line.rpartition(" ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert printed == ["0xfffffffe", "0xc000"]
 
 
 def test_joins_splits_gathers_and_histograms():

@@ -8,7 +8,6 @@ import numpy as np
 from cases import Case, load_kernels
 from xdsl.dialects.builtin import ModuleOp
 
-import minitriton.passes.all_passes  # noqa: F401
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes

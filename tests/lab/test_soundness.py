@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from broken_passes import broken
 from checked_kernels import normalized_call
+from triton_test_passes import print_membar
 
 from minitriton.dialects import ttg
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.lab import CheckReport, check_call, soundness, with_passes
 
-PLACED = "test-print-membar"
+PLACED = print_membar.PrintMembar.name
 """Puts barriers into the IR, as the lowering does otherwise."""
 
 

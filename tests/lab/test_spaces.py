@@ -13,7 +13,9 @@ from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.judging import Class, Judge
 from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
+from minitriton.lab.sweeping.states import State, States
 from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Property
 
 WIDE = Space(
     vary={"num_warps": (2, 4, 8), "arch": (80, 90), "optimize-llvm-ir{level}": (1, 2, 3)},
@@ -49,7 +51,7 @@ def test_points_are_read_back_from_their_text_and_their_contracts_hold() -> None
 
 
 @pytest.mark.parametrize("kernel", ["running_sums", "gathered_by_clusters"])
-def test_legality_by_bits_is_what_the_check_says(kernel: str) -> None:
+def test_a_pipeline_is_legal_where_the_check_accepts_it(kernel: str) -> None:
     subject, rng = corpus.subject(kernel), random.Random(3)
     space, seen = Space(legal=False, insert=foreign_passes()), set[bool]()
     for _ in range(200):
@@ -62,6 +64,27 @@ def test_legality_by_bits_is_what_the_check_says(kernel: str) -> None:
         assert is_legal(pipeline, subject.facts) is holds
         seen.add(holds)
     assert seen == {True, False}
+
+
+def test_orders_that_ask_for_no_contracts_are_far_from_the_default_and_leave_their_level() -> None:
+    subject, rng = corpus.subject("running_sums"), random.Random(4)
+    space, own = Space(legal=False, insert=foreign_passes()), subject.pipeline().steps
+    drawn = [space.sample(Pipeline(own), subject.facts, rng).steps for _ in range(100)]
+    legal = [steps for steps in drawn if is_legal(Pipeline(steps), subject.facts)]
+    assert max(len(set(steps) ^ set(own)) for steps in legal) > 8
+    assert any(steps[-1] != own[-1] for steps in drawn)
+
+
+def test_states_and_the_check_agree_on_what_holds() -> None:
+    subject = corpus.subject("running_sums")
+    steps = subject.pipeline().insert("cse", after="insert-barriers").steps
+    at = next(index for index, step in enumerate(steps) if step.name == "insert-barriers")
+    states = States(subject.context, subject.make_ir, subject.facts)
+    before, after = (states.run(Pipeline(steps[: at + n])) for n in (1, 2))
+    assert isinstance(before, State) and isinstance(after, State)
+    assert before.facts == Pipeline(steps[: at + 1]).check(subject.facts)
+    assert after.facts == Pipeline(steps[: at + 2]).check(subject.facts) == steps[at + 1].after(before.facts)
+    assert Property.BARRIERS in before.facts - after.facts
 
 
 def test_data_of_several_ctas_may_come_back_after_the_exchange_of_clusters_only() -> None:

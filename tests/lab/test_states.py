@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton import lab
 from minitriton.dialects import arith
+from minitriton.dialects.fast_paths.copying import copy_of, frozen, parts_of
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.dialects.tt import MakeRangeOp
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.judging import Class, Judge
 from minitriton.lab.sweeping.metrics import program_digest, static_metrics
 from minitriton.pass_manager import PassManager
-from minitriton.rewriting.copying import copy_of, frozen, parts_of
 
 BRANCHES = """
 func.func @f(%c: i1, %a: i32, %b: i32) -> i32 {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from minitriton import lab
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.store import Store, compiler_name
+from minitriton.lab.sweeping.store import VERSION, Store, compiler_name
 
 KERNEL = "running_product"
 
@@ -26,6 +27,13 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     assert "room on the disk" in str(raised.value)
     store.close()
     assert [r.pipeline for r in Store(tmp_path / "s.db", "one").records()] == ["before"]
+
+
+def test_a_new_store_that_another_process_writes_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+    writer.executescript(f"CREATE TABLE store (version INTEGER); INSERT INTO store VALUES ({VERSION}); BEGIN IMMEDIATE")
+    monkeypatch.setattr("minitriton.lab.sweeping.store.time.sleep", lambda seconds: writer.execute("COMMIT"))
+    assert list(Store(tmp_path / "s.db", "one").records()) == []
 
 
 def test_two_sweeps_into_one_store_at_once(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from triton_test_passes.print_alignment import PrintAlignment
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.passes.for_triton_tests.test_print_alignment import TestPrintAlignment as PrintAlignment
 
 SOURCE = """tt.func @f(%n: i32 {tt.divisibility = 16 : i32}) {
   %0 = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32> loc("k.py":3:5)

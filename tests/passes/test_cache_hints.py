@@ -19,6 +19,13 @@ INTS = triton.MockTensor(tl.int32)
 
 
 @triton.jit
+def returns_early(x, out, n):
+    if tl.program_id(0) >= n:
+        return
+    tl.store(out, tl.load(x))
+
+
+@triton.jit
 def scaled(x, y, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     a = tl.load(x + at, mask=at < n)
@@ -93,6 +100,11 @@ def test_overlapping_launches_wait_first_and_say_so_to_the_driver() -> None:
     assert kernel.metadata.launch_pdl and not plain.metadata.launch_pdl
     twice = "minitriton-overlap-launches,minitriton-overlap-launches"
     assert compiled(scaled, FLOATS, FLOATS, FLOATS, 1000, BLOCK=512, steps=twice).asm["ptx"] == ptx
+
+
+def test_a_kernel_that_may_return_early_waits_before_that() -> None:
+    ptx = compiled(returns_early, FLOATS, FLOATS, 1000, steps="minitriton-overlap-launches").asm["ptx"]
+    assert ptx.index("griddepcontrol.wait") < ptx.index("ld.global")
 
 
 def test_a_kernel_that_says_where_it_waits_stays_as_it_is() -> None:

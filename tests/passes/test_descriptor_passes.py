@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from filecheck_ir import check, run
+from triton_test_passes.proxy_fence_insertion import ProxyFenceInsertion
 
 from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError
 from minitriton.interpreter import interpret
 from minitriton.passes.allocate import AllocateGlobalScratch
+from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.fence_insertion import FenceInsertion
-from minitriton.passes.for_triton_tests.proxy_fence_insertion import ProxyFenceInsertion
 from minitriton.passes.optimize_descriptor_encoding import OptimizeDescriptorEncoding
 from minitriton.passes.rewrite_blocks_to_pointers import RewriteTensorDescriptorToPointer
 from minitriton.passes.tma_lowering import TMALowering
@@ -159,7 +160,8 @@ def test_a_descriptor_made_in_the_kernel_is_a_tensor_map_in_scratch_memory() -> 
     {LOADED}
     tt.descriptor_store %d[%c0, %n], %v : {HALVES}, tensor<16x64xf16, #blocked>
     """
-    passes = [OptimizeDescriptorEncoding(), TMALowering(), AllocateGlobalScratch()]
+    # An allocation before there is anything to allocate does not stand for a later one.
+    passes = [OptimizeDescriptorEncoding(), AllocateGlobalScratch(), TMALowering(), AllocateGlobalScratch()]
     check(ttgir(body, ", %x: !tt.ptr<f16>, %s: i64"), passes, """
     CHECK: module attributes {{.*}}ttg.global_scratch_memory_alignment = 128 : i32, ttg.global_scratch_memory_size = 128 : i32
     CHECK: [[P:%.*]] = ttg.global_scratch_alloc {alignment = 128 : i32, nbytes = 128 : i32, ttg.global_scratch_memory_offset = 0 : i32}
@@ -208,3 +210,21 @@ def test_a_copy_into_bytes_that_threads_have_just_read_waits_for_a_fence() -> No
     CHECK-NEXT: ttng.fence_async_shared {bCluster = false}
     CHECK-NEXT: ttng.async_tma_copy_global_to_local
     """)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("released", "reads"),
+    [("", "%b"), ("ttng.arrive_barrier %empty, 1 : !ttg.memdesc<1xi64, #bar, #smem, mutable>", "%c")],
+)
+def test_a_copy_of_a_buffer_stands_for_it_until_the_buffer_is_released(released: str, reads: str) -> None:
+    body = f"""
+    %x = ttg.local_load %b : !ttg.memdesc<64x64xf16, #wide, #smem> -> tensor<64x64xf16, #blocked>
+    {released}
+    %c = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #wide, #smem>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %r = ttng.warp_group_dot %c, %c, %zero : !ttg.memdesc<64x64xf16, #wide, #smem> * !ttg.memdesc<64x64xf16, #wide, #smem> -> tensor<64x64xf32, #mma>
+    tt.store %p, %r : tensor<64x64x!tt.ptr<f32>, #mma>
+    """
+    arguments = ", %b: !ttg.memdesc<64x64xf16, #wide, #smem>, %empty: !ttg.memdesc<1xi64, #bar, #smem, mutable>, %p: tensor<64x64x!tt.ptr<f32>, #mma>"
+    is_copied = "ttg.local_alloc" in run(ttgir(body, arguments), Canonicalize())
+    assert is_copied == (reads == "%c")

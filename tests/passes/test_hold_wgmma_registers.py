@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 from filecheck_ir import check, run
 
+import minitriton as triton
+import minitriton.language as tl
+from minitriton import emulator
+from minitriton.compiler import ASTSource
 from minitriton.passes.asynchronous.hold_wgmma_registers import HoldWgmmaRegisters
+from minitriton.target import GPUTarget
 
 HEAD = """
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
@@ -98,3 +106,62 @@ def test_an_operand_that_is_loaded_as_it_is_waits_before_the_load() -> None:
         CHECK-NEXT: ttg.local_load
         """,
     )
+
+
+def test_operands_are_converted_after_the_waits_that_are_there_and_dots_stay_in_flight() -> None:
+    dots = """
+      %d = ttng.warp_group_dot %w, %b, %c {isAsync = true} : tensor<64x64xf16, #a> * !ttg.memdesc<64x64xf16, #sh, #smem> -> tensor<64x64xf32, #mma>
+      %e = ttng.warp_group_dot_wait %d {pendings = 1 : i32} : tensor<64x64xf32, #mma>
+      %f = ttng.warp_group_dot %v1, %b, %e {isAsync = true} : tensor<64x64xf16, #a> * !ttg.memdesc<64x64xf16, #sh, #smem> -> tensor<64x64xf32, #mma>
+      %g = ttng.warp_group_dot_wait %f {pendings = 1 : i32} : tensor<64x64xf32, #mma>
+      scf.yield %g : tensor<64x64xf32, #mma>"""
+    second = """
+      %y = ttg.local_load %m : !ttg.memdesc<64x64xi8, #s8, #smem> -> tensor<64x64xi8, #a>
+      %v = arith.sitofp %y : tensor<64x64xi8, #a> to tensor<64x64xf16, #a>
+      %v1 = ttg.convert_layout %v : tensor<64x64xf16, #a> -> tensor<64x64xf16, #a>"""
+    check(
+        loop(LOADED + second + dots),
+        HoldWgmmaRegisters(),
+        """
+        CHECK: iter_args(%[[C:.*]] = %cst)
+        CHECK-NEXT: %[[X:.*]] = ttg.local_load
+        CHECK-NEXT: %[[W:.*]] = arith.sitofp %[[X]]
+        CHECK-NEXT: %[[Y:.*]] = ttg.local_load
+        CHECK-NEXT: %[[D:.*]] = ttng.warp_group_dot %[[W]], %arg1, %[[C]]
+        CHECK-NEXT: %[[V:.*]] = ttg.convert_layout %[[Y]] : tensor<64x64xi8
+        CHECK-NEXT: %[[E:.*]]:2 = ttng.warp_group_dot_wait %[[D]], %[[V]] {pendings = 1 : i32}
+        CHECK-NEXT: %[[A:.*]] = arith.sitofp %[[E]]#1
+        CHECK-NEXT: %[[F:.*]] = ttng.warp_group_dot %[[A]], %arg1, %[[E]]#0
+        CHECK-NEXT: ttng.warp_group_dot_wait %[[F]] {pendings = 1 : i32}
+        """,
+    )
+
+
+@triton.jit
+def converted(A, B, C, K, M: tl.constexpr, BK: tl.constexpr):
+    m, k = tl.arange(0, M), tl.arange(0, BK)
+    a_at = A + m[:, None] * K + k[None, :]
+    b_at = B + k[:, None] * M + m[None, :]
+    acc = tl.zeros((M, M), tl.float32)
+    for _ in range(0, K, BK):
+        bits = tl.load(a_at)
+        w = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [bits], dtype=tl.bfloat16, is_pure=True, pack=2)
+        acc = tl.dot(w * tl.full((M, BK), 2.0, tl.bfloat16), tl.load(b_at), acc)
+        a_at += BK
+        b_at += BK * M
+    tl.store(C + m[:, None] * M + m[None, :], acc)
+
+
+def test_a_loop_of_converted_operands_keeps_its_dots_in_flight_and_their_registers() -> None:
+    types = {"A": "*i16", "B": "*bf16", "C": "*fp32", "K": "i32", "M": "constexpr", "BK": "constexpr"}
+    aligned = {(i,): [["tt.divisibility", 16]] for i in range(4)}
+    source = ASTSource(converted, types, {"M": 64, "BK": 64}, aligned)
+    kernel = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_stages": 4})
+    assert re.findall(r"wgmma.wait_group.sync.aligned (\d)", kernel.asm["ptx"]) == ["3", "3", "3", "3", "0"]
+    draw = np.random.default_rng(0)
+    a, b = (draw.integers(-4, 5, shape).astype(np.float32) for shape in ((64, 192), (192, 64)))
+    c = np.zeros((64, 64), np.float32)
+    words = [np.ascontiguousarray(x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b)]
+    report = emulator.run(kernel.asm["ptx"], None, (1,), [*words, c, 192], kernel.metadata.shared)
+    assert report.ok, report.findings
+    np.testing.assert_array_equal(c, 2 * a @ b)

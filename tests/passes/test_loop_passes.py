@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from filecheck_ir import check, run
+from triton_test_passes.scf_to_cf import ConvertScfToCf
 
 from minitriton.pass_registry import Pass
-from minitriton.passes.for_triton_tests.scf_to_cf import ConvertScfToCf
 from minitriton.passes.licm import LoopInvariantCodeMotion, TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.loop_unroll import LoopUnroll

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from filecheck_ir import check, run
 
-from minitriton.dialects.op_access import operand_use
+from minitriton.dialects.fast_paths.op_access import operand_use
 from minitriton.dialects.text import parse_module
 from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions
 from minitriton.passes.remove_layout_conversions.slices import backward_slice

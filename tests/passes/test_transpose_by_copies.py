@@ -10,9 +10,9 @@ import pytest
 
 import minitriton
 from minitriton import emulator
-from minitriton.analysis.operations import ops_in
 from minitriton.compiler import ASTSource
 from minitriton.dialects import ttg
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.layouts.to_linear import to_linear_layout

@@ -13,6 +13,7 @@ import triton.language as tl
 from test_layout_passes_agree_with_triton import CASES, triton_ir, without_names
 from triton._C.libtriton import ir, nvidia, passes
 from triton.backends.compiler import GPUTarget
+from triton_test_passes.scf_to_cf import ConvertScfToCf
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
@@ -20,7 +21,6 @@ from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.combine import Combine
 from minitriton.passes.cse import Cse
-from minitriton.passes.for_triton_tests.scf_to_cf import ConvertScfToCf
 from minitriton.passes.inline import Inline
 from minitriton.passes.licm import TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse

@@ -45,6 +45,23 @@ def test_the_variable_wins_over_the_option_and_that_over_the_decorator(
 
 
 @triton.jit
+def counts(out, start, stop, step):
+    total = 0
+    for i in range(start, stop, step):
+        total += i
+    tl.store(out, total)
+
+
+def test_a_step_of_the_run_time_that_is_not_positive_is_an_error_while_debugging() -> None:
+    """Only the sign of a constant is known: without `debug` the loop does not run (triton-lang/triton#10950)."""
+    out = np.zeros(1, np.int32)
+    counts[(1,)](out, 0, 10, 3, debug=True)
+    assert out == 18
+    with pytest.raises(MinitritonError, match="the step of a loop must be positive"):
+        counts[(1,)](out, 10, 0, -3, debug=True)
+
+
+@triton.jit
 def adds(x_ptr, y_ptr, out_ptr):
     tl.store(out_ptr, tl.load(x_ptr) + tl.load(y_ptr))
 

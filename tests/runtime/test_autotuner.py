@@ -73,6 +73,28 @@ def test_the_fastest_configuration_is_chosen_once_for_each_key() -> None:
     assert (bench.count, kernel.best_config) == (4, SMALL)
 
 
+def test_what_was_chosen_is_found_by_all_that_a_choice_depends_on() -> None:
+    bench = Bench(2.0, 1.0)
+
+    @minitriton.autotune([SMALL, LARGE], key=["n"], do_bench=bench)
+    @minitriton.jit
+    def kernel(x, n, other, BLOCK: tl.constexpr):
+        tl.store(x + n, 1)
+
+    x = zeros(64)
+    for count, (args, kwargs) in enumerate(
+        [((x, 4, None), {}), ((x, 5, None), {}), ((x, 4, zeros(4)), {}), ((x, 4), {"other": x.astype(np.int32)})], 1
+    ):
+        for _ in range(3):
+            kernel[(1,)](*args, **kwargs)
+            assert bench.count == 2 * count and kernel.best_config is LARGE and kernel.nargs == {}
+    kernel[(1,)](x, 4, None)
+    assert bench.count == 8
+    kernel.cache.clear()
+    kernel[(1,)](x, 4, None)
+    assert bench.count == 10
+
+
 def test_another_element_type_is_another_key() -> None:
     bench = Bench(1.0)
     kernel = tuned(bench)
@@ -153,6 +175,14 @@ def test_pruning_leaves_what_it_returns() -> None:
 def test_pruning_everything_is_an_error() -> None:
     with pytest.raises(AutotunerError, match="No valid autotuner configs"):
         tuned(Bench(1.0), prune_configs_by={"early_config_prune": lambda *a, **k: []})[grid](zeros(16), 16)
+
+
+def test_a_fraction_is_of_the_configurations_that_early_pruning_left() -> None:
+    prune = {"early_config_prune": lambda c, *_, **__: c[:2], "perf_model": lambda BLOCK, **_: -BLOCK, "top_k": 0.5}
+    bench = Bench(1.0)
+    kernel = tuned(bench, [SMALL, LARGE, Config({"BLOCK": 32}), Config({"BLOCK": 128})], prune_configs_by=prune)
+    kernel[grid](zeros(16), 16)
+    assert (bench.count, kernel.best_config) == (0, LARGE)
 
 
 @pytest.mark.parametrize(("top_k", "measured"), [(1, 0), (0.7, 2), (0.1, 0)])

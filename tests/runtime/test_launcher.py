@@ -249,11 +249,15 @@ def test_a_grid_of_more_than_32_bits_is_the_driver_s_to_refuse() -> None:
 
 def test_tensors_of_a_gpu_and_numbers_that_fit_are_passed_as_they_are() -> None:
     tensor = lambda is_cuda: SimpleNamespace(is_cuda=is_cuda, data_ptr=lambda: 4096)  # noqa: E731
-    made = launcher(["*fp32", "i32", "fp32"], RecordingDriver())
-    assert made.plain_values((tensor(True), 5, 1.5)) == (4096, 5, 1.5)
+    driver = RecordingDriver()
+    made = launcher(["*fp32", "i32", "fp32"], driver)
+    assert made.launch_plain(1, 2, 3, 99, (tensor(True), 5, 1.5))
+    fields, parameters = driver.launches[0]
+    assert fields[:3] == (1, 2, 3) and fields[7] == 99
+    assert parameters[:16] == struct.pack("Qif", 4096, 5, 1.5)
     for other in (
         *((tensor(False), 5, 1.5), (tensor(True), 2**31, 1.5), (tensor(True), 1.0, 1.5), (tensor(True), 5, 1)),
         *((tensor(True), True, 1.5), (tensor(True), 5), (4096, 5, 1.5), (None, 5, 1.5)),
     ):
-        assert made.plain_values(other) is None
-    assert launcher(["fp16"], RecordingDriver()).plain_values((1.5,)) is None
+        assert not made.launch_plain(1, 1, 1, 0, other)
+    assert not launcher(["fp16"], driver).launch_plain(1, 1, 1, 0, (1.5,)) and len(driver.launches) == 1

@@ -38,12 +38,12 @@ from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, expl
 from minitriton.analysis.axis_info.fact import HINTS, RULES, AxisInfo, join, unknown, with_hints
 from minitriton.analysis.axis_info.types import access_shape, rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import Call
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 
 __all__ = ["AxisInfo", "AxisInfoAnalysis"]
 

@@ -16,6 +16,7 @@ several, an argument of the kernel is named first: what a launch can change.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -25,7 +26,6 @@ from minitriton.analysis.axis_info.types import shape_of
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.errors import SourceLocation
-from minitriton.host.records import dataclass
 
 Claim = Literal["contiguity", "divisibility", "constancy"]
 CLAIMS: tuple[Claim, ...] = ("contiguity", "divisibility", "constancy")

@@ -51,8 +51,8 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 
 
 class RangePromise(NamedTuple):

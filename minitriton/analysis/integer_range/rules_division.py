@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 from minitriton.analysis.integer_range.fact import RULES, IntegerRange, Rule, full, signed, unsigned
 from minitriton.analysis.integer_range.rules import Ranges
 from minitriton.dialects import arith
-from minitriton.dialects.arith.division import toward_zero
+from minitriton.dialects.arith.predicates import toward_zero
 
 
 def _divisors(b: IntegerRange) -> Iterator[int]:

@@ -11,6 +11,8 @@ as it is.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
@@ -19,14 +21,12 @@ from minitriton.analysis.shared_memory.allocation import BufferKind, function_bu
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.region_flow import Loop
 from minitriton.dialects.ttg.types import MemDescType
-from minitriton.host.records import dataclass
 
 _SHOWN = 4
 _NUM_STAGES = "tt.num_stages"
 
 
-@dataclass(frozen=True)
-class _Buffer:
+class _Buffer(NamedTuple):
     op: Operation
     size: int
     length: int

@@ -16,7 +16,7 @@ ops, `ttg.shared` on the module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import cast
 
@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.liveness import (
     Aliases,
     Interval,
@@ -36,15 +35,15 @@ from minitriton.analysis.shared_memory.liveness import (
 from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
 from minitriton.analysis.shared_memory.scratch_size import bit_width
 from minitriton.dialects import tt
-from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.attribute_values import i32_attr, integer
 from minitriton.dialects.encodings import layout_of
-from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
+from minitriton.dialects.facts.pass_attributes import SEPARATE
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.errors import PassError
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.layouts.properties import buffer_bytes, shared_alignment
 
@@ -52,9 +51,6 @@ ScratchBytes = Callable[[Operation], int]
 """How many bytes of shared memory an op needs while it runs (0 for most)."""
 
 SCRATCH_ALIGNMENT = 128
-
-SEPARATE = "allocation.separate"
-"""Attribute of a function no two buffers of which may share memory."""
 
 
 class BufferKind(Enum):

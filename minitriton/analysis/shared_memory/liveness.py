@@ -28,11 +28,11 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts import HandsOn, region_flow
 from minitriton.dialects.facts.gpu_traits import MemDescView
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.ttg.types import MemDescType
 
 Aliases = dict[SSAValue, tuple[SSAValue, ...]]

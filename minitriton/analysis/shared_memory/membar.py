@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -25,7 +25,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from minitriton.analysis.control_flow import Point, entry_blocks, is_segment_end, successors_of
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.allocation import Allocation, FunctionAllocation
 from minitriton.analysis.shared_memory.liveness import Interval, intersects
 from minitriton.dialects.encodings import layout_of
@@ -37,11 +36,11 @@ from minitriton.dialects.facts.synchronization import (
     UsesMbarrier,
     WaitsForCopies,
 )
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt.func import ReturnOp
 from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.ops import ConvertLayoutOp, LocalBarrierOp
 from minitriton.dialects.ttng.barriers import InvalBarrierOp, WaitBarrierOp
-from minitriton.host.records import dataclass
 from minitriton.layouts.conversion import is_cvt_warp_sync
 from minitriton.layouts.to_linear import to_linear_layout
 

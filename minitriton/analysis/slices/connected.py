@@ -28,10 +28,10 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.fast_paths.operations import ops_in
 
 
 class ConnectedSlices:

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.liveness import flows
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.tt.types import PointerType, TensorDescType
 
 

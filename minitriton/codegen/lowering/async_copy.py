@@ -19,9 +19,9 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
 from minitriton.codegen.lowering.shared_access import addresses, store_shared
 from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.types import I1, INTEGERS, vector_type
 from minitriton.dialects import nvvm, ttg
+from minitriton.dialects.attribute_values import i32_array, string_attr
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.encodings import DistributedEncoding
@@ -82,7 +82,7 @@ def _copy(
     properties = {
         "size": IntegerAttr(size, 32),
         "modifier": string_attr("cg" if size == 16 else "ca"),
-        "operandSegmentSizes": segments(1, 1, int(mask is not None), len(predicate)),
+        "operandSegmentSizes": i32_array((1, 1, int(mask is not None), len(predicate))),
     }
     for pointer, access in zip(addresses(f, plan, view.base, slice_offset=offset), plan.accesses, strict=True):
         first = access.registers[0]
@@ -109,7 +109,7 @@ def _copy_by_registers(
     masks = [b.constant(I1, 1)] * count if mask is None else f.elements(mask)
     properties = {
         "vector_width": IntegerAttr(1, 32),
-        "operandSegmentSizes": segments(count, count, 0, 0),
+        "operandSegmentSizes": i32_array((count, count, 0, 0)),
     }
     loaded = b.value(nvvm.LoadGlobalOp, (*pointers, *masks), vector_type(element, count), properties)
     store_shared(f, plan, loaded, view.base, mask=representative, slice_offset=offset)

@@ -25,12 +25,11 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import Accesses
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
-from minitriton.codegen.op_making import integer_attr, segments, string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import TensorFacts
 from minitriton.codegen.types import BF16, I1, I8, I16, I64, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm, tt
-from minitriton.dialects.attribute_values import word
+from minitriton.dialects.attribute_values import i32_array, integer_attr, string_attr, word
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
@@ -123,7 +122,7 @@ def _atomic(
         if order.sem in nvvm.RedOp.SEMANTICS and _only_gathers(op, text):
             b.operation(nvvm.RedOp, operands, (), properties)
             continue
-        groups = segments(1, len(values), int(predicates[0] is not None))
+        groups = i32_array((1, len(values), int(predicates[0] is not None)))
         old.append(b.value(nvvm.AtomicOp, operands, type_, {**properties, "operandSegmentSizes": groups}))
     if order.fence_after:
         b.operation(nvvm.FenceOp, (), (), scope)
@@ -165,7 +164,7 @@ def _order(op: _Atomic, text: str, count: int) -> _Order:
 def _may_read_after(op: Operation) -> bool:
     """Whether the kernel may do anything with memory behind `op`."""
     following = op.next_op
-    while following is not None and following.name != "tt.return":
+    while following is not None and not isinstance(following, tt.ReturnOp):
         effects = recursive_effects(following)
         if effects is None or effects:
             return True
@@ -216,7 +215,7 @@ def _by_compare_and_swap(f: FunctionLowering, op: _Atomic, register: int, mask: 
         "sem": string_attr(_name(op.sem)),
         "scope": string_attr(_name(op.scope)),
         "is_retried": UnitAttr(),
-        "operandSegmentSizes": segments(1, 2, 0),
+        "operandSegmentSizes": i32_array((1, 2, 0)),
     }
     found = b.value(nvvm.AtomicOp, (address, seen, total), I16, properties)
     b.cond_branch(b.icmp("eq", found, seen), after, again, (found,), (found,))
@@ -271,7 +270,7 @@ def atomic_load(f: FunctionLowering, op: tt.AtomicLoadOp) -> None:
     properties = {
         "vector_width": integer_attr(accesses.width, i32),
         "order": string_attr(order),
-        "operandSegmentSizes": segments(len(addresses), len(predicates), 0, 0),
+        "operandSegmentSizes": i32_array((len(addresses), len(predicates), 0, 0)),
     }
     type_ = vector_type(element, accesses.loaded)
     loaded = f.b.value(nvvm.LoadGlobalOp, (*addresses, *predicates), type_, properties)
@@ -297,7 +296,7 @@ def atomic_store(f: FunctionLowering, op: tt.AtomicStoreOp) -> None:
     properties = {
         "vector_width": integer_attr(accesses.width, i32),
         "order": string_attr(order),
-        "operandSegmentSizes": segments(1, len(addresses), len(predicates), 0),
+        "operandSegmentSizes": i32_array((1, len(addresses), len(predicates), 0)),
     }
     f.b.operation(nvvm.StoreGlobalOp, (data, *addresses, *predicates), (), properties)
 
@@ -337,7 +336,7 @@ def _polled(
     properties = {
         "vector_width": integer_attr(1, i32),
         "order": string_attr(f"relaxed.{_name(op.scope)}"),
-        "operandSegmentSizes": segments(1, 0, 0, 0),
+        "operandSegmentSizes": i32_array((1, 0, 0, 0)),
     }
     seen = b.icmp("eq", b.value(nvvm.LoadGlobalOp, (address,), expected.type, properties), expected)
     if started is None or op.timeout is None:

@@ -11,18 +11,18 @@ from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import I8, vector_type
-from minitriton.dialects.nvvm import cluster as nvvm_cluster
+from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.layouts.cluster_exchange import ClusterAccess, ClusterExchange
 
 
 def cluster_barrier(f: FunctionLowering) -> None:
     """All threads of the cluster wait for each other."""
-    f.b.operation(nvvm_cluster.ClusterBarrierOp, (), ())
+    f.b.operation(nvvm_tma.ClusterBarrierOp, (), ())
 
 
 def in_cta(f: FunctionLowering, pointer: SSAValue, rank: SSAValue) -> SSAValue:
     """The same place in the shared memory of the CTA with number `rank`."""
-    return f.b.value(nvvm_cluster.MapaOp, (pointer, rank), nvvm_cluster.SHARED_CLUSTER)
+    return f.b.value(nvvm_tma.MapaOp, (pointer, rank), nvvm_tma.SHARED_CLUSTER)
 
 
 def exchanged(

@@ -22,8 +22,8 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.registers import Elements
 from minitriton.codegen.types import SHARED, lanes
+from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.ttg import AsyncTokenType, MemDescType
 
 _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)

@@ -15,9 +15,11 @@ from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memo
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_accesses, store_shared
 from minitriton.codegen.lowering.warp_shuffle import shuffled
-from minitriton.codegen.scratch import capability_of, needs_scratch
+from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
 from minitriton.dialects import arith, nvvm, tt, ttg
+from minitriton.dialects.facts.launch import target_arch
+from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.cluster_exchange import ClusterExchange, crosses_ctas, plan_between_ctas
@@ -31,9 +33,6 @@ from minitriton.layouts.plans import (
     WarpShuffle,
 )
 
-SCRATCH_LIMIT = "allocation.scratch_limit"
-"""Bytes of shared memory that a conversion may use, where it could do with less (`minitriton-use-free-shared-memory`)."""
-
 
 def conversion_of(op: Operation) -> ConversionPlan | ClusterExchange:
     """The plan of a conversion; cached by the layouts."""
@@ -43,10 +42,10 @@ def conversion_of(op: Operation) -> ConversionPlan | ClusterExchange:
     assert isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding)
     bits = bit_width(memory_type(scalar_type(source.element_type)))
     if crosses_ctas(before, after, source.get_shape()):
-        return plan_between_ctas(before, after, source.get_shape(), bits, capability_of(op))
+        return plan_between_ctas(before, after, source.get_shape(), bits, target_arch(op))
     limit = op.attributes.get(SCRATCH_LIMIT)
     allowed = limit.value.data if instance_of(limit, IntegerAttr) else 0
-    return plan_conversion(before, after, source.get_shape(), bits, capability_of(op), allowed)
+    return plan_conversion(before, after, source.get_shape(), bits, target_arch(op), allowed)
 
 
 @needs_scratch(ttg.ConvertLayoutOp)

@@ -14,8 +14,7 @@ from xdsl.ir import Block, SSAValue
 
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.elementwise import each_lane
-from minitriton.codegen.op_making import mangled
-from minitriton.codegen.types import F32, F64, I1, I32, lanes, vector_type
+from minitriton.codegen.types import F32, F64, I1, I32, lanes, mangled, vector_type
 from minitriton.dialects import llvm as ours
 
 # (log(1 + f) - f) / f^2 on [sqrt(1/2) - 1, sqrt(2) - 1], error of the logarithm 4e-9 |f|.

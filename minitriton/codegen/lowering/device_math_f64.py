@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr
 from xdsl.ir import Block, SSAValue
 
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.op_making import mangled, string_attr
-from minitriton.codegen.types import F64, I1, I32, I64, lanes, vector_type
+from minitriton.codegen.types import F64, I1, I32, I64, lanes, mangled, vector_type
 from minitriton.dialects import nvvm
+from minitriton.dialects.attribute_values import string_attr
 
 # sin(r) = r + r^3 (S1 + S2 r^2 + ...), cos(r) = 1 - r^2 / 2 + r^4 (C1 + C2 r^2 + ...), for |r| <= pi/4.
 _SIN = (

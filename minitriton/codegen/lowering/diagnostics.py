@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.locations import source_location
+from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.program import program_id
 from minitriton.codegen.lowering.registry import lowers
@@ -63,7 +63,7 @@ def _promoted(f: FunctionLowering, value: SSAValue, hexadecimal: bool, signed: b
     if isinstance(type_, L.LLVMPointerType):
         return value, "%p"
     bits = bit_width(type_)
-    floating = type_.name.startswith(("f", "bf"))
+    floating = isinstance(type_, AnyFloat)
     if hexadecimal:
         if floating:
             value = b.bitcast(value, {16: I16, 32: I32, 64: I64}[bits])

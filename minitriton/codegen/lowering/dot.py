@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen.lowering.casts import resized
@@ -43,7 +44,7 @@ def multiply_add(f: FunctionLowering, op: Operation) -> None:
     places_a, places_b = (f.facts(operand.type).layout.register_of for operand in (first, second))
     offsets = f.facts(result.type).layout.offsets
     depth = f.facts(first.type).shape[-1]
-    floating = element.name.startswith(("f", "bf"))
+    floating = isinstance(element, AnyFloat)
     for k in range(depth):
         x = b.permute(left, [places_a[(*o[:-1], k)] for o in offsets])
         y = b.permute(right, [places_b[(*o[:-2], k, o[-1])] for o in offsets])
@@ -52,6 +53,6 @@ def multiply_add(f: FunctionLowering, op: Operation) -> None:
 
 
 def _as_element(f: FunctionLowering, value: SSAValue, element: Attribute) -> SSAValue:
-    if element.name.startswith(("f", "bf")):
+    if isinstance(element, AnyFloat):
         return resized(f.b, value, element)
     return f.b.cast(L.SExtOp, value, element) if lane_type(value.type) is not element else value

@@ -10,6 +10,7 @@ what its operands became in `values` and puts there what its results become.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, UnregisteredOp
@@ -17,10 +18,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.locations import source_location
+from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.registry import LOWERINGS, where_to_add
 from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.lowering.workers import WorkerWarps
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, I32, scalar_type
@@ -327,3 +327,26 @@ def _runs(facts: LayoutFacts, constancy: Sequence[int]) -> tuple[list[int], list
             distinct.append(register)
         places.append(first[run])
     return None if len(distinct) == facts.count else (distinct, places)
+
+
+# The warps of a kernel that wait for work: what its lowering keeps of them.
+
+
+@dataclass
+class WorkerWarps:
+    """What one kernel's warps beyond the default ones need to know."""
+
+    kernel: Operation
+    default_warps: int
+    total_warps: int
+    registers: tuple[int, int, int] | None
+    """At launch; of default warps while others wait; of those that wait. None if nobody hands on registers."""
+    entries: list[Block] = field(default_factory=list[Block])
+    """Where each partition begins, by its number."""
+    returns: list[Block] = field(default_factory=list[Block])
+    """Blocks that end where a partition ends; they go back to waiting."""
+
+    @property
+    def waiting(self) -> int:
+        """Warps beyond the default ones."""
+        return self.total_warps - self.default_warps

@@ -20,12 +20,12 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
-from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F16, I16, I32, bit_width, lanes, scalar_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.attribute_values import string_attr
 from minitriton.layouts.memory import plan_access
 
 

@@ -13,10 +13,38 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from minitriton.analysis.shared_memory.allocation import Allocation
-from minitriton.codegen.lowering import families as families  # fills the table
+from minitriton.codegen.lowering import (
+    async_copy,
+    atomics,
+    casts,
+    control_flow,
+    convert_layout,
+    diagnostics,
+    dot,
+    elementwise,
+    indexing,
+    math,
+    memory,
+    mma,
+    program,
+    reduce,
+    rounded_division,
+    scan,
+    shared,
+    tma,
+    views,
+    warp_specialize,
+    wgmma,
+)
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.signature import lower_function
 from minitriton.dialects import tt
+
+RULES = (
+    async_copy, atomics, casts, control_flow, convert_layout, diagnostics, dot, elementwise, indexing, math, memory, mma, program, reduce, rounded_division, scan, shared,
+    tma, views, warp_specialize, wgmma,
+)  # fmt: skip
+"""The modules of rules, which fill the table of `registry` as they are imported."""
 
 
 def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
@@ -29,10 +29,9 @@ from minitriton.codegen.lowering.elementwise import (
 )
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
-from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, math, nvvm, tt
-from minitriton.dialects.attribute_values import is_true, word
+from minitriton.dialects.attribute_values import is_true, string_attr, word
 from minitriton.dialects.facts import DeviceFunction
 from minitriton.dialects.narrowing import instance_of
 
@@ -102,7 +101,7 @@ def _without_highest_bit(b: Builder, values: Sequence[SSAValue]) -> SSAValue:
 @lowers(math.AbsFOp)
 def absf(f: FunctionLowering, op: math.AbsFOp) -> None:
     """Without the sign. An 8-bit float is a byte whose highest bit is its sign."""
-    if scalar_type(op.result.type).name.startswith(("f", "bf")):
+    if isinstance(scalar_type(op.result.type), AnyFloat):
         emit = _overloaded("llvm.fabs")
     else:
         emit = _without_highest_bit

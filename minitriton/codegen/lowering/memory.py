@@ -22,13 +22,12 @@ from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.op_making import integer_attr, segments, string_attr
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
-from minitriton.dialects.attribute_values import is_true, word
-from minitriton.dialects.facts.memory_hints import CACHE_HINT, IN_L1, PREFETCH_BYTES
+from minitriton.dialects.attribute_values import i32_array, integer_attr, is_true, string_attr, word
+from minitriton.dialects.facts.pass_attributes import CACHE_HINT, IN_L1, PREFETCH_BYTES
 from minitriton.dialects.narrowing import instance_of
 from minitriton.remarks import remark
 
@@ -197,7 +196,7 @@ def _split_load(f: FunctionLowering, op: tt.LoadOp, accesses: Accesses, kept: At
     f.b.move_to(inside)
     policies, properties = _as_hinted(f, op, accesses.width)
     masks = split.elements()
-    properties["operandSegmentSizes"] = segments(len(addresses), len(masks), 1, len(policies))
+    properties["operandSegmentSizes"] = i32_array((len(addresses), len(masks), 1, len(policies)))
     f.b.branch(after, (f.b.value(nvvm.LoadCutOp, (*addresses, *masks, vector, *policies), type_, properties),))
     f.b.move_to(after)
     return after.args[0]
@@ -247,7 +246,7 @@ def _hinted_load(
 ) -> SSAValue:
     """A vector of `type_`, `width` elements from each address, with the hints of `op`."""
     policies, properties = _as_hinted(f, op, width)
-    properties["operandSegmentSizes"] = segments(len(addresses), len(masks), len(others), len(policies))
+    properties["operandSegmentSizes"] = i32_array((len(addresses), len(masks), len(others), len(policies)))
     if is_true(op.properties.get("isVolatile")):
         properties["is_volatile"] = _UNIT
     return f.b.value(nvvm.LoadGlobalOp, (*addresses, *masks, *others, *policies), type_, properties)
@@ -289,7 +288,7 @@ def _split_store(f: FunctionLowering, op: tt.StoreOp, accesses: Accesses, data: 
     f.b.move_to(inside)
     policies, properties = _as_hinted(f, op, accesses.width)
     masks = split.elements()
-    properties["operandSegmentSizes"] = segments(1, len(addresses), len(masks), len(policies))
+    properties["operandSegmentSizes"] = i32_array((1, len(addresses), len(masks), len(policies)))
     f.b.operation(nvvm.StoreCutOp, (data, *addresses, *masks, *policies), (), properties)
     f.b.branch(after)
     f.b.move_to(after)
@@ -305,7 +304,7 @@ def _hinted_store(
 ) -> None:
     """Stores `width` elements of `data` at each address, with the hints of `op`."""
     policies, properties = _as_hinted(f, op, width)
-    properties["operandSegmentSizes"] = segments(1, len(addresses), len(masks), len(policies))
+    properties["operandSegmentSizes"] = i32_array((1, len(addresses), len(masks), len(policies)))
     f.b.operation(nvvm.StoreGlobalOp, (data, *addresses, *masks, *policies), (), properties)
 
 

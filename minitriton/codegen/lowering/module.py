@@ -11,10 +11,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.shared_memory.allocation import Allocation
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.scratch import capability_of
 from minitriton.codegen.types import I8, SHARED, VOID
 from minitriton.dialects.attribute_values import integer_or
-from minitriton.dialects.facts.launch import threads_per_warp
+from minitriton.dialects.facts.launch import target_arch, threads_per_warp
 from minitriton.errors import LoweringError
 from minitriton.target.architectures import architecture_of
 
@@ -31,7 +30,7 @@ class ModuleLowering:
         self.num_warps = integer_or(module.attributes.get("ttg.num-warps"), 4)
         self.num_ctas = integer_or(module.attributes.get("ttg.num-ctas"), 1)
         self.lane_bits = threads_per_warp(module).bit_length() - 1
-        self.capability = capability_of(module)
+        self.capability = target_arch(module)
         self.target = architecture_of(self.capability)
         self.globals: dict[str, Operation] = {}
         self.external_functions: set[str] = set()

@@ -12,6 +12,7 @@ the same order, from the highest bit of the warp's number down.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
 from xdsl.ir import Operation, SSAValue
@@ -19,11 +20,10 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.exchangeable import exchangeable
 from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.lane_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type
 from minitriton.codegen.lowering.shared_access import load_shared
+from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.types import I1, bit_width, lanes, scalar_type
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
@@ -31,8 +31,7 @@ from minitriton.layouts.memory import plan_access
 LANE_BITS = 5
 
 
-@dataclass(frozen=True)
-class Sharing:
+class Sharing(NamedTuple):
     """Bits of a lane's number, of those that lanes with the same results differ in: the lowest `results` of them choose a result, the
     next `warps` a warp."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerType, TensorType
@@ -23,22 +24,20 @@ from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.combine import combine, single_combiner
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.lane_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type, to_memory
 from minitriton.codegen.lowering.partial_results import by_lanes, sharing
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
-from minitriton.codegen.op_making import string_attr
+from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
-from minitriton.dialects.attribute_values import integer, integers
-from minitriton.dialects.facts.reduction_hints import INCREASING
+from minitriton.dialects.attribute_values import integer, integers, string_attr
+from minitriton.dialects.facts.pass_attributes import INCREASING
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import layout_of
-from minitriton.host.records import dataclass
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
@@ -48,8 +47,7 @@ _RANKS = 15
 """All bits that the rank of a CTA in its cluster can have."""
 
 
-@dataclass(frozen=True)
-class ReductionPlan:
+class ReductionPlan(NamedTuple):
     """Where the elements of one result lie.
 
     `steps[j]` are the registers that enter in step j, one for each result the thread takes part in; `lane_bits` and `warp_bits`

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import TensorType
@@ -23,10 +24,10 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.lane_shuffle import shuffle
 from minitriton.codegen.lowering.memory import memory_type, to_memory
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, bit_width, lane_type, scalar_type
@@ -35,15 +36,13 @@ from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.errors import LoweringError
-from minitriton.host.records import dataclass
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 
 Values = list[SSAValue]
 
 
-@dataclass(frozen=True)
-class ScanPlan:
+class ScanPlan(NamedTuple):
     """Where the elements along the axis lie.
 
     `rows[j][c * keys + k]` is the register of neighbour j in chunk c of row k. `lane_bits` and `warp_bits` are those along the

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from xdsl.ir import SSAValue
 
-from minitriton.host.records import dataclass
 
-
-@dataclass(frozen=True)
-class SharedView:
+class SharedView(NamedTuple):
     """A view of shared memory: `base` is the address of the buffer, `offsets` the view's first coordinates in it."""
 
     base: SSAValue

@@ -25,16 +25,16 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from minitriton.codegen.locations import source_location
+from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.control_flow import lower_blocks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.program import placed_global_scratch
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.warp_specialize import dispatch, release_workers, workers_of
-from minitriton.codegen.op_making import make
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects import tt
+from minitriton.dialects.fast_paths.op_making import make
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import TensorDescType
 from minitriton.errors import LoweringError

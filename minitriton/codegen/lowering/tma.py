@@ -22,12 +22,11 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
 from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
-from minitriton.dialects.attribute_values import integer, is_true
+from minitriton.dialects.attribute_values import integer, is_true, string_attr
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma
 from minitriton.dialects.tt.types import TensorDescType

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen import registers
@@ -165,6 +166,6 @@ def bitcast(f: FunctionLowering, op: tt.BitcastOp | arith.BitcastOp) -> None:
         f.values[result] = rep
         return
     type_ = result.type.element_type if instance_of(result.type, TensorType) else result.type
-    if isinstance(type_, PointerType) or source.name == "llvm.ptr":
+    if isinstance(type_, PointerType) or isinstance(source, LLVMPointerType):
         raise f.unsupported(op, "a bitcast between pointers and numbers", help="use tt.int_to_ptr or tt.ptr_to_int")
     f.values[result] = apply(f, [rep], lambda b, v: b.bitcast(v[0], vector_type(element, lanes(v[0].type))))

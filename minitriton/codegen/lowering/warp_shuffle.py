@@ -8,9 +8,10 @@ from xdsl.dialects import llvm as L
 from xdsl.ir import SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.lane_shuffle import shuffle
 from minitriton.codegen.lowering.memory import from_memory, to_memory
-from minitriton.codegen.types import I32, INTEGERS, bit_width, lane_type, lanes, vector_type
+from minitriton.codegen.types import I1, I32, INTEGERS, bit_width, lane_type, lanes, vector_type
+from minitriton.dialects import nvvm
+from minitriton.dialects.attribute_values import string_attr
 from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle
 
 
@@ -112,3 +113,19 @@ def _ship(f: FunctionLowering, step: Ship, words: list[SSAValue]) -> list[SSAVal
         result[low] = b.select(clear, words[low], got)
         result[high] = b.select(clear, got, words[high])
     return result
+
+
+# `shfl.sync`: values of other lanes of the warp.
+
+
+def shuffle_xor(f: FunctionLowering, value: SSAValue, mask: int) -> SSAValue:
+    """The value of the lane whose number differs in the bits of `mask`."""
+    return shuffle(f, value, f.b.i32(mask), "bfly")
+
+
+def shuffle(f: FunctionLowering, value: SSAValue, offset: SSAValue, kind: str) -> SSAValue:
+    """`shfl.sync` of all lanes of a vector. Booleans travel as words."""
+    if lane_type(value.type) is I1:
+        wide = f.b.cast(L.ZExtOp, value, I32)
+        return f.b.cast(L.TruncOp, shuffle(f, wide, offset, kind), I1)
+    return f.b.value(nvvm.ShflSyncOp, (value, offset), value.type, {"kind": string_attr(kind)})

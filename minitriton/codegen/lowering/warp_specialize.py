@@ -9,8 +9,8 @@
     the default region                                the partition
     bar 1                                             bar 1, back to waiting
 
-In front of the kernel's return the byte says that there is no more work. Barrier 1 is for all warps of the block, 0 for the default warps, 2
-and on for one partition each; threads of a partition count from 0. With `actualRegisters` the warps hand registers to each other by
+In front of the kernel's return the byte says that there is no more work. `named_barriers` says which barrier is for whom; threads of a
+partition count from 0. With `actualRegisters` the warps hand registers to each other by
 `setmaxnreg` (PTX ISA).
 
 Answers to third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/ConvertWarpSpecializeToLLVM.cpp.
@@ -22,21 +22,17 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.function import FunctionLowering, WorkerWarps
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.lowering.workers import WorkerWarps
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
+from minitriton.dialects.facts.named_barriers import ALL_WARPS, PARTITIONS
+from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.ttg import LocalAllocOp, WarpSpecializeOp
 from minitriton.errors import LoweringError
 
-_FOR_ALL = 1
-"""The barrier of all warps of the block."""
-_FIRST_OF_PARTITIONS = 2
-_BARRIERS = 16
 _MOST_REGISTERS = 256
 _FEWEST_REGISTERS = 24
 _NO_PARTITION = 255
@@ -79,7 +75,7 @@ def _set_registers(f: FunctionLowering, now: int, then: int) -> None:
 
 def _barrier_of_all(f: FunctionLowering, workers: WorkerWarps) -> None:
     threads = IntegerAttr(workers.total_warps << f.module.lane_bits, 32)
-    number = IntegerAttr(_FOR_ALL, 32)
+    number = IntegerAttr(ALL_WARPS, 32)
     properties = {"barrier_id": number, "number_of_threads": threads, "divergent": UnitAttr()}
     f.b.operation(nvvm.BarrierOp, (), (), properties)
 
@@ -176,9 +172,9 @@ def _partition(
     registers: int | None,
 ) -> None:
     """The code of one partition, in blocks of its own."""
-    barrier = _FIRST_OF_PARTITIONS + index
-    if barrier >= _BARRIERS:
-        raise f.unsupported(op, f"has more than {_BARRIERS - _FIRST_OF_PARTITIONS} partitions, one barrier each")
+    if index >= len(PARTITIONS):
+        raise f.unsupported(op, f"has more than {len(PARTITIONS)} partitions, one barrier each")
+    barrier = PARTITIONS[index]
     assert op.warp_group_start_ids is not None
     prologue, body = f.new_block(), f.new_block()
     count = op.num_warps_of_partitions[index]

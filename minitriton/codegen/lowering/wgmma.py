@@ -10,25 +10,25 @@ A matrix descriptor (PTX ISA, "Matrix-descriptor") has the address, the strides 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.lane_shuffle import shuffle
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding
 from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.op_making import segments, string_attr
+from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.attribute_values import integer, is_true
+from minitriton.dialects.attribute_values import i32_array, integer, is_true, string_attr
 from minitriton.dialects.ttg import MemDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -39,8 +39,7 @@ _KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5
 _UNIT = UnitAttr()
 
 
-@dataclass(frozen=True)
-class BufferMatrix:
+class BufferMatrix(NamedTuple):
     """A buffer as wgmma sees it: the descriptor of its first element, and where others are."""
 
     descriptor: SSAValue
@@ -103,8 +102,7 @@ def _kind(type_: Attribute) -> str:
     return _KINDS.get(element.name, "s8")
 
 
-@dataclass(frozen=True)
-class _Tile:
+class _Tile(NamedTuple):
     """64 rows of a product: its sums, its part of a, and for each step along k what is added to the descriptors."""
 
     sums: SSAValue
@@ -196,7 +194,7 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
             offsets = {
                 "a_offsets": DenseArrayBase.from_list(i32, [each for tile in together for each in tile.a_offsets]),
                 "b_offsets": DenseArrayBase.from_list(i32, [each for tile in together for each in tile.b_offsets]),
-                "operandSegmentSizes": segments(len(lefts), 1, len(together), len(conditions)),
+                "operandSegmentSizes": i32_array((len(lefts), 1, len(together), len(conditions))),
             }
             sums = [tile.sums for tile in together]
             operands, types = (*lefts, right_base, *sums, *conditions), [each.type for each in sums]

@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnregisteredAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.codegen.text.loop_annotations import loop_properties
 from minitriton.codegen.text.values import constant_text, symbol_text, type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import integer, integers, plain_text
-from minitriton.dialects.op_access import block_successors, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_successors, operand_at, operand_values
+from minitriton.errors import LoweringError
 
 # Values without an instruction ----------------------------------------------------------------------------------------
 
 
-@writes("llvm.mlir.constant")
+@WRITERS.add(L.ConstantOp)
 def _constant(w: FunctionWriter, op: Operation) -> None:
     result = op.results[0]
     w.names[result] = constant_text(op.properties["value"], result.type)
 
 
-@writes("llvm.mlir.poison")
+@WRITERS.add(ours.PoisonOp)
 def _poison(w: FunctionWriter, op: Operation) -> None:
     w.names[op.results[0]] = "poison"
 
 
-@writes("llvm.mlir.undef")
+@WRITERS.add(L.UndefOp)
 def _undef(w: FunctionWriter, op: Operation) -> None:
     w.names[op.results[0]] = "undef"
 
 
-@writes("llvm.mlir.zero")
+@WRITERS.add(L.ZeroOp)
 def _zero(w: FunctionWriter, op: Operation) -> None:
     result = op.results[0]
     w.names[result] = "null" if isinstance(result.type, L.LLVMPointerType) else "zeroinitializer"
 
 
-@writes("llvm.mlir.addressof")
+@WRITERS.add(L.AddressOfOp)
 def _address(w: FunctionWriter, op: Operation) -> None:
     w.names[op.results[0]] = symbol_text(plain_text(op.properties["global_name"]))
 
@@ -81,14 +82,10 @@ def _flags(op: Operation) -> str:
 _UNIT_FLAGS = (("isDisjoint", "disjoint "), ("isExact", "exact "))
 
 
-for _name, _keyword in {
-    **{
-        f"llvm.{k}": k
-        for k in ("add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "and", "or", "xor", "shl", "lshr", "ashr")
-    },
-    **{f"llvm.{k}": k for k in ("fadd", "fsub", "fmul", "fdiv", "frem")},
-}.items():
-    WRITERS[_name] = _binary(_keyword)
+_BINARY = (
+    L.AddOp, L.SubOp, L.MulOp, L.UDivOp, L.SDivOp, L.URemOp, L.SRemOp, L.AndOp, L.OrOp, L.XOrOp, L.ShlOp, L.LShrOp, L.AShrOp, L.FAddOp, L.FSubOp, L.FMulOp, L.FDivOp, L.FRemOp,
+)  # fmt: skip
+WRITERS.update({kind: _binary(kind.name.removeprefix("llvm.")) for kind in _BINARY})
 
 
 def _cast(keyword: str) -> Writer:
@@ -101,14 +98,13 @@ def _cast(keyword: str) -> Writer:
     return write
 
 
-for _keyword in (
-    "trunc", "zext", "sext", "fptrunc", "fpext", "fptosi", "fptoui", "sitofp", "uitofp", "bitcast", "inttoptr", "ptrtoint",
-    "addrspacecast",
-):  # fmt: skip
-    WRITERS[f"llvm.{_keyword}"] = _cast(_keyword)
+_CASTS = (
+    L.TruncOp, L.ZExtOp, L.SExtOp, L.FPTruncOp, L.FPExtOp, ours.FPToSIOp, ours.FPToUIOp, L.SIToFPOp, ours.UIToFPOp, L.BitcastOp, ours.IntToPtrOp, ours.PtrToIntOp, ours.AddrSpaceCastOp,
+)  # fmt: skip
+WRITERS.update({kind: _cast(kind.name.removeprefix("llvm.")) for kind in _CASTS})
 
 
-@writes("llvm.fneg")
+@WRITERS.add(L.FNegOp)
 def _fneg(w: FunctionWriter, op: Operation) -> None:
     a = operand_at(op, 0)
     w.emit(f"{w.define(op.results[0])} = fneg {w.typed(a)}")
@@ -118,21 +114,21 @@ _ICMP = tuple(str(p) for p in L.ICmpPredicateFlag)
 _FCMP = tuple(str(p).lstrip("_") for p in L.FCmpPredicateFlag)
 
 
-@writes("llvm.icmp")
+@WRITERS.add(L.ICmpOp)
 def _icmp(w: FunctionWriter, op: Operation) -> None:
     a, b = operand_values(op)
     predicate = _ICMP[integer(op.properties["predicate"])]
     w.emit(f"{w.define(op.results[0])} = icmp {predicate} {w.typed(a)}, {w.names[b]}")
 
 
-@writes("llvm.fcmp")
+@WRITERS.add(ours.FCmpOp)
 def _fcmp(w: FunctionWriter, op: Operation) -> None:
     a, b = operand_values(op)
     predicate = _FCMP[integer(op.properties["predicate"])]
     w.emit(f"{w.define(op.results[0])} = fcmp {predicate} {w.typed(a)}, {w.names[b]}")
 
 
-@writes("llvm.select")
+@WRITERS.add(ours.SelectOp)
 def _select(w: FunctionWriter, op: Operation) -> None:
     c, a, b = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = select {c}, {a}, {b}")
@@ -141,19 +137,19 @@ def _select(w: FunctionWriter, op: Operation) -> None:
 # Vectors and aggregates -----------------------------------------------------------------------------------------------
 
 
-@writes("llvm.extractelement")
+@WRITERS.add(ours.ExtractElementOp)
 def _extract_element(w: FunctionWriter, op: Operation) -> None:
     vector, index = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = extractelement {vector}, {index}")
 
 
-@writes("llvm.insertelement")
+@WRITERS.add(L.InsertElementOp)
 def _insert_element(w: FunctionWriter, op: Operation) -> None:
     vector, value, index = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = insertelement {vector}, {value}, {index}")
 
 
-@writes("llvm.shufflevector")
+@WRITERS.add(L.ShuffleVectorOp)
 def _shuffle_vector(w: FunctionWriter, op: Operation) -> None:
     a, b = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = shufflevector {a}, {b}, {_mask(integers(op.properties['mask']))}")
@@ -170,12 +166,12 @@ def _position(op: Operation) -> str:
     return ", ".join(map(str, integers(op.properties["position"])))
 
 
-@writes("llvm.extractvalue")
+@WRITERS.add(L.ExtractValueOp)
 def _extract_value(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"{w.define(op.results[0])} = extractvalue {w.typed(operand_at(op, 0))}, {_position(op)}")
 
 
-@writes("llvm.insertvalue")
+@WRITERS.add(L.InsertValueOp)
 def _insert_value(w: FunctionWriter, op: Operation) -> None:
     container, value = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = insertvalue {container}, {value}, {_position(op)}")
@@ -184,7 +180,7 @@ def _insert_value(w: FunctionWriter, op: Operation) -> None:
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-@writes("llvm.getelementptr")
+@WRITERS.add(ours.GEPOp)
 def _gep(w: FunctionWriter, op: Operation) -> None:
     operands = operand_values(op)
     pointer, element = w.typed(operands[0]), type_text(op.properties["elem_type"])
@@ -204,20 +200,20 @@ def _alignment(op: Operation) -> str:
     return "" if attr is None else f", align {integer(attr)}"
 
 
-@writes("llvm.load")
+@WRITERS.add(L.LoadOp)
 def _load(w: FunctionWriter, op: Operation) -> None:
     result = op.results[0]
     w.emit(f"{w.define(result)} = load {type_text(result.type)}, {w.typed(operand_at(op, 0))}{_alignment(op)}")
 
 
-@writes("llvm.store")
+@WRITERS.add(L.StoreOp)
 def _store(w: FunctionWriter, op: Operation) -> None:
     value, pointer = map(w.typed, operand_values(op))
     volatile = "volatile " if "volatile_" in op.properties else ""
     w.emit(f"store {volatile}{value}, {pointer}{_alignment(op)}")
 
 
-@writes("llvm.alloca")
+@WRITERS.add(L.AllocaOp)
 def _alloca(w: FunctionWriter, op: Operation) -> None:
     element = type_text(op.properties["elem_type"])
     w.emit(f"{w.define(op.results[0])} = alloca {element}, {w.typed(operand_at(op, 0))}{_alignment(op)}")
@@ -228,7 +224,7 @@ def _scope(op: Operation) -> str:
     return f' syncscope("{scope.data}")' if isinstance(scope, StringAttr) and scope.data else ""
 
 
-@writes("llvm.atomicrmw")
+@WRITERS.add(ours.AtomicRMWOp)
 def _atomicrmw(w: FunctionWriter, op: Operation) -> None:
     pointer, value = map(w.typed, operand_values(op))
     name = w.define(op.results[0])
@@ -252,12 +248,12 @@ def _call(w: FunctionWriter, op: Operation, callee: str, *, declared: bool) -> N
         w.module.declare(callee, result, ", ".join(type_text(v.type) for v in operand_values(op)))
 
 
-@writes("llvm.call_intrinsic")
+@WRITERS.add(L.CallIntrinsicOp)
 def _call_intrinsic(w: FunctionWriter, op: Operation) -> None:
     _call(w, op, plain_text(op.properties["intrin"]), declared=True)
 
 
-@writes("llvm.call")
+@WRITERS.add(L.CallOp)
 def _call_function(w: FunctionWriter, op: Operation) -> None:
     callee = plain_text(op.properties["callee"])
     known = w.dbg
@@ -266,7 +262,7 @@ def _call_function(w: FunctionWriter, op: Operation) -> None:
     w.dbg = known
 
 
-@writes("llvm.inline_asm")
+@WRITERS.add(L.InlineAsmOp)
 def _inline_asm(w: FunctionWriter, op: Operation) -> None:
     properties = op.properties
     effects = " sideeffect" if "has_side_effects" in properties else ""
@@ -294,7 +290,7 @@ def _edge(w: FunctionWriter, op: Operation, target: Block, values: Sequence[SSAV
     return f"label %{w.labels[target]}"
 
 
-@writes("llvm.br")
+@WRITERS.add(L.BrOp)
 def _br(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"br {_edge(w, op, block_successors(op)[0], operand_values(op))}{_loop(w, op)}")
 
@@ -304,7 +300,7 @@ def _loop(w: FunctionWriter, op: Operation) -> str:
     return w.module.debug.loop(properties) if properties else ""
 
 
-@writes("llvm.cond_br")
+@WRITERS.add(L.CondBrOp)
 def _cond_br(w: FunctionWriter, op: Operation) -> None:
     condition = operand_at(op, 0)
     then, otherwise = block_successors(op)
@@ -325,11 +321,42 @@ def _chosen(w: FunctionWriter, condition: SSAValue, a: SSAValue, b: SSAValue) ->
     return chosen
 
 
-@writes("llvm.return")
+@WRITERS.add(L.ReturnOp)
 def _return(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"ret {w.typed(operand_at(op, 0))}" if operand_values(op) else "ret void")
 
 
-@writes("llvm.unreachable")
+@WRITERS.add(L.UnreachableOp)
 def _unreachable(w: FunctionWriter, op: Operation) -> None:
     w.emit("unreachable")
+
+
+# What a loop tells LLVM about itself, as metadata of the branch that repeats it.
+#
+# llvm.br ^bb1 {loop_annotation = #llvm.loop_annotation<licm = <disable = true>>}     ->     br label %b1, !llvm.loop !5
+#                                                                                            !5 = distinct !{!5, !6}
+#                                                                                            !6 = !{!"llvm.licm.disable"}
+
+_PROPERTIES = {
+    ("licm", "disable"): "llvm.licm.disable",
+    ("licm", "versioningDisable"): "llvm.loop.licm_versioning.disable",
+    ("unroll", "disable"): "llvm.loop.unroll.disable",
+    ("unroll", "full"): "llvm.loop.unroll.full",
+}
+"""Parts of `#llvm.loop_annotation` that are switches, as LLVM names them (LLVM language reference, "llvm.loop")."""
+
+
+def loop_properties(op: Operation) -> list[str]:
+    """The properties that the annotation of a branch names; empty without one. Raises `LoweringError` for unknown ones."""
+    annotation = op.attributes.get("loop_annotation")
+    if not isinstance(annotation, UnregisteredAttr):
+        return []
+    found: list[str] = []
+    for group, body in re.findall(r"(\w+) = <([^>]*)>", annotation.value.data):
+        for name, value in re.findall(r"(\w+) = (\w+)", body):
+            known = _PROPERTIES.get((group, name))
+            if known is None:
+                raise LoweringError(f"loop annotation {group}.{name} cannot be written", help="leave it out")
+            if value == "true":
+                found.append(known)
+    return found

@@ -17,16 +17,9 @@ from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import assemble, inserted, lane_text, pack_words
-from minitriton.codegen.text.writer import FunctionWriter, escaped, writes
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped
 from minitriton.codegen.types import lane_type, lanes
-from minitriton.dialects import nvvm
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, Words, words_of
-
-
-def declared_as(base: type[IRDLOperation]) -> list[str]:
-    """The names of the ops of the dialect that are declared so."""
-    return [op.name for op in nvvm.NVVM.operations if issubclass(op, base)]
-
 
 # Inline PTX -------------------------------------------------------------------------------------------------------------
 
@@ -138,7 +131,7 @@ def words_in(w: FunctionWriter, value: SSAValue, words: Words) -> list[str]:
     return [f"{words.type} {lane_text(w, name, type_, i)}" for i in range(words.count)]
 
 
-@writes(*declared_as(PtxOp))
+@WRITERS.add(PtxOp)
 def _ptx(w: FunctionWriter, op: PtxOp) -> None:
     result_fields, operand_fields = _fields(op.__class__)
     immediate = op.immediate
@@ -175,7 +168,7 @@ def call_parts(call: str) -> tuple[str, list[str]]:
     return name, [each for each in arguments[:-1].split(", ") if each]
 
 
-@writes(*declared_as(IntrinsicOp))
+@WRITERS.add(IntrinsicOp)
 def _intrinsic(w: FunctionWriter, op: IntrinsicOp) -> None:
     result = op.results[0] if op.results else None
     operands = _fields(op.__class__)[1]

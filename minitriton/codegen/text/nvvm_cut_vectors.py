@@ -10,7 +10,7 @@ from __future__ import annotations
 from minitriton.codegen.text.nvvm import Registers, instruction
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import lane_text, pack_words, vector_text
-from minitriton.codegen.text.writer import FunctionWriter, writes
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter
 from minitriton.codegen.types import GLOBAL, I1, I8, I64, lane_type, lanes
 from minitriton.dialects import nvvm
 from minitriton.dialects.nvvm.base import Words, words_of
@@ -35,7 +35,7 @@ def _arguments(
     return [*elements, w.typed(op.pointers[number]), *masks, *policy]
 
 
-@writes("nvvm.ld.global.cut")
+@WRITERS.add(nvvm.LoadCutOp)
 def _ld_global_cut(w: FunctionWriter, op: nvvm.LoadCutOp) -> None:
     words, width, total = words_of(op.res.type, 1), op.vector_width.value.data, lanes(op.res.type)
     name, type_ = pack_words(w, op.other, words, total)
@@ -59,7 +59,7 @@ def _unpacked(w: FunctionWriter, op: nvvm.LoadCutOp, name: str, type_: str, word
     return name if type_ == final else w.let(f"bitcast {type_} {name} to {final}")
 
 
-@writes("nvvm.st.global.cut")
+@WRITERS.add(nvvm.StoreCutOp)
 def _st_global_cut(w: FunctionWriter, op: nvvm.StoreCutOp) -> None:
     words = words_of(op.value.type, 1)
     name, type_ = pack_words(w, op.value, words, lanes(op.value.type))

@@ -16,13 +16,13 @@ from xdsl.ir import Attribute, SSAValue
 from minitriton.codegen.text.nvvm import Registers, instruction
 from minitriton.codegen.text.values import constant_text, type_text
 from minitriton.codegen.text.words import assemble, lane_text, pack_words
-from minitriton.codegen.text.writer import FunctionWriter, writes
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter
 from minitriton.codegen.types import GLOBAL, I1, I32, I64, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
 from minitriton.dialects.nvvm.base import Words, words_of
 
 
-@writes("nvvm.ld.global")
+@WRITERS.add(nvvm.LoadGlobalOp)
 def _ld_global(w: FunctionWriter, op: nvvm.LoadGlobalOp) -> None:
     type_ = op.res.type
     element, width = lane_type(type_), op.vector_width.value.data
@@ -126,7 +126,7 @@ def _as_bits(w: FunctionWriter, number: str, words: Words) -> tuple[str, Words]:
     return w.let(f"bitcast {words.type} {number} to {type_text(integer)}"), words_of(integer)
 
 
-@writes("nvvm.st.global")
+@WRITERS.add(nvvm.StoreGlobalOp)
 def _st_global(w: FunctionWriter, op: nvvm.StoreGlobalOp) -> None:
     value = op.value
     total = lanes(value.type)

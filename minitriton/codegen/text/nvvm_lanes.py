@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute
 
 from minitriton.analysis.locations import source_location
-from minitriton.codegen.text.inline_ptx_check import check_inline_ptx
 from minitriton.codegen.text.nvvm import call_parts
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import inserted, vector_text
-from minitriton.codegen.text.writer import FunctionWriter, escaped, writes
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
 from minitriton.errors import LoweringError
 
 
-@writes("nvvm.shfl.sync")
+@WRITERS.add(nvvm.ShflSyncOp)
 def _shfl_sync(w: FunctionWriter, op: nvvm.ShflSyncOp) -> None:
     """Lane by lane; two shuffles for 64 bits, narrow lanes in the low bits of a word."""
     value = op.value
@@ -69,7 +69,7 @@ def _shuffled_element(w: FunctionWriter, element: Attribute, name: str, shuffled
 # Lane by lane ---------------------------------------------------------------------------------------------------------
 
 
-@writes("nvvm.each_lane")
+@WRITERS.add(nvvm.EachLaneOp)
 def _each_lane(w: FunctionWriter, op: nvvm.EachLaneOp) -> None:
     callee = op.callee.data
     result = op.res
@@ -90,7 +90,7 @@ def _each_lane(w: FunctionWriter, op: nvvm.EachLaneOp) -> None:
     w.names[result] = vector
 
 
-@writes("nvvm.pack")
+@WRITERS.add(nvvm.PackOp)
 def _pack(w: FunctionWriter, op: nvvm.PackOp) -> None:
     w.names[op.res] = inserted(w, [w.names[value] for value in op.values], type_text(lane_type(op.res.type)))
 
@@ -125,7 +125,7 @@ class _Packed:
         return f"{self.type} {w.let(f'bitcast {self.piece} {piece} to {self.type}')}"
 
 
-@writes("nvvm.inline_ptx")
+@WRITERS.add(nvvm.InlinePtxOp)
 def _inline_ptx(w: FunctionWriter, op: nvvm.InlinePtxOp) -> None:
     packed = op.packed.value.data
     inputs = [(_Packed(v.type, packed), w.names[v], type_text(v.type)) for v in op.args]
@@ -174,3 +174,54 @@ def _joined(w: FunctionWriter, output: _Packed, registers: list[str], count: int
         return w.let(f"extractelement {type_} {vector}, i32 0")
     mask = ", ".join(f"i32 {i}" for i in range(count))
     return w.let(f"shufflevector {type_} {vector}, {type_} poison, <{count} x i32> <{mask}>")
+
+
+# Refuses inline PTX that LLVM would end the process for.
+#
+# In: the text and the constraints of `tl.inline_asm_elementwise`, and how many registers go in and come out. Out: nothing, or a
+# `LoweringError`.
+#
+#     "add.s32 $0, $1, $5;", "=r,r,r"      →  the text names operand $5, but there are 3 operands
+#     "add.s32 $0, $1;", "=z,r"            →  '=z' is no constraint
+#
+# LLVM's code generator reports such mistakes by leaving the process (`report_fatal_error`, and errors without a handler).
+
+_CONSTRAINT = re.compile(r"=?&?[bchrlfdqniX]|\d+|=?\{\w+\}")
+"""NVPTX's registers by width, immediates, an operand shared with an output, a register by name."""
+
+_REFERENCE = re.compile(r"\$(?:(\d+)|\{(\d+)(?::r)?\}|([$(|)])|\{:\w+\}|(.{0,3}))", re.DOTALL)
+"""`$1`, `${1}`, the escapes `$$`, `$(`, `$|`, `$)`, LLVM's `${:uid}`; the last group holds what follows a `$` that is none of these."""
+
+_HELP = "outputs first, then inputs, as in asm='add.s32 $0, $1, $2;', constraints='=r,r,r'"
+
+
+def check_inline_ptx(text: str, constraints: str, outputs: int, inputs: int) -> None:
+    """Raises `LoweringError` unless `constraints` describe `outputs` and `inputs` and `text` names none but those."""
+    parts = [part.strip() for part in constraints.split(",") if part.strip()]
+    operands = [part for part in parts if not part.startswith("~")]
+    for part in operands:
+        if not _CONSTRAINT.fullmatch(part):
+            raise LoweringError(
+                f"{part!r} in {constraints!r} is no constraint of inline PTX",
+                help="registers: c and h (16 bits), r (32), l (64), f (float), d (double), b (predicate); n: an immediate",
+            )
+    given_outputs = sum(part.startswith("=") for part in operands)
+    given_inputs = len(operands) - given_outputs
+    if (given_outputs, given_inputs) != (outputs, inputs):
+        raise LoweringError(
+            f"constraints {constraints!r} describe {given_outputs} outputs and {given_inputs} inputs, "
+            f"but the operation has {outputs} and {inputs} registers",
+            help=_HELP,
+        )
+    if any(part.startswith("=") for part in operands[outputs:]):
+        raise LoweringError(f"constraints {constraints!r} name an output after an input", help=_HELP)
+    for match in _REFERENCE.finditer(text):
+        number = match[1] or match[2]
+        if match[4] is not None:
+            raise LoweringError(
+                f"malformed operand '${match[4]}' in inline PTX {text!r}", help="write $0, ${0}, or $$ for $"
+            )
+        if number is not None and int(number) >= len(operands):
+            raise LoweringError(
+                f"inline PTX {text!r} names operand ${number}, but there are {len(operands)} operands", help=_HELP
+            )

@@ -1,6 +1,6 @@
 """What writing LLVM IR text needs everywhere: names of values, lines, declarations, and the table of writers.
 
-@writes("llvm.fneg")
+@WRITERS.add(llvm.FNegOp)
 def fneg(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"{w.define(op.results[0])} = fneg {w.typed(op.operands[0])}")
 """
@@ -14,22 +14,12 @@ from xdsl.ir import Block, SSAValue
 
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.text.values import symbol_text, type_text
+from minitriton.dialects.op_rules import OpRules
 
 Writer = Callable[["FunctionWriter", Any], None]
 
-WRITERS: dict[str, Writer] = {}
-"""How each op is written, by its name."""
-
-
-def writes(*names: str) -> Callable[[Writer], Writer]:
-    """Registers the writer of the ops of these names."""
-
-    def register(writer: Writer) -> Writer:
-        for name in names:
-            WRITERS[name] = writer
-        return writer
-
-    return register
+WRITERS = OpRules[Writer]()
+"""How each op is written."""
 
 
 class ModuleWriter:

@@ -73,7 +73,7 @@ from minitriton.dialects.arith.integer import (
     SubiOp,
     XOrIOp,
 )
-from minitriton.dialects.declared import declared
+from minitriton.dialects.fast_paths.op_definition import declared
 from minitriton.dialects.narrowing import instance_of
 
 __all__ = [

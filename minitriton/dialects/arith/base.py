@@ -32,8 +32,8 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from minitriton.dialects.facts.layout import AnyLayout
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import TypeKind
 from minitriton.dialects.tt.types import with_element
 

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.arith.base import ANY, FLOAT, INTEGER, FastMathFlagsAttr, bool_like, is_integer, width_of
 from minitriton.dialects.facts import Rounds, Widens
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import op_definition
 
 
 class _CastOp(IRDLOperation):

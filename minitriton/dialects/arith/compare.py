@@ -38,7 +38,7 @@ from minitriton.dialects.arith.base import (
 )
 from minitriton.dialects.facts import HandsOn
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import follows, var
 
 COMPARISON = follows("T", bool_like, "result type has i1 element type and same shape as operands")

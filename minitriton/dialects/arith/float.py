@@ -14,7 +14,7 @@ from xdsl.traits import Commutative, Pure
 from minitriton.dialects.arith.base import FLOAT, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Dear, Rounds, RoundsOff
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import var
 
 

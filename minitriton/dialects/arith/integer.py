@@ -24,7 +24,7 @@ from minitriton.dialects.facts import (
     OfLowBits,
 )
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import var
 
 

@@ -33,3 +33,12 @@ def holds(predicate: int, a: int, b: int, width: int) -> bool:
         mask = (1 << width) - 1
         a, b = a & mask, b & mask
     return _COMPARE[predicate](a, b)
+
+
+# Division of exact integers as `arith.divsi` has it.
+
+
+def toward_zero(a: int, b: int) -> int:
+    """The quotient of exact integers, rounded toward zero."""
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient

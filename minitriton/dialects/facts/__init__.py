@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType, IntegerType
@@ -21,12 +22,10 @@ from xdsl.traits import OpTrait
 from xdsl.utils.type import get_element_type_or_self
 
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 
 _given: dict[type[Operation], tuple[OpTrait, ...]] = {}
 
 
-@dataclass(frozen=True)
 class Fact(OpTrait):
     """Base of facts. A subclass of a fact is that fact too, with another answer."""
 

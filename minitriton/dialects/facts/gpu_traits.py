@@ -9,20 +9,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait, Resource
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.layouts_fit import layout_complaint
-from minitriton.host.records import dataclass
 
 
-@dataclass(frozen=True)
 class SharedMemoryResource(Resource):
     """On-chip memory of one CTA."""
 
@@ -30,7 +28,6 @@ class SharedMemoryResource(Resource):
         return "<ttg.SharedMemory>"
 
 
-@dataclass(frozen=True)
 class GlobalMemoryResource(Resource):
     """Device memory."""
 
@@ -38,7 +35,6 @@ class GlobalMemoryResource(Resource):
         return "<tt.GlobalMemory>"
 
 
-@dataclass(frozen=True)
 class TensorMemory(Resource):
     """Accumulator memory of sm_100."""
 
@@ -123,27 +119,6 @@ class VerifyTensorLayouts(OpTrait):
             if complaint is not None:
                 which = "Result" if len(op.results) == 1 else f"Result {index}"
                 raise VerifyException(f"{which} has an invalid layout: {complaint}")
-
-
-@cache
-def i32_attr(value: int) -> IntegerAttr:
-    """A shared `value : i32`."""
-    return IntegerAttr(value, i32)
-
-
-@cache
-def i32_array(values: tuple[int, ...]) -> DenseArrayBase:
-    """A shared `array<i32: values>`."""
-    return DenseArrayBase.from_list(i32, values)
-
-
-TRUE = IntegerAttr(-1, i1)
-FALSE = IntegerAttr(0, i1)
-
-
-def bool_attr(value: bool) -> Attribute:
-    """`true` or `false`."""
-    return TRUE if value else FALSE
 
 
 def require(op: Operation, complaint: str | None) -> None:

@@ -6,6 +6,7 @@ access.pointer_of(op), access.mask_of(op)      of a `tt.load`: `op.ptr`, and `op
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,7 +16,6 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce
-from minitriton.host.records import dataclass
 
 
 @dataclass(frozen=True)

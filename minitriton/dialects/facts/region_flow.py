@@ -20,7 +20,14 @@ from xdsl.traits import IsTerminator
 
 from minitriton.dialects.facts import Fact, MayNotReturn, give
 from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
-from minitriton.dialects.op_access import block_of, block_successors, end_of, entry_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import (
+    block_of,
+    block_successors,
+    end_of,
+    entry_of,
+    operand_at,
+    operand_values,
+)
 
 ConstantOf = Callable[[SSAValue], int | None]
 

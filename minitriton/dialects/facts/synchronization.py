@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.facts import Fact
-from minitriton.host.records import dataclass
 
 
 class Barrier(Fact):

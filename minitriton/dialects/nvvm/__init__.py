@@ -28,9 +28,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.declared import declared
+from minitriton.dialects.fast_paths.op_definition import declared, op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.nvvm import cluster as nvvm_cluster
 from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, lanes, one_of
 from minitriton.dialects.nvvm.cut_vectors import LoadCutOp, StoreCutOp
@@ -54,7 +53,6 @@ from minitriton.dialects.nvvm.memory import (
     WgmmaOp,
     WgmmaWaitGroupOp,
 )
-from minitriton.dialects.op_definition import op_definition
 
 __all__ = [
     "NVVM",
@@ -104,7 +102,6 @@ __all__ = [
     "WgmmaOp",
     "WgmmaWaitGroupOp",
     "lanes",
-    "nvvm_cluster",
     "nvvm_tma",
     "one_of",
 ]
@@ -417,4 +414,4 @@ class SetMaxRegisterOp(IntrinsicOp):
         return f"llvm.nvvm.setmaxnreg.{self.action.data}.sync.aligned.u32({self.count.value.data})"
 
 
-NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma), vars(nvvm_cluster)))
+NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma)))

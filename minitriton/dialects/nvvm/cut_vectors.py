@@ -22,9 +22,9 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.nvvm.base import GLOBAL, PtxOp, lanes, words_of
 from minitriton.dialects.nvvm.memory import cache_modifiers
-from minitriton.dialects.op_definition import op_definition
 
 
 def _check_cuts(op: LoadCutOp | StoreCutOp, registers: int) -> None:

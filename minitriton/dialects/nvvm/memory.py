@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i1, i32
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    UnitAttr,
+    VectorType,
+    i1,
+    i32,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -19,9 +28,9 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm.base import GLOBAL, SHARED, IntrinsicOp, PtxOp, lanes, one_of, vector, words_of
-from minitriton.dialects.op_definition import op_definition
 
 # Global memory --------------------------------------------------------------------------------------------------------
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i1, i32
-from xdsl.irdl import AnyAttr, operand_def, opt_operand_def, opt_prop_def, prop_def, var_operand_def
+from xdsl.dialects.builtin import IntAttr, IntegerAttr, StringAttr, UnitAttr, i1, i32
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.irdl import AnyAttr, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.nvvm.base import GLOBAL, SHARED, PtxOp, one_of, words_of
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.nvvm.base import GLOBAL, SHARED, IntrinsicOp, PtxOp, one_of, words_of
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 
@@ -221,3 +222,34 @@ class ClusterWaitOp(PtxOp):
 
     def ptx(self) -> str:
         return "barrier.cluster.wait.aligned;"
+
+
+# The `nvvm` ops of clusters of CTAs: their barrier, and addresses in each other's shared memory (sm_90).
+
+SHARED_CLUSTER = LLVMPointerType(IntAttr(7))
+"""A pointer to the shared memory of any CTA of the cluster (PTX `.shared::cluster`)."""
+
+
+@op_definition
+class ClusterBarrierOp(IntrinsicOp):
+    """Waits for all threads of the cluster; what they wrote before is seen after (`barrier.cluster.arrive`, `.wait`)."""
+
+    name = "nvvm.cluster.barrier"
+    assembly_format = "attr-dict"
+
+    def calls(self) -> str:
+        return "llvm.nvvm.barrier.cluster.arrive.aligned()\nllvm.nvvm.barrier.cluster.wait.aligned()"
+
+
+@op_definition
+class MapaOp(IntrinsicOp):
+    """The place of `ptr` in the shared memory of the CTA with number `rank` in the cluster (PTX `mapa`)."""
+
+    name = "nvvm.mapa"
+
+    ptr = operand_def(SHARED)
+    rank = operand_def(i32)
+    res = result_def(SHARED_CLUSTER)
+
+    def calls(self) -> str:
+        return "llvm.nvvm.mapa.shared.cluster($ptr, $rank)"

@@ -14,14 +14,12 @@ An alias's number is known only when all has been printed. Until then a mark sta
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, UnknownLoc
 from xdsl.ir import Attribute
-
-from minitriton.dialects.printing.strings import place_text
-from minitriton.host.records import dataclass
 
 LOCATIONS = (UnknownLoc, FileLineColLoc, CallSiteLoc, FusedLoc, NameLoc)
 _MARK = "\0"
@@ -184,3 +182,32 @@ class AliasTable:
         pieces = "".join([*before, body, "\n", *after]).split(_MARK)
         pieces[1::2] = [aliases[index] for index in pieces[1::2]]
         return "".join(pieces)
+
+
+# How MLIR spells strings, and the places that name files.
+#
+# "kernel.py":4:8       what stands between the parentheses of `loc(...)`
+
+_PLAIN = re.compile(r"[ !#-\[\]-~]*", re.ASCII)
+"""Characters that a string literal need not escape."""
+
+
+def bytes_literal(data: bytes) -> str:
+    """`data` in quotes; what is no printable ASCII, and quotes, by number."""
+    text = data.decode("latin-1")
+    if not _PLAIN.fullmatch(text):
+        text = "".join(
+            "\\\\" if byte == 0x5C else chr(byte) if 0x20 <= byte <= 0x7E and byte != 0x22 else f"\\{byte:02X}"
+            for byte in data
+        )
+    return f'"{text}"'
+
+
+@functools.lru_cache(maxsize=256)
+def _name_literal(name: str) -> str:
+    return bytes_literal(name.encode())
+
+
+def place_text(place: FileLineColLoc) -> str:
+    """File, line and column of `place`."""
+    return f"{_name_literal(place.filename.data)}:{place.line.data}:{place.column.data}"

@@ -27,8 +27,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
 from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.fast_paths.op_access import next_op
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import next_op
 
 UNKNOWN = "<<UNKNOWN SSA VALUE>>"
 """Stands for a value that is not defined under the printed op."""

@@ -40,12 +40,11 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 from xdsl.utils.mlir_lexer import MLIRLexer
 
+from minitriton.dialects.fast_paths.op_access import next_op
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import next_op
-from minitriton.dialects.printing.aliases import AliasTable, Met
+from minitriton.dialects.printing.aliases import AliasTable, Met, bytes_literal, place_text
 from minitriton.dialects.printing.names import UNKNOWN, ValueNames
 from minitriton.dialects.printing.numbers import float_text
-from minitriton.dialects.printing.strings import bytes_literal, place_text
 from minitriton.dialects.printing.upstream import PRINTERS
 from minitriton.dialects.tt.enums import IntegerEnumAttr
 

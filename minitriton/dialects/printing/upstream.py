@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.printer import Printer
 
-from minitriton.dialects.op_access import block_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_of, operand_at, operand_values
 
 
 def _print_initial_values(

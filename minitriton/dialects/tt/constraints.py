@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -32,7 +33,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, TensorDescType, is_tensor_pointer
-from minitriton.host.records import dataclass
 
 FLOAT_TYPES = (
     Float8E4M3FNType,

@@ -24,8 +24,8 @@ from xdsl.traits import Pure
 from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects
 from minitriton.dialects.facts.layout import LayoutAnchor
 from minitriton.dialects.facts.memory_access import DescriptorAccess
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, TENSOR_DESC
 from minitriton.dialects.tt.enums import (
     CacheModifier,

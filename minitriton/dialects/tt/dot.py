@@ -21,11 +21,11 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from minitriton.dialects.attribute_values import TRUE, i32_attr
 from minitriton.dialects.facts import Contraction
-from minitriton.dialects.facts.gpu_traits import TRUE, i32_attr
 from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import FLOAT_TENSOR, FP_INT_TENSOR, SCALED_TENSOR, var
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr, ScaleDotElemType, ScaleDotElemTypeAttr
 from minitriton.dialects.tt.format import InputPrecisionClause

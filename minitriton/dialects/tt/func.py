@@ -37,8 +37,8 @@ from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pu
 
 from minitriton.dialects.facts import Function, MayNotReturn, Rounds
 from minitriton.dialects.facts.region_flow import Call
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.traits import TensorLayouts
 
 RESERVED = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")

@@ -6,8 +6,9 @@ tt.store %0, %3, %1 evictionPolicy = evict_first : tensor<64x!tt.ptr<f32>>
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, i32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -26,11 +27,12 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from minitriton.dialects.facts.gpu_traits import FALSE, GLOBAL, OperandEffects, i32_array
+from minitriton.dialects.attribute_values import FALSE, i32_array
+from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects
 from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce, PassesOn, SameLayout
 from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, OnceIfWide
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt.enums import (
     CacheModifier,
@@ -57,6 +59,9 @@ NORMAL = EvictionPolicyAttr.of(EvictionPolicy.NORMAL)
 MASK = follows("P", lambda t: i1_same_shape(pointee_type(t)), "mask type matches ptr type")
 OTHER = follows("P", pointee_type, "other matches ptr type")
 POINTER = ("ptr", GLOBAL)
+
+Semantic: TypeAlias = MemSemantic | str
+Scope: TypeAlias = MemSyncScope | str
 
 
 def _base_of_block(type_: Attribute) -> Attribute:
@@ -144,8 +149,18 @@ class StoreOp(IRDLOperation):
     ) -> None: ...
 
 
+class AtomicOp(IRDLOperation, ABC):
+    """An access that other threads see whole and in the order that `sem` asks for, among the threads of `scope`."""
+
+    sem = prop_def(MemSemanticAttr)
+    scope = prop_def(MemSyncScopeAttr)
+    traits = traits_def(
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)), TensorLayouts(), SameLayout(), LayoutAnchor(), OnlyOnce()
+    )
+
+
 @op_definition
-class AtomicRMWOp(IRDLOperation):
+class AtomicRMWOp(AtomicOp):
     """Replaces `*ptr` by `op(*ptr, val)` atomically where `mask` is true, and gives the old value."""
 
     name = "tt.atomic_rmw"
@@ -153,22 +168,13 @@ class AtomicRMWOp(IRDLOperation):
     ptr = operand_def(PTR_LIKE)
     val = operand_def(ANY_TT)
     mask = opt_operand_def(BOOL_LIKE)
-    sem = prop_def(MemSemanticAttr)
-    scope = prop_def(MemSyncScopeAttr)
     result = result_def(ANY_TT)
 
     assembly_format = (
         "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? attr-dict `:` "
         "functional-type(operands, $result)"
     )
-    traits = traits_def(
-        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
-        TensorLayouts(),
-        SameLayout(),
-        LayoutAnchor(),
-        OnlyOnce(),
-        MemoryAccess(value="val", mask="mask", atomic=True),
-    )
+    traits = traits_def(MemoryAccess(value="val", mask="mask", atomic=True))
 
     @from_fields(like="val")
     def __init__(
@@ -178,113 +184,70 @@ class AtomicRMWOp(IRDLOperation):
         mask: SSAValue | None = None,
         *,
         atomic_rmw_op: RMWOp | str,
-        sem: MemSemantic | str,
-        scope: MemSyncScope | str,
+        sem: Semantic,
+        scope: Scope,
     ) -> None: ...
 
 
 @op_definition
-class AtomicCASOp(IRDLOperation):
+class AtomicCASOp(AtomicOp):
     """Replaces `*ptr` by `val` atomically where it equals `cmp`, and gives the old value."""
 
     name = "tt.atomic_cas"
     ptr = operand_def(PTR_LIKE)
     cmp = operand_def(ANY_TT)
     val = operand_def(ANY_TT)
-    sem = prop_def(MemSemanticAttr)
-    scope = prop_def(MemSyncScopeAttr)
     result = result_def(ANY_TT)
 
     assembly_format = "$sem `,` $scope `,` $ptr `,` $cmp `,` $val attr-dict `:` functional-type(operands, $result)"
-    traits = traits_def(
-        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
-        TensorLayouts(),
-        SameLayout(),
-        LayoutAnchor(),
-        OnlyOnce(),
-        MemoryAccess(value="val", atomic=True),
-    )
+    traits = traits_def(MemoryAccess(value="val", atomic=True))
 
     @from_fields(like="val")
-    def __init__(
-        self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: MemSemantic | str, scope: MemSyncScope | str
-    ) -> None: ...
+    def __init__(self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: Semantic, scope: Scope) -> None: ...
 
 
 @op_definition
-class AtomicLoadOp(IRDLOperation):
+class AtomicLoadOp(AtomicOp):
     """Loads atomically where `mask` is true, with acquire semantics or none; 0 elsewhere."""
 
     name = "tt.atomic_load"
-    sem = prop_def(MemSemanticAttr)
-    scope = prop_def(MemSyncScopeAttr)
     ptr = operand_def(PTR_LIKE)
     mask = opt_operand_def(BOOL_LIKE)
     result = result_def(ANY_TT)
 
     assembly_format = "$sem `,` $scope `,` $ptr (`,` $mask^)? attr-dict `:` functional-type(operands, $result)"
-    traits = traits_def(
-        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
-        TensorLayouts(),
-        SameLayout(),
-        LayoutAnchor(),
-        OnlyOnce(),
-        MemoryAccess(mask="mask", atomic=True),
-    )
+    traits = traits_def(MemoryAccess(mask="mask", atomic=True))
 
     @from_fields
     def __init__(
-        self,
-        ptr: SSAValue,
-        mask: SSAValue | None,
-        result_type: Attribute,
-        *,
-        sem: MemSemantic | str,
-        scope: MemSyncScope | str,
+        self, ptr: SSAValue, mask: SSAValue | None, result_type: Attribute, *, sem: Semantic, scope: Scope
     ) -> None: ...
 
 
 @op_definition
-class AtomicStoreOp(IRDLOperation):
+class AtomicStoreOp(AtomicOp):
     """Stores atomically where `mask` is true, with release semantics or none."""
 
     P: ClassVar = var("P", PTR_LIKE)
     name = "tt.atomic_store"
-    sem = prop_def(MemSemanticAttr)
-    scope = prop_def(MemSyncScopeAttr)
     ptr = operand_def(P)
     value = operand_def(follows("P", pointee_type, "value type matches ptr type"))
     mask = opt_operand_def(MASK)
 
     assembly_format = "$sem `,` $scope `,` $ptr `,` $value (`,` $mask^)? attr-dict `:` type($ptr)"
-    traits = traits_def(
-        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
-        TensorLayouts(),
-        SameLayout(),
-        LayoutAnchor(),
-        OnlyOnce(),
-        MemoryAccess(value="value", mask="mask", atomic=True),
-    )
+    traits = traits_def(MemoryAccess(value="value", mask="mask", atomic=True))
 
     @from_fields
     def __init__(
-        self,
-        ptr: SSAValue,
-        value: SSAValue,
-        mask: SSAValue | None,
-        *,
-        sem: MemSemantic | str,
-        scope: MemSyncScope | str,
+        self, ptr: SSAValue, value: SSAValue, mask: SSAValue | None, *, sem: Semantic, scope: Scope
     ) -> None: ...
 
 
 @op_definition
-class AtomicPollOp(IRDLOperation):
+class AtomicPollOp(AtomicOp):
     """Waits until `*ptr` is `expected`, or until `timeout` nanoseconds are over; gives whether it was."""
 
     name = "tt.atomic_poll"
-    sem = prop_def(MemSemanticAttr)
-    scope = prop_def(MemSyncScopeAttr)
     ptr = operand_def(PTR_LIKE)
     expected = operand_def(ANY_TT)
     timeout = opt_operand_def(i64)
@@ -294,14 +257,7 @@ class AtomicPollOp(IRDLOperation):
         "$sem `,` $scope `,` $ptr `,` $expected (`timeout` $timeout^)? attr-dict `:` "
         "type($ptr) `,` type($expected) `->` type($result)"
     )
-    traits = traits_def(
-        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
-        TensorLayouts(),
-        SameLayout(),
-        LayoutAnchor(),
-        OnlyOnce(),
-        MemoryAccess(value="expected", atomic=True),
-    )
+    traits = traits_def(MemoryAccess(value="expected", atomic=True))
 
     @from_fields
     def __init__(
@@ -311,8 +267,8 @@ class AtomicPollOp(IRDLOperation):
         timeout: SSAValue | None,
         result_type: Attribute,
         *,
-        sem: MemSemantic | str,
-        scope: MemSyncScope | str,
+        sem: Semantic,
+        scope: Scope,
     ) -> None: ...
 
 

@@ -13,8 +13,8 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, prop_def,
 from xdsl.traits import Pure
 
 from minitriton.dialects.facts import MayNotReturn
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE
 from minitriton.dialects.tt.enums import ProgramIDDim, ProgramIDDimAttr
 from minitriton.dialects.tt.traits import TensorLayouts, WritesGlobal

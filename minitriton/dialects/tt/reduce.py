@@ -29,7 +29,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, IsTerminator, Pure, ReturnLike
 
-from minitriton.dialects.facts.gpu_traits import bool_attr, i32_attr
+from minitriton.dialects.attribute_values import bool_attr, i32_attr
 from minitriton.dialects.facts.layout import (
     AnchorIfEfficient,
     AnyLayout,
@@ -39,8 +39,8 @@ from minitriton.dialects.facts.layout import (
     Squeezes,
 )
 from minitriton.dialects.facts.region_flow import ScalarRegions
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_gather, infer_reduce
 from minitriton.dialects.tt.traits import TensorLayouts

@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect, Pure
 
+from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.facts import BlursIndices, KeepsData, MovesElements, ViewOfTensor, Widens
-from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
 from minitriton.dialects.facts.layout import (
     AnchorIfReordering,
     AnyForThreads,
@@ -28,9 +28,9 @@ from minitriton.dialects.facts.layout import (
     Transposes,
     Unsqueezes,
 )
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
 from minitriton.dialects.tt.traits import TensorLayouts

@@ -112,6 +112,13 @@ def element_type(type_: Attribute) -> Attribute:
     return type_.element_type if instance_of(type_, TensorType) else type_
 
 
+def shape_of(type_: Attribute) -> tuple[int, ...]:
+    """The shape of a tensor or of what a block pointer points to; () otherwise."""
+    if isinstance(type_, PointerType):
+        type_ = type_.pointee_type
+    return type_.get_shape() if instance_of(type_, TensorType) else ()
+
+
 def same_shape_as(type_: Attribute, element: Attribute) -> Attribute:
     """`element` for a scalar type, a tensor of it for a tensor type."""
     return with_element(type_, element) if instance_of(type_, TensorType) else element

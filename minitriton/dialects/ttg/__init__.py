@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from minitriton.dialects.declared import declared
 from minitriton.dialects.encodings import (
     SMEM,
     BlockedEncodingAttr,
@@ -31,6 +30,7 @@ from minitriton.dialects.facts.launch import (
     target_arch,
     threads_per_warp,
 )
+from minitriton.dialects.fast_paths.op_definition import declared
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.memory_ops import (
     AsyncCommitGroupOp,

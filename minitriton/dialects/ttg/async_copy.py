@@ -24,17 +24,11 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.facts.gpu_traits import (
-    FALSE,
-    GLOBAL,
-    SHARED,
-    OperandEffects,
-    VerifyTensorLayouts,
-    i32_attr,
-)
+from minitriton.dialects.attribute_values import FALSE, i32_attr
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
 from minitriton.dialects.facts.memory_access import MemoryAccess
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
 from minitriton.dialects.tt.format import CacheClauses
 from minitriton.dialects.tt.memory import MASK, NO_MODIFIER, NORMAL, OTHER

@@ -24,6 +24,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import EffectInstance, MemoryEffectKind, Pure
 
+from minitriton.dialects.attribute_values import i32_array
+from minitriton.dialects.encodings import encoding_attr, layout_of
 from minitriton.dialects.facts.gpu_traits import (
     SHARED,
     EffectsOfEach,
@@ -31,15 +33,13 @@ from minitriton.dialects.facts.gpu_traits import (
     MemDescView,
     OperandEffects,
     VerifyTensorLayouts,
-    i32_array,
     require,
 )
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.facts.synchronization import WaitsForCopies
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
-from minitriton.dialects.ttg.inference import infer_memdesc_reshape, infer_memdesc_trans
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
 from minitriton.dialects.ttg.verify import (
     local_alloc_complaint,
@@ -49,12 +49,13 @@ from minitriton.dialects.ttg.verify import (
     memdesc_reshape_complaint,
     memdesc_subslice_complaint,
 )
-from minitriton.host.records import dataclass
+from minitriton.errors import IRError
+from minitriton.layouts.encodings import SharedEncoding
+from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst
 
 TOKEN = AsyncTokenType()
 
 
-@dataclass(frozen=True)
 class _AllocEffects(EffectsOfEach):
     """A constant buffer counts as a value until it has its place: two equal ones may be merged, an unused one dropped."""
 
@@ -263,3 +264,42 @@ class AsyncCommitGroupOp(IRDLOperation):
 
     @from_fields
     def __init__(self, input_tokens: Sequence[SSAValue] = ()) -> None: ...
+
+
+# Result types that the ops of `ttg` infer.
+#
+# infer_memdesc_trans(!ttg.memdesc<3x128x64xf16, ...>, (0, 2, 1))      !ttg.memdesc<3x64x128xf16, ...>, its layout permuted too
+
+
+def _memdesc(type_: Attribute) -> tuple[MemDescType, SharedEncoding]:
+    layout = layout_of(type_)
+    if not isinstance(type_, MemDescType) or not isinstance(layout, SharedEncoding):
+        raise IRError(f"expected a memory descriptor with a shared layout, got {type_}")
+    return type_, layout
+
+
+def infer_memdesc_trans(src: Attribute, order: Sequence[int]) -> MemDescType:
+    """The type of a view of `src` with its dimensions in `order`. Raises `IRError` where no layout says that."""
+    type_, layout = _memdesc(src)
+    shape, alloc = type_.get_shape(), type_.get_alloc_shape()
+    permuted = trans_dst(layout, shape, tuple(order))
+    if permuted is None:
+        raise IRError(f"no layout is the transpose of {type_.encoding}")
+    inner = alloc[len(alloc) - len(order) :]
+    return type_.with_(
+        shape=[shape[d] for d in order],
+        encoding=encoding_attr(permuted),
+        alloc_shape=[*alloc[: len(alloc) - len(order)], *(inner[d] for d in order)],
+    )
+
+
+def infer_memdesc_reshape(src: Attribute, shape: Sequence[int]) -> MemDescType:
+    """The type of a view of `src` as `shape`. Raises `IRError` where no layout says that."""
+    type_, layout = _memdesc(src)
+    reshaped = memdesc_reshape_dst(type_.get_shape(), layout, tuple(shape))
+    if reshaped is None:
+        raise IRError(f"{type_} cannot be seen as {list(shape)}")
+    alloc = type_.get_alloc_shape()
+    return type_.with_(
+        shape=shape, encoding=encoding_attr(reshaped), alloc_shape=[*alloc[: len(alloc) - type_.get_num_dims()], *shape]
+    )

@@ -29,8 +29,8 @@ from minitriton.dialects.facts import KeepsData
 from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, require
 from minitriton.dialects.facts.layout import AnyButMma, UnpacksFp4
 from minitriton.dialects.facts.synchronization import Barrier
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.ttg.verify import fp4_to_fp_complaint
 
 

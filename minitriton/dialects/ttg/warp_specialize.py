@@ -41,12 +41,14 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, i32_array, require
+from minitriton.dialects.attribute_values import i32_array
+from minitriton.dialects.encodings import SharedMemorySpaceAttr
+from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, require
 from minitriton.dialects.facts.launch import maybe_num_warps
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow, ends_of
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.layouts.f2 import is_power_of_two
 
@@ -303,7 +305,7 @@ class WarpReturnOp(IRDLOperation):
 
 def _bytes_in_shared_memory(type_: Attribute) -> int:
     if isinstance(type_, MemDescType):
-        if type_.memory_space.name != "ttg.shared_memory":
+        if not isinstance(type_.memory_space, SharedMemorySpaceAttr):
             return 8
         return 8 + 4 * type_.get_num_dims()
     if instance_of(type_, IntegerType):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from minitriton.dialects.declared import declared
+from minitriton.dialects.fast_paths.op_definition import declared
 from minitriton.dialects.ttng.attributes import (
     TMEM,
     TensorMemoryEncodingAttr,

@@ -36,8 +36,8 @@ from minitriton.dialects.facts.synchronization import (
     SetsUpMbarrier,
     UsesMbarrier,
 )
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.ttg.types import MemDescType
 
 _WRITES_ALLOC = OperandEffects(writes=(("alloc", SHARED),))

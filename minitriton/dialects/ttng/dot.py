@@ -31,23 +31,22 @@ from xdsl.irdl import (
 from xdsl.traits import EffectInstance, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.attribute_values import FALSE, i32_attr
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import Contraction, HandsOn
-from minitriton.dialects.facts.gpu_traits import FALSE, SHARED, EffectsOfEach, VerifyTensorLayouts, i32_attr
+from minitriton.dialects.facts.gpu_traits import SHARED, EffectsOfEach, VerifyTensorLayouts
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, PassesOn
 from minitriton.dialects.facts.synchronization import TensorCoreReads
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg.types import MemDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.to_linear import shape_per_cta
 
 
-@dataclass(frozen=True)
 class _ReadsBuffers(EffectsOfEach):
     """Reads those of `a` and `b` that lie in shared memory."""
 

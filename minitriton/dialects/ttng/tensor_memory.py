@@ -29,8 +29,8 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.facts.gpu_traits import SHARED, TENSOR, OperandEffects, VerifyTensorLayouts
 from minitriton.dialects.facts.layout import LayoutAnchor
 from minitriton.dialects.facts.synchronization import OfAsyncProxy, TensorCoreReads
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.enums import ScaleDotElemTypeAttr
 from minitriton.dialects.ttg.format import Barriers, Token
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType

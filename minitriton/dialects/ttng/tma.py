@@ -24,14 +24,9 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.attribute_values import FALSE
 from minitriton.dialects.encodings import layout_of
-from minitriton.dialects.facts.gpu_traits import (
-    FALSE,
-    GLOBAL,
-    SHARED,
-    OperandEffects,
-    VerifyTensorLayouts,
-)
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
 from minitriton.dialects.facts.synchronization import (
     CopyInto,
     EndsBeforeItsWait,
@@ -39,8 +34,8 @@ from minitriton.dialects.facts.synchronization import (
     UsesMbarrier,
     WaitsForCopies,
 )
-from minitriton.dialects.op_constructors import from_fields
-from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_constructors import from_fields
+from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.enums import (
     CacheModifier,
     CacheModifierAttr,

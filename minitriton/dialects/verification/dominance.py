@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from minitriton.dialects.op_access import block_successors
+from minitriton.dialects.fast_paths.op_access import block_successors
 
 
 def immediate_dominators(region: Region) -> dict[Block, Block]:

@@ -68,9 +68,9 @@ def _for_complaint(op: scf.ForOp) -> str | None:
 def _while_complaint(op: scf.WhileOp) -> str | None:
     before, after = op.before_region, op.after_region
     condition, back = _yield_of(before), _yield_of(after)
-    if condition is None or condition.name != "scf.condition":
+    if not isinstance(condition, scf.ConditionOp):
         return "'scf.while' op's first region must be one block that ends in scf.condition"
-    if back is None or back.name != "scf.yield":
+    if not isinstance(back, scf.YieldOp):
         return "'scf.while' op's second region must be one block that ends in scf.yield"
     passed = condition.operand_types[1:]
     wrong = (

@@ -8,19 +8,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, NoneAttr
-from xdsl.ir import Attribute, Block, Operation, Region
-from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, ModuleOp, NoneAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.facts.launch import MAXNREG, NUM_CTAS, NUM_WARPS, SHARED_BYTES, TARGET, THREADS_PER_WARP
+from minitriton.dialects.facts.pass_attributes import misplaced_attribute
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
-from minitriton.dialects.verification.module import verify_attributes, verify_symbols
+from minitriton.dialects.verification.dominance import immediate_dominators
 from minitriton.dialects.verification.upstream import complaint_about
-from minitriton.dialects.verification.uses import verify_dominance
 from minitriton.errors import IRError, MinitritonError, SourceLocation
 
 _POSITION = re.compile(
@@ -86,7 +89,7 @@ def _verify_op(op: Operation) -> None:
         # Verifiers ask for blocks, names and encodings that IR may lack; xDSL's `scf.while` raises no `VerifyException`.
         what = str(error) if type(error) is Exception else f"is malformed: {type(error).__name__}: {error}"
         raise _refuse(op, f"'{op.name}' op {what}") from error
-    complaint = complaint_about(op)
+    complaint = complaint_about(op) or misplaced_attribute(op)
     if complaint is not None:
         raise _refuse(op, complaint)
     for region in op.regions:
@@ -123,3 +126,101 @@ def _describe(op: Operation) -> str:
     printer = TritonPrinter(ValueNames(op), AliasTable(enabled=False), False)
     printer.print_op(op)
     return printer.text
+
+
+# Checks that every value is defined before it is used, as MLIR's verifier does.
+#
+# %1 = arith.addi %0, %0 : i32
+# %0 = arith.constant 1 : i32       →   k.ttir:3:5: error: operand #0 does not dominate this use
+
+Refuse = Callable[[Operation, str], IRError]
+
+
+def verify_dominance(root: Operation, refuse: Refuse) -> None:
+    """Raises what `refuse(op, message)` makes for the first op under `root` that uses a value not defined yet."""
+    for region in root.regions:
+        _check_region(region, set(), refuse)
+
+
+def _check_region(region: Region, visible: set[SSAValue], refuse: Refuse) -> None:
+    first = region.first_block
+    if first is None:
+        return
+    if first is region.last_block:
+        visible.difference_update(_check_block(first, visible, refuse))
+        return
+    dominators = immediate_dominators(region)
+    below: dict[Block, list[Block]] = {}
+    for block, above in dominators.items():
+        if block is not above:
+            below.setdefault(above, []).append(block)
+    # What a block defines is seen by the blocks it dominates: down the tree and back up, without recursion.
+    pending: list[tuple[Block, list[SSAValue] | None]] = [(first, None)]
+    while pending:
+        block, defined = pending.pop()
+        if defined is not None:
+            visible.difference_update(defined)
+            continue
+        pending.append((block, _check_block(block, visible, refuse)))
+        pending += [(inner, None) for inner in below.get(block, ())]
+
+
+def _check_block(block: Block, visible: set[SSAValue], refuse: Refuse) -> list[SSAValue]:
+    """Checks the ops of a block and adds what it defines to `visible`; returns that."""
+    defined: list[SSAValue] = list(block.args)
+    visible.update(defined)
+    for op in block.ops:
+        for number, operand in enumerate(operand_values(op)):
+            if operand not in visible:
+                raise refuse(op, f"operand #{number} does not dominate this use")
+        for region in op.regions:
+            isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+            _check_region(region, set() if isolated else visible, refuse)
+        results = op.results
+        visible.update(results)
+        defined += results
+    return defined
+
+
+# What a module as a whole demands: names defined once, and attributes that say a launch which exists.
+#
+# 'builtin.module' op ttg.num-warps must be a power of 2 between 1 and 64, not -4
+
+_POWERS = {NUM_WARPS: 64, NUM_CTAS: 16, THREADS_PER_WARP: 64}
+"""The most of each."""
+_RANGES = {MAXNREG: (1, 65536), SHARED_BYTES: (0, 1 << 31), "ttg.total-num-warps": (1, 64)}
+
+
+def verify_symbols(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:
+    """Raises what `refuse(op, message)` makes, at the second op of a name: xDSL refuses the module as a whole."""
+    seen: set[str] = set()
+    for op in module.ops:
+        name = op.properties.get("sym_name")
+        if isinstance(name, StringAttr) and not isinstance(op, ModuleOp):
+            if name.data in seen:
+                raise refuse(op, f"redefinition of symbol named '{name.data}'")
+            seen.add(name.data)
+
+
+def verify_attributes(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:
+    """Raises what `refuse(op, message)` makes."""
+    complaint = attributes_complaint(module)
+    if complaint is not None:
+        raise refuse(module, f"'builtin.module' op {complaint}")
+
+
+def attributes_complaint(module: ModuleOp) -> str | None:
+    """What is wrong with the attributes of a module, or None."""
+    for name, value in module.attributes.items():
+        if name in _POWERS or name in _RANGES:
+            if not isinstance(value, IntegerAttr):
+                return f"{name} must be an integer"
+            number, largest = value.value.data, _POWERS.get(name)
+            if largest is not None and (not 1 <= number <= largest or number & (number - 1)):
+                return f"{name} must be a power of 2 between 1 and {largest}, not {number}"
+            least, most = _RANGES.get(name, (number, number))
+            if not least <= number <= most:
+                return f"{name} must be between {least} and {most}, not {number}"
+        if name == TARGET and not isinstance(value, StringAttr):
+            return f"{name} must be a string"
+    return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -13,7 +11,6 @@ from minitriton.pass_registry import Pass, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
 class TidyConversions(Pass):
     """Takes out conversions of layouts that change nothing."""
 
@@ -26,7 +23,6 @@ class TidyConversions(Pass):
 
 
 @register_pass
-@dataclass(frozen=True)
 class TidyQuotients(Pass):
     """Takes out divisions by a number that is the same for all of a tensor, as if that were always 1."""
 
@@ -39,7 +35,6 @@ class TidyQuotients(Pass):
 
 
 @register_pass
-@dataclass(frozen=True)
 class TidyConstants(Pass):
     """Takes out constants that nobody uses."""
 

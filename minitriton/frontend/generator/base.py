@@ -248,7 +248,8 @@ class Generator:
         param = next((p for p in self.fn.params if p.name == name), None)
         if param is None or param.is_constexpr or type(value) is not constexpr:
             return ""
-        return f": parameter {name} was given {value.value!r}, and arguments equal to 1 are compile-time constants"
+        constants = "arguments equal to 1" if value.value == 1 else "constants passed in a call"
+        return f": parameter {name} was given {value.value!r}, and {constants} are compile-time constants"
 
     def lookup(self, name: str) -> object:
         """What `name` means here."""

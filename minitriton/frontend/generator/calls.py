@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+
+from xdsl.ir import SSAValue
 
 from minitriton import knobs
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
+from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.emitters import emitter_of
 from minitriton.frontend.error_help import call_help, help_for
-from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
+from minitriton.frontend.errors import (
+    CompilationError,
+    CompileTimeAssertionFailure,
+    LanguageTypeError,
+    LanguageValueError,
+)
 from minitriton.frontend.function import JITCallable, compiled_function
 from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
 from minitriton.frontend.generator.base import Generator, flatten_all, is_static, rebuild, wrapped
 from minitriton.frontend.generator.expressions import BoundMethod, unpacked
 from minitriton.frontend.prepared_tree import place_of
-from minitriton.frontend.semantic import breakpoints
 from minitriton.host import debuggers
 from minitriton.language import core
 from minitriton.language.aggregates import aggregate_value
@@ -45,6 +54,7 @@ class Semantic:
 
 
 _IN_CALL = "in a function called from here"
+_MADE_WHERE_USED = "pass its bounds, and write it in the `for` or `while` of that function"
 
 
 def _where_documented(function: Builtin[..., object]) -> str:
@@ -111,7 +121,7 @@ class Calls:
         if isinstance(function, (JITCallable, LibraryFunction)):
             return self.call_function(function, args, kwargs)
         if debuggers.stops(function):
-            return breakpoints.stop(self.b, function, self.generator.fn.fn, self.generator.lscope)
+            return stop(self.b, function, self.generator.fn.fn, self.generator.lscope)
         callee: Function = function
         if isinstance(function, type) and issubclass(function, aggregate_value):
             return function.constructed(args, kwargs, Semantic(self, node))
@@ -230,6 +240,8 @@ def _argument(value: object) -> object:
         return wrapped(value if isinstance(value, tuple) else tuple(value))
     if is_static(value) or callable(value):
         return constexpr(value)
+    if isinstance(value, base_value):  # a range, a condition
+        raise LanguageTypeError(f"tl.{type(value).__name__} cannot be an argument of a function", _MADE_WHERE_USED)
     return value
 
 
@@ -258,3 +270,37 @@ def _bind(fn: JITCallable, args: Sequence[object], kwargs: dict[str, object]) ->
     for name in kwargs:
         raise LanguageTypeError(f"{fn.__name__}() got multiple values for argument '{name}'", help)
     return bound
+
+
+# `breakpoint()` in a kernel for the interpreter: an op that takes the variables of the function where it stands.
+#
+# x = tl.load(p); breakpoint()    tt.breakpoint %p, %x     {"p": {"operand": 0, ...}, "x": {"operand": 1, ...}, "BLOCK": {"constant": "64"}}
+
+
+def stop(b: IRBuilder, debugger: FunctionType, function: FunctionType, variables: Mapping[str, object]) -> None:
+    """Stops in `debugger`, with the `variables` of `function` to look at. Raises unless the kernel is for the interpreter."""
+    if not b.is_debugged:
+        raise LanguageValueError(
+            f"{debugger.__name__}() stops only kernels that run on the interpreter",
+            "set TRITON_INTERPRET=1, or print by tl.device_print",
+        )
+    operands: list[SSAValue] = []
+    described = {name: _described(value, operands) for name, value in variables.items()}
+    hook = debuggers.name_of(debugger)
+    names = {"module": function.__module__, "function": function.__name__}
+    b.insert(tt.BreakpointOp(operands, hook=hook, variables=json.dumps(described), **names))
+
+
+def _described(value: object, operands: list[SSAValue]) -> dict[str, object]:
+    """How to make a variable's value of the op's operands, to which those of `value` are added."""
+    if isinstance(value, (tensor, tensor_descriptor)):
+        operands.append(value.handle)
+        unsigned = isinstance(value, tensor) and value.dtype.is_int_unsigned()
+        return {"operand": len(operands) - 1, "unsigned": unsigned}
+    if isinstance(value, language_tuple):
+        fields = value.type.fields if any(value.type.fields) else None
+        return {"elements": [_described(element, operands) for element in value.values], "fields": fields}
+    if isinstance(value, aggregate_value):
+        elements = [_described(getattr(value, name), operands) for name in value.fields]
+        return {"elements": elements, "fields": list(value.fields)}
+    return {"constant": repr(unwrap(value))}

@@ -14,6 +14,7 @@ import builtins
 import operator
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import ModuleType
 from typing import TypeGuard
 
@@ -98,6 +99,33 @@ _UNARY: dict[type[ast.unaryop], tuple[Callable[[IRBuilder, tensor], tensor], Pyt
     ast.Invert: (arithmetic.invert, _python("invert")),
     ast.Not: (arithmetic.logical_not, _python("not_")),
 }
+
+
+def _tensor_methods() -> Iterable[tuple[str, Callable[..., tensor]]]:
+    """The operators of tensors by the names that Python gives them: `x.__lshift__(4)` is `x << 4`."""
+    for kind, (unary, _) in _UNARY.items():
+        yield _METHODS[kind][0], unary
+    for kind, (binary, _) in _BINARY.items():
+        if binary is not None:
+            yield from _with_reflected(_METHODS[kind][0], binary)
+    for kind, (symbol, _) in _COMPARISONS.items():
+        yield from _with_reflected(_METHODS[kind][0], partial(_compare, symbol))
+
+
+def _with_reflected(name: str, emit: Callable[..., tensor]) -> Iterable[tuple[str, Callable[..., tensor]]]:
+    yield name, emit
+    yield f"__r{name[2:]}", partial(_swapped, emit)
+
+
+def _compare(symbol: str, b: IRBuilder, lhs: Operand, rhs: Operand) -> tensor:
+    return arithmetic.compare(b, symbol, lhs, rhs)
+
+
+def _swapped(emit: Callable[..., tensor], b: IRBuilder, rhs: Operand, lhs: Operand) -> tensor:
+    return emit(b, lhs, rhs)
+
+
+_TENSOR_METHODS = dict(_tensor_methods())
 
 _CONDITION_TYPES = (bool, int, type(None))
 
@@ -436,6 +464,8 @@ class Expressions:
             found = core.cast if name == "to" else tensor.members.get(name)
             if found is not None:
                 return BoundMethod(owner, found)
+            if name in _TENSOR_METHODS:
+                return partial(_TENSOR_METHODS[name], self.b, owner)
         elif type(owner) is tensor_descriptor:
             found = tensor_descriptor.members.get(name)
             if found is not None:

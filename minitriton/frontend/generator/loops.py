@@ -13,18 +13,18 @@ import builtins
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, UnregisteredAttr, i32
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from minitriton.frontend.builder import UNKNOWN, named_location
+from minitriton.frontend.builder import UNKNOWN, InitialPromise, IRBuilder, constant_of, named_location
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator.branches import type_text
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.loop_counters import counter_of
-from minitriton.frontend.loop_variables import known_length, value_before
 from minitriton.frontend.prepared_tree import PreparedFor, PreparedWhile
+from minitriton.frontend.semantic.casts import cast
 from minitriton.frontend.semantic.values import scalar_constant, to_tensor
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.iterators import condition as language_condition
@@ -58,6 +58,24 @@ def _placed(hints: list[Hint]) -> dict[str, Attribute]:
     return {
         f"{name}_arg{argument.index}": promise for argument, name, promise in hints if argument in argument.block.args
     }
+
+
+def _of_initial_values(loop: scf.ForOp, body: Block, hints: list[Hint]) -> list[InitialPromise]:
+    """The promises about arguments of `body`, for the values that the loop begins with."""
+    return [
+        (loop.iter_args[argument.index - 1], loop.results[argument.index - 1], name, promise)
+        for argument, name, promise in hints
+        if argument.index and argument in body.args
+    ]
+
+
+def keep_promises_of_initial_values(promises: Sequence[InitialPromise]) -> None:
+    """Notes what a loop promises of a variable on the value that it begins with, where an iteration is all that reads it: neither that value
+    nor what the loop leaves of the variable has another use, so that the promise may be broken where the loop does not run."""
+    for initial, result, name, promise in promises:
+        owner = initial.owner
+        if isinstance(owner, Operation) and initial.has_one_use() and result.first_use is None:
+            owner.attributes[name] = promise
 
 
 MOST_UNROLLED = 1 << 16
@@ -192,6 +210,7 @@ class Loops:
         )
         b.block = outer
         b.insert(op)
+        b.loop_promises += _of_initial_values(op, block, hints)
         if kept:
             op.location = named_location(kept[-1], location)
         self.generator.lscope, self.generator.local_defs = before, defs
@@ -236,7 +255,8 @@ class Loops:
         return lost
 
     def _argument_hints(self, initial: Sequence[SSAValue], arguments: Sequence[Arguments], *, runs: bool) -> list[Hint]:
-        """The promises that the loop's body makes about its variables. If it surely `runs` they hold for the values before the loop too."""
+        """The promises that the loop's body makes about its variables. If it surely `runs` they hold for the values before the loop too;
+        else for those that nothing but the loop reads (`keep_promises_of_initial_values`)."""
         mine: list[Hint] = []
         rest: list[Hint] = []
         for argument, name, promise in self.b.argument_hints:
@@ -347,3 +367,52 @@ class Loops:
         self.generator.lscope, self.generator.local_defs = before, defs
         self._unbind(lost, None)
         self.generator.bind_results(kept, [before[n] for n in kept], op)
+
+
+# What a loop's variable is after the loop: its last value, as in Python; after no iteration, what it was before.
+#
+# k = 7
+# for k in range(n): ...          %last = scf.for %k = ... iter_args(%k_before = %seven) { ... scf.yield %k }
+# tl.store(p, k)                  tt.store %p, %last
+
+
+def known_length(loop: language_range) -> int | None:
+    """How many iterations `loop` has, if that is known while compiling."""
+    bounds = [_number(unwrap(x)) for x in (loop.start, loop.end, loop.step)]
+    start, end, step = bounds
+    if start is None or end is None or not step:
+        return None
+    return len(builtins.range(start, end, step))
+
+
+def _number(bound: object) -> int | None:
+    if isinstance(bound, tensor):
+        attribute = constant_of(bound)
+        if not isinstance(attribute, IntegerAttr):
+            return None
+        number = attribute.value.data
+        return number % (1 << bound.dtype.int_bitwidth) if bound.dtype.is_int_unsigned() else number
+    return bound if isinstance(bound, int) else None
+
+
+def value_before(b: IRBuilder, loop: language_range, before: object, first: tensor) -> tensor | str:
+    """What the variable of `loop` has if no iteration runs, in the dtype of `first` (its first value); or why it has nothing.
+
+    `before`: what the name meant before the loop. Of a loop whose length is not known and whose variable meant nothing before
+    it is `first`: Python would raise there.
+    """
+    count = known_length(loop)
+    if count or (count is None and before is None):
+        return first
+    if before is None:
+        return "it is the variable of a loop that never runs"
+    before = unwrap(before)
+    if isinstance(before, bool) or not isinstance(before, (int, tensor)):
+        return _UNFIT.format(before)
+    value = to_tensor(b, before)
+    if value.type.is_block() or not value.dtype.is_int():
+        return _UNFIT.format(value.type)
+    return cast(b, value, first.dtype)
+
+
+_UNFIT = "it is the variable of a loop that may run no iteration, and was {} before, which no loop counts with"

@@ -54,9 +54,8 @@ def elementwise(declaration: ElementwiseBuiltin[..., object]) -> Callable[..., t
         )
 
     def emit_unary(b: IRBuilder, x: Operand) -> tensor:
-        if isinstance(x, tensor):
-            _require(x, names)
         x = to_tensor(b, x)
+        _require(x, names)
         return tensor(b.value(op(x.handle)), x.type)
 
     def emit_binary(b: IRBuilder, x: Operand, y: Operand) -> tensor:
@@ -64,6 +63,7 @@ def elementwise(declaration: ElementwiseBuiltin[..., object]) -> Callable[..., t
             if isinstance(value, tensor):
                 _require(value, names)
         x, y = binary_operands(b, operand_of(b, x), operand_of(b, y))
+        _require(x, names)
         return tensor(b.value(op(x.handle, y.handle)), x.type)
 
     return emit_unary if len(declaration.__signature__.parameters) == 1 else emit_binary
@@ -104,6 +104,9 @@ def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False, appr
 def fma(b: IRBuilder, x: Operand, y: Operand, z: Operand) -> tensor:
     """`x * y + z`, rounded once."""
     z, x, y = ternary_operands(b, (z, x, y))
+    if not x.dtype.is_floating():
+        raise LanguageTypeError(f"fma takes floating-point values, got {x.dtype.name}", "write x * y + z")
+    refuse_fp8(x.dtype)
     return tensor(b.value(math.FmaOp(x.handle, y.handle, z.handle)), x.type)
 
 

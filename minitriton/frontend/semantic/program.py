@@ -54,6 +54,8 @@ def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tens
         for i, v in enumerate(numbers):
             if not is_integer(v):
                 raise LanguageTypeError(f"values element {i} must have type `constexpr[int]`, got `{v!r}`")
+            if int(v) < 1:
+                raise LanguageValueError(f"values element {i} of {name} must be positive, got {v}")
         rank = len(x.type.shape)
         if (max(1, rank) if scalar_allowed else rank) != len(numbers):
             raise LanguageValueError(f"Shape of input to {name} does not match the length of values")

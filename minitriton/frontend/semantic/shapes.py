@@ -176,9 +176,9 @@ def _dimensions(given: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
     return cast_type("tuple[int, ...]", given)
 
 
-def permute(b: IRBuilder, x: tensor, *dims: int | Sequence[int]) -> tensor:
+def permute(b: IRBuilder, x: Operand, *dims: int | Sequence[int]) -> tensor:
     """`x` with its dimensions in the order `dims`."""
-    order = _dimensions(dims)
+    x, order = to_tensor(b, x), _dimensions(dims)
     shape = x.type.shape
     if len(shape) != len(order):
         raise LanguageValueError("permute dims must have the same length as input shape")
@@ -188,9 +188,9 @@ def permute(b: IRBuilder, x: tensor, *dims: int | Sequence[int]) -> tensor:
     return tensor(b.value(tt.TransOp(x.handle, order=order, result_type=ir_type(result))), result)
 
 
-def trans(b: IRBuilder, x: tensor, *dims: int | Sequence[int]) -> tensor:
+def trans(b: IRBuilder, x: Operand, *dims: int | Sequence[int]) -> tensor:
     """`permute`, by default of the last two dimensions."""
-    order = _dimensions(dims)
+    x, order = to_tensor(b, x), _dimensions(dims)
     if not order:
         rank = len(x.type.shape)
         if rank < 2:
@@ -230,8 +230,9 @@ def join(builder: IRBuilder, a: Operand, b: Operand) -> tensor:
     return reshape(builder, joined, 2) if scalars else joined
 
 
-def split(b: IRBuilder, x: tensor) -> tuple[tensor, tensor]:
+def split(b: IRBuilder, x: Operand) -> tuple[tensor, tensor]:
     """The two halves along a last dimension of size 2."""
+    x = to_tensor(b, x)
     if not x.type.is_block() or x.type.shape[-1] != 2:
         raise LanguageValueError(f"split takes a block whose last dimension is 2, got {x}")
     flat = len(x.type.shape) == 1

@@ -50,6 +50,8 @@ class ProgramBuilder:
         self.buffers: list[Buffer] = []
         self.scalars: list[Scalar] = []
         self.functions: dict[str, str] = {}
+        self.tile_sources: list[Callable[[], str]] = []
+        """What gives a tile of the program's type from elsewhere."""
         self.features: set[str] = set()
         self.dead = False
         """Whether what is written now never runs."""

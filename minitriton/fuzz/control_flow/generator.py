@@ -12,6 +12,7 @@ import numpy as np
 
 from minitriton.fuzz.control_flow import tiles
 from minitriton.fuzz.control_flow.builder import ProgramBuilder
+from minitriton.fuzz.control_flow.descriptors import Descriptors
 from minitriton.fuzz.control_flow.loops import MOST_DEPTH, emit_assume, emit_branch, emit_local_sum, emit_loop
 from minitriton.fuzz.control_flow.matrices import Matrices
 from minitriton.fuzz.control_flow.program import Program
@@ -74,7 +75,13 @@ def _of_tiles(b: ProgramBuilder) -> list[tuple[Statement, float]]:
         (tiles.update_tile, 5.0), (tiles.update_scalar, 5.0), (tiles.load, 3.0), (tiles.store, 3.0), (tiles.store_cell, 1.5),
         (tiles.load_cell, 1.5), (tiles.reduce_tile, 1.5), (tiles.select_of_masked_load, 1.2), (tiles.call, 0.8), (tiles.atomic, 0.6),
     ]  # fmt: skip
-    return [((lambda kind=kind: kind(b)), weight) for kind, weight in kinds]
+    statements: list[tuple[Statement, float]] = [((lambda kind=kind: kind(b)), weight) for kind, weight in kinds]
+    element, _ = tiles.tile_of(b)
+    if b.chance(0.25) and Descriptors.possible(b, element):
+        descriptors = Descriptors(b, element, tiles.LOADED)
+        b.tile_sources.append(descriptors.load)
+        statements.append((lambda: descriptors.store(tiles.tile(b)), 4.0))
+    return statements
 
 
 def _of_matrices(b: ProgramBuilder, matrices: Matrices) -> list[tuple[Statement, float]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from minitriton.fuzz.control_flow.builder import BOUNDS, ProgramBuilder, Variable
 from minitriton.fuzz.control_flow.program import Block, Buffer, Line
-from minitriton.fuzz.generation.elements import INT32, Element, promoted
+from minitriton.fuzz.generation.elements import INT32, INT64, Element, promoted
 
 Write = Callable[[], object]
 """Adds the statements of a body."""
@@ -49,6 +49,9 @@ def _emit_for(b: ProgramBuilder, write: Write) -> None:
     def body() -> None:
         b.copies *= factor
         b.variables.append(Variable(name, element))
+        if element == INT32 and step.isdigit() and b.chance(0.1):
+            b.line(f"tl.assume({name} {b.random.choice([f'< {stop}', f'>= {start}'])})")
+            b.features.add("assume about a loop's variable")
         write()
 
     b.block(header, body, dead=dead)
@@ -83,6 +86,11 @@ def _numbers(b: ProgramBuilder, element: Element) -> tuple[int, int, int]:
     """Start, stop and step of a short range: empty, reversed, on both sides of a sign, near the end of the type, downwards."""
     length, step = b.weighted(LENGTHS), b.weighted([(1, 7.0), (2, 1.5), (3, 1.0), (5, 0.5)])
     sign = 1 << (element.bits - 1)
+    if b.chance(0.06):
+        b.features.add("steps that cross the type")
+        step = (sign >> 1) + b.random.choice([0, 0, 1, -1, 5])
+        start = element.low + b.random.choice([0, 1, 7])
+        return start, start + min(max(length, 0), 2) * step + b.random.choice([0, 1]), step
     near_sign = [(sign - 2, 2.0), (sign - 60, 0.5)] if not element.signed else [(sign - 14, 2.0), (-sign + 50, 0.5)]
     start = b.weighted([(0, 6.0), (1, 1.0), (2, 1.0), (-2 if element.signed else 5, 1.5), *near_sign])
     start = max(start, element.low - length * step)
@@ -109,10 +117,19 @@ def _bounds(b: ProgramBuilder) -> tuple[str, str, str, Element, bool]:
     texts = [b.bound(element, start), b.bound(element, stop, literal=element == INT32), str(step)]
     if step > 0 and b.chance(0.15):
         b.features.add("a step at run time")
+        if element.signed and b.dead:
+            b.features.add("a negative step at run time, never run")
+            step = -step
         texts[2] = b.bound(element, step, literal=False)
-    # A Python number is an int32.
-    first, last, by = (INT32 if text.lstrip("-").isdigit() else element for text in texts)
+    first, last, by = (_type_of(text, element) for text in texts)
     return texts[0], texts[1], texts[2], promoted(promoted(first, last), by), length <= 0
+
+
+def _type_of(text: str, element: Element) -> Element:
+    """The type of a bound that is a Python number, or has type `element`."""
+    if not text.lstrip("-").isdigit():
+        return element
+    return INT32 if INT32.low <= int(text) <= INT32.high else INT64
 
 
 def _range(b: ProgramBuilder, start: str, stop: str, step: str, factor: int) -> str:
@@ -150,11 +167,30 @@ def _emit_while(b: ProgramBuilder, write: Write) -> None:
     b.line(f"{counter.name} = {_typed(b, element, base)}")
     limit = b.bound(element, stop) if element.bits >= 32 else b.bound(element, stop, literal=False)
     condition = f"{counter.name} < {limit}"
-    if b.chance(0.25):
+    go_on = ""
+    pick = b.random.random()
+    if pick < 0.2:
         condition = f"({condition}) & ({b.condition()})"
+    elif pick < 0.4:
+        b.features.add("a loop that a load ends")
+        condition = (
+            f"({condition}) {b.random.choice(['&', 'and'])} (tl.load(cells + {b.index(8)}) < {b.random.choice([2, 3])})"
+        )
+    elif pick < 0.65:
+        b.features.add("a loop that its body ends")
+        go_on = b.fresh("go")
+        b.line(f"{go_on} = tl.full((), 1, tl.int32)")
+        condition = f"({condition}) {b.random.choice(['&', 'and'])} ({go_on} != 0)"
     with b.scope(dead=length <= 0) as body:
         b.variables.append(counter)
         write()
+        if go_on and b.chance(0.5):
+            b.line(f"{go_on} = ({b.condition()}).to(tl.int32)")
+        elif go_on:
+            b.lines.append(Block(f"if {b.condition()}:", (Line(f"{go_on} = tl.full((), 0, tl.int32)"),)))
+        elif b.chance(0.1):
+            b.features.add("a loop that its body ends")
+            b.line(f"{counter.name} = tl.where({b.condition()}, {limit}, {counter.name})")
         b.line(f"{counter.name} += {step}")
     b.lines.append(Block(f"while {condition}:", tuple(body)))
     b.variables.append(counter)
@@ -205,6 +241,13 @@ def emit_branch(b: ProgramBuilder, write: Write) -> None:
     otherwise: list[Line | Block] = []
     if b.chance(0.4):
         with b.scope() as otherwise:
+            if b.chance(0.2):
+                b.line(
+                    f"tl.assume(({condition}) == 0)"
+                    if " > " not in condition or "(" in condition
+                    else f"tl.assume({condition.replace('>', '<=')})"
+                )
+                b.features.add("assume in an else branch")
             write()
     b.lines.append(Block(f"if {condition}:", tuple(then), tuple(otherwise)))
 

@@ -42,7 +42,7 @@ class Matrices:
         self.k = b.weighted([(1, 1.0), (2, 1.0), (4, 1.0), (8, 1.0), (16, 1.5), (32, 0.2)])
         if b.chance(0.3):
             self.m = self.n = self.k = 16
-        self.has_dot = self.m >= 16 and self.n >= 16 and self.k >= (32 if name == "int8" else 16) and name != "int32"
+        self.has_dot = self.k >= (32 if name == "int8" else 16) and name != "int32"
         self.sum = INT32 if self.element.is_int else ELEMENTS["float64"] if name == "float64" else FLOAT32
         wide = name == "float32" and b.chance(0.7)
         self.precise = wide
@@ -54,6 +54,17 @@ class Matrices:
         if self.m * self.k * self.n > 2048:  # few elements a lane: little code
             b.warps = [4, 4, 4, 8]
         self.shape = self.m, self.n
+        self.copied = (
+            b.chance(0.2) and self.k * self.element.bits >= 128 <= self.n * self.element.bits and not self.is_rewritten
+        )
+        if self.copied:
+            b.features.add("factors through descriptors")
+            b.line(
+                f"copied_x = tl.make_tensor_descriptor(x, [{self.m}, {self.k * CHUNKS}], [{self.k * CHUNKS}, 1], [{self.m}, {self.k}])"
+            )
+            b.line(
+                f"copied_y = tl.make_tensor_descriptor(y, [{self.k * CHUNKS}, {self.n}], [{self.n}, 1], [{self.k}, {self.n}])"
+            )
         self.accumulator = b.define(
             "t", f"tl.zeros(({self.m}, {self.n}), tl.{self.sum.name})", self.sum, self.shape, changes=True
         )
@@ -76,8 +87,10 @@ class Matrices:
         elif pick < 0.3:
             x = f"tl.load({rows}, mask=inner[None, :] < {b.operand(INT32)}, other=0)"
         else:
-            x = f"tl.load({rows})"
-        if b.chance(0.15):
+            x = f"copied_x.load([0, {chunk} * {self.k}])" if self.copied else f"tl.load({rows})"
+        if self.copied and b.chance(0.7):
+            y = f"copied_y.load([{chunk} * {self.k}, 0])"
+        elif b.chance(0.15):
             y = f"tl.trans(tl.load(y + ({chunk} * {self.k} + inner)[None, :] * {self.n} + columns[:, None]))"
         else:
             y = f"tl.load({self.part_of_y(chunk)})"

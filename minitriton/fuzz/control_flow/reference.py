@@ -84,11 +84,57 @@ class _Pointer:
         return on, index
 
 
+@dataclass(frozen=True)
+class _Descriptor:
+    """A tensor of `sizes` and `strides` in memory, read and written block by block."""
+
+    language: _Language
+    base: _Pointer
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    block: tuple[int, ...]
+
+    def _reached(self, offsets: list[Operand]) -> tuple[_Pointer, Value]:
+        """Pointers to a block's elements, and which of them the tensor has."""
+        need(int(offsets[-1]) * self.base.memory.itemsize % 16 == 0, "a first column inside a chunk of 16 bytes")
+        inside, index = np.ones(self.block, np.bool_), np.zeros(self.block, np.int64)
+        for axis, (offset, size, stride) in enumerate(zip(offsets, self.sizes, self.strides, strict=True)):
+            need(-(1 << 31) <= int(offset) + self.block[axis] < 1 << 31, "an offset out of range")
+            number = np.arange(self.block[axis]).reshape(
+                [-1 if axis == a else 1 for a in builtins.range(len(self.block))]
+            )
+            inside = inside & (int(offset) + number >= 0) & (int(offset) + number < size)
+            index = index + (int(offset) + number) * stride
+        return self.base + Value(INT64, index), Value(ELEMENTS["int1"], inside)
+
+    def _reached_to_write(self, offsets: list[Operand]) -> tuple[_Pointer, Value]:
+        need(all(int(offset) >= 0 for offset in offsets), "a store that begins before the tensor")
+        need(self.sizes[-1] * self.base.memory.itemsize % 16 == 0, "a row that ends inside a chunk of 16 bytes")
+        return self._reached(offsets)
+
+    def load(self, offsets: list[Operand]) -> Value:
+        pointer, inside = self._reached(offsets)
+        return self.language.load(pointer, inside, 0)
+
+    def store(self, offsets: list[Operand], value: Value) -> None:
+        pointer, inside = self._reached_to_write(offsets)
+        elements = {(id(pointer.memory), int(index)) for index in pointer.index[inside.data]}
+        need(not elements & self.language.copied, "two tensor copies to one element")
+        self.language.copied |= elements
+        self.language.store(pointer, value, inside)
+
+    def atomic_add(self, offsets: list[Operand], value: Value) -> None:
+        pointer, inside = self._reached_to_write(offsets)
+        self.language.atomic_add(pointer, value, inside)
+
+
 class _Language:
     """What a kernel finds in `tl`."""
 
     def __init__(self, number: int, programs: int) -> None:
         self.number, self.programs, self.iterations = number, programs, 0
+        self.copied: set[tuple[int, int]] = set()
+        """Elements that a tensor copy has stored to, by their memory and index."""
         for name, element in ELEMENTS.items():
             setattr(self, name, element)
 
@@ -123,6 +169,14 @@ class _Language:
     def full(self, shape: tuple[int, ...], value: Operand, element: Element) -> Value:
         number = value.to(element) if isinstance(value, Value) else scalar(element, value)
         return Value(element, np.broadcast_to(number.data, shape))
+
+    def make_tensor_descriptor(
+        self, base: _Pointer, shape: list[Operand], strides: list[int], block: list[int]
+    ) -> _Descriptor:
+        return _Descriptor(self, base, tuple(map(int, shape)), tuple(strides), tuple(block))
+
+    def reshape(self, value: Value, shape: tuple[int, ...]) -> Value:
+        return Value(value.element, value.data.reshape(shape))
 
     def zeros(self, shape: tuple[int, ...], element: Element) -> Value:
         return self.full(shape, 0, element)

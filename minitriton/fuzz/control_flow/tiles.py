@@ -53,6 +53,8 @@ def tile_of(b: ProgramBuilder) -> tuple[Element, tuple[int, ...]]:
 def tile(b: ProgramBuilder, depth: int = 0) -> str:
     """A tile that has a type of its own."""
     element, shape = tile_of(b)
+    if b.tile_sources and b.chance(0.3):
+        return b.random.choice(b.tile_sources)()
     pick = b.random.random()
     if pick < 0.3:
         return b.random.choice(b.of_type(element, shape)).name

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.text import parse_module
-from minitriton.dialects.tt.verify.base import shape_of
+from minitriton.dialects.tt.types import shape_of
 from minitriton.fuzz.generation.elements import INT32
 from minitriton.fuzz.judging.facts import Unsound
 from minitriton.fuzz.running.agreement import FuzzFinding

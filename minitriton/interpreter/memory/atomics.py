@@ -17,7 +17,7 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float, unsigned_dtype
+from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_float, is_native_float, unsigned_dtype
 
 Combine = Callable[[Array, Array], Array]
 
@@ -28,26 +28,38 @@ def combination(kind: RMWOp, type_: Attribute) -> Combine:
         case RMWOp.ADD:
             return np.add
         case RMWOp.FADD:
-            if is_native_float(type_):
-                return np.add
-            decode, encode = decoder(type_), encoder(type_)
-            return lambda old, value: encode(decode(old) + decode(value))
+            return _of_floats(np.add, type_)
         case RMWOp.AND:
-            return np.bitwise_and
+            return _of_bits(np.bitwise_and, type_)
         case RMWOp.OR:
-            return np.bitwise_or
+            return _of_bits(np.bitwise_or, type_)
         case RMWOp.XOR:
-            return np.bitwise_xor
+            return _of_bits(np.bitwise_xor, type_)
         case RMWOp.MAX:
-            return np.maximum
+            return _of_floats(np.fmax, type_) if is_float(type_) else np.maximum
         case RMWOp.MIN:
-            return np.minimum
+            return _of_floats(np.fmin, type_) if is_float(type_) else np.minimum
         case RMWOp.XCHG:
             return lambda old, value: value
         case RMWOp.UMAX | RMWOp.UMIN:
             pick = np.maximum if kind == RMWOp.UMAX else np.minimum
             signed, unsigned = dtype_of(type_), unsigned_dtype(type_)
             return lambda old, value: pick(old.view(unsigned), value.view(unsigned)).view(signed)
+
+
+def _of_bits(operation: Combine, type_: Attribute) -> Combine:
+    if not is_native_float(type_):
+        return operation
+    dtype = dtype_of(type_)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    return lambda old, value: operation(old.view(bits), value.view(bits)).view(dtype)
+
+
+def _of_floats(operation: Combine, type_: Attribute) -> Combine:
+    if is_native_float(type_):
+        return operation
+    decode, encode = decoder(type_), encoder(type_)
+    return lambda old, value: encode(operation(decode(old), decode(value)))
 
 
 def update(memory: Memory, addresses: np.ndarray, values: np.ndarray, dtype: np.dtype, combine: Combine) -> np.ndarray:

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
-from minitriton.dialects.tt.types import TensorDescType
+from minitriton.dialects.tt.types import TensorDescType, shape_of
 from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
@@ -27,7 +28,7 @@ from minitriton.interpreter.memory.atomics import combination, update
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.ops import load_where, not_a_number, padding_value, store_where
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
+from minitriton.interpreter.values import Array, dtype_of, is_float
 from minitriton.target.architectures import architecture_of
 from minitriton.target.tensor_map import end_of_row, illegal_corner
 
@@ -179,12 +180,16 @@ def _store(op: tt.DescriptorStoreOp, machine: TileMachine) -> Callable[..., None
 
 @WITH_MACHINE.add(tt.DescriptorReduceOp)
 def _reduce(op: tt.DescriptorReduceOp, machine: TileMachine) -> Callable[..., None]:
-    memory, kind = machine.memory, getattr(op.kind, "data")  # noqa: B009
+    memory, type_ = machine.memory, op.desc.type
+    assert isinstance(type_, TensorDescType)
+    combine = combination(
+        _atomic_kind(getattr(op.kind, "data"), type_.block_type.element_type),  # noqa: B009
+        type_.signless_block_type.element_type,
+    )
 
     def run(descriptor: DescriptorValue, values: Array, *indices: Array) -> None:
         addresses, inside = written(machine, descriptor, indices)
         inside = np.broadcast_to(inside, addresses.shape)
-        combine = combination(_atomic_kind(kind, descriptor.element), descriptor.element)
         update(memory, addresses[inside], values.reshape(addresses.shape)[inside], descriptor.dtype, combine)
 
     return run
@@ -195,7 +200,9 @@ def _atomic_kind(kind: DescriptorReduceKind, element: Attribute) -> RMWOp:
         raise NoMeaning(f"the interpreter has no meaning for a descriptor reduction of kind {kind}")
     if kind == DescriptorReduceKind.ADD:
         return RMWOp.FADD if is_float(element) else RMWOp.ADD
-    return RMWOp(str(kind))
+    is_unsigned = instance_of(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
+    is_ordered = kind in (DescriptorReduceKind.MIN, DescriptorReduceKind.MAX)
+    return RMWOp(f"u{kind}" if is_unsigned and is_ordered else str(kind))
 
 
 @WITH_MACHINE.add(tt.DescriptorGatherOp)

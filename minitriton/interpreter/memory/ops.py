@@ -16,12 +16,12 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import PaddingOption
-from minitriton.dialects.tt.types import PointerType, is_tensor_pointer
+from minitriton.dialects.tt.types import PointerType, is_tensor_pointer, shape_of
 from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import Array, dtype_of, encoder, shape_of
+from minitriton.interpreter.values import Array, dtype_of, encoder
 
 
 @dataclass(frozen=True)

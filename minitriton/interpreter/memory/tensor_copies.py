@@ -17,16 +17,15 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.attribute_values import integer
-from minitriton.dialects.tt.types import TensorDescType
+from minitriton.dialects.tt.types import TensorDescType, shape_of
 from minitriton.dialects.ttng.tma import TensormapCreateOp
 from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import TileMachine
+from minitriton.interpreter.machine import DescribedTensor, TileMachine
 from minitriton.interpreter.memory.descriptors import DescriptorValue, loaded
 from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
-from minitriton.interpreter.memory.tensor_maps import DescribedTensor
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.values import Array, encoder, shape_of
+from minitriton.interpreter.values import Array, encoder
 
 
 @WITH_MACHINE.add(TensormapCreateOp)

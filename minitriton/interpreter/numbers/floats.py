@@ -116,6 +116,14 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     return result[()]
 
 
+def remainder(a: Array, b: Array) -> Array:
+    """a - trunc(a / b) * b as GPUs compute it, with two roundings: LLVM makes that of `frem` for NVPTX. C's `fmod`, which is exact, would
+    give another number where the quotient is rounded up to an integer, or has more digits than its type holds."""
+    x, y = (v.astype(np.float32) if np.asarray(v).dtype == np.float16 else v for v in (a, b))
+    found = np.where(np.isinf(y), x, fma(-np.trunc(x / y), y, x))
+    return found.astype(np.result_type(a), copy=False)[()]
+
+
 def _nearest(number: Fraction, dtype: np.dtype) -> float:
     """`number` rounded to float32 (or float16) or float64."""
     try:
@@ -134,7 +142,7 @@ PURE.update(
         arith.SubfOp: float_op(np.subtract),
         arith.MulfOp: float_op(np.multiply),
         arith.DivfOp: float_op(np.divide),
-        arith.RemfOp: float_op(np.fmod),
+        arith.RemfOp: float_op(remainder),
         arith.NegfOp: float_op(np.negative),
         arith.MaximumfOp: float_op(partial(extreme, largest=True, nan=True)),
         arith.MinimumfOp: float_op(partial(extreme, largest=False, nan=True)),

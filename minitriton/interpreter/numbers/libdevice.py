@@ -16,9 +16,8 @@ from xdsl.dialects.builtin import StringAttr
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.host.extremes import extreme
-from minitriton.interpreter.assembly import DeviceFunctions
 from minitriton.interpreter.errors import NoMeaning
-from minitriton.interpreter.machine import TileMachine
+from minitriton.interpreter.machine import DeviceFunctions, TileMachine
 from minitriton.interpreter.numbers.floats import fma, on_numbers
 from minitriton.interpreter.numbers.math_functions import elementwise, erf, round_half_away, rsqrt
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning

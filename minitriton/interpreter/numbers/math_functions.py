@@ -48,8 +48,9 @@ def _flushing(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def round_half_away(x: Array) -> Array:
-    """To the nearest integer, halves away from zero."""
-    return np.copysign(np.floor(np.abs(x) + np.result_type(x).type(0.5)), x)
+    """To the nearest integer, halves away from zero. Adding 0.5 itself would round up what is just below a half."""
+    zero, half = np.result_type(x).type(0), np.result_type(x).type(0.5)
+    return np.copysign(np.floor(np.abs(x) + np.nextafter(half, zero)), x)
 
 
 PURE.update(

@@ -18,9 +18,10 @@ from xdsl.ir import Region
 
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.tt.types import shape_of
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning
-from minitriton.interpreter.values import Array, dtype_of, shape_of
+from minitriton.interpreter.values import Array, dtype_of
 
 Combine = Callable[[Sequence[Array]], list[Array]]
 

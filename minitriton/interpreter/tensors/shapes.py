@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import DenseArrayBase
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.tt.types import shape_of
 from minitriton.interpreter.registry import PURE
-from minitriton.interpreter.values import Array, dtype_of, same, shape_of
+from minitriton.interpreter.values import Array, dtype_of, same
 
 
 @PURE.add(tt.MakeRangeOp)

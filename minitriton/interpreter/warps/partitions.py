@@ -23,12 +23,11 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import TileMachine
+from minitriton.interpreter.machine import ProductsInFlight, TileMachine
 from minitriton.interpreter.memory.shared import Issued
 from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning
 from minitriton.interpreter.values import Array
-from minitriton.interpreter.warps.products import ProductsInFlight
 
 
 class _Stopped(Exception):

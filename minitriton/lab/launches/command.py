@@ -51,7 +51,8 @@ def add_record_command(commands: Subcommands) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs the program. Its own exit code; 1 where it launched no kernel that could be written."""
-    from minitriton import knobs, run_as_triton
+    from minitriton import knobs
+    from minitriton.as_triton import run_as_triton
     from minitriton.lab.launches.recorder import Recorder
 
     if not given.module and not Path(given.program).exists():

@@ -39,15 +39,14 @@ class PointBatch:
 
 @dataclass(frozen=True)
 class WorkerAnswer:
-    """What a process says of a batch: how many points are judged or measured, the records it wrote of them, the processor seconds they took,
-    what kept them from it; of a drawing, the points drawn since the last answer, and whether there are `more`."""
+    """What a process says of a batch: how many points are judged or measured, the records it wrote of them, the processor seconds they took;
+    the points that it drew; or what kept it from all that."""
 
     done: int = 0
     records: Sequence[Record] = ()
     seconds: float = 0.0
     error: Exception | None = None
     drawn: tuple[str, ...] = ()
-    more: bool = False
 
 
 @dataclass(frozen=True)

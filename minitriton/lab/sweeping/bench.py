@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.batches import PointBatch
 from minitriton.lab.sweeping.judging import Judge, Record
-from minitriton.lab.sweeping.machine import cubin_of
-from minitriton.lab.sweeping.measured import measured
+from minitriton.lab.sweeping.machine import cubin_of, machine_metrics, sass_metrics
 from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
+from minitriton.lab.sweeping.subject import Subject
 
 _YOUNG_OBJECTS = 20_000
 """Python looks for unreachable objects after so many new ones. With its own 700 that takes 28 % of a process's time, with these 9 %, in as
@@ -53,17 +54,10 @@ class Bench:
         assert batch.drawing is not None
         return batch.drawing.points(self._judge(batch.reference).subject)
 
-    def judged(
-        self, batch: PointBatch, known: set[str], between: Callable[[], None] = lambda: None
-    ) -> tuple[list[Record], list[KernelProgram]]:
-        """The records of the points that are not `known`, and the programs that no batch before gave. `between` is called after each
-        point."""
+    def judged(self, batch: PointBatch, known: set[str]) -> tuple[list[Record], list[KernelProgram]]:
+        """The records of the points that are not `known`, and the programs that no batch before gave."""
         judge = self._judge(batch.reference)
-        records: list[Record] = []
-        for text in batch.pipelines:
-            if text not in known:
-                records.append(judge.record(text))
-                between()
+        records = [judge.record(text) for text in batch.pipelines if text not in known]
         written = self._written.setdefault(batch.reference, set())
         fresh = [judge.programs[r.program] for r in records if r.program and r.program not in written]
         written.update(p.digest for p in fresh)
@@ -92,3 +86,29 @@ class Bench:
         numbers = measured(batch.measure, subject, own, programs, known)
         is_machine = batch.measure == "machine"
         return numbers, {p.digest: cubin_of(p) for p in programs if numbers[p.digest]} if is_machine else {}
+
+
+def measured(
+    group: str,
+    subject: Subject | None,
+    own: KernelProgram | None,
+    programs: Sequence[KernelProgram],
+    known: Mapping[str, dict[str, float]],
+) -> dict[str, dict[str, float]]:
+    """The metrics of `group` of `programs`, by digest. `known`: what was measured of each before."""
+    if group == "time":
+        from minitriton.lab.sweeping.timing import time_programs
+
+        assert subject is not None
+        return time_programs(subject, own, programs)
+    if group == "estimate":
+        from minitriton.lab.sweeping.cost_model import estimated_cycles
+
+        return {p.digest: {"cycles": estimated_cycles(known[p.digest])} for p in programs if "turns" in known[p.digest]}
+    found: dict[str, dict[str, float]] = {}
+    for program in programs:
+        try:
+            found[program.digest] = (machine_metrics if group == "machine" else sass_metrics)(program)
+        except MinitritonError:
+            found[program.digest] = {}
+    return found

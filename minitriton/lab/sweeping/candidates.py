@@ -17,8 +17,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import TensorType
+
+from minitriton.compilation.pipeline_spec import make_step
+from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.tt import LoadOp, StoreOp
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.layout_choices import layout_steps
 from minitriton.lab.sweeping.memory_choices import memory_steps, with_memory_step
 from minitriton.lab.sweeping.point import Point, Settings, Value, sorted_settings
 from minitriton.lab.sweeping.space import Space, is_legal, segments
@@ -220,3 +224,28 @@ Ask = Callable[[Point], tuple[float, ...]]
 
 Sampler = Callable[[Candidates, random.Random, Ask], Iterator[None]]
 """Asks for points until it is left."""
+
+
+WIDTHS = (1, 2, 4, 8)
+"""Neighbours along the fastest dimension that a thread takes."""
+
+
+def layout_steps(subject: Subject) -> list[Step]:
+    """For each load and store of the kernel's TTIR, in order, every order of its dimensions with every width."""
+    found: list[Step] = []
+    accesses = (op for op in ops_in(subject.make_ir()) if isinstance(op, LoadOp | StoreOp))
+    for number, op in enumerate(op for op in accesses if isinstance(op.operands[0].type, TensorType)):
+        type_ = op.operands[0].type
+        assert isinstance(type_, TensorType)
+        rank = len(type_.get_shape())
+        for order in itertools.permutations(range(rank)):
+            for width in WIDTHS:
+                sizes = [1] * rank
+                sizes[order[0]] = width
+                options: dict[str, str | None] = {
+                    "access": str(number),
+                    "size-per-thread": ",".join(map(str, sizes)),
+                    "order": ",".join(map(str, order)),
+                }
+                found.append(make_step("minitriton-choose-layout", options))
+    return found

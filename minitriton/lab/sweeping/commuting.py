@@ -93,7 +93,7 @@ def _of_level(found: Commutation, states: States, steps: Sequence[Step], at: int
 
 
 def _note(found: Commutation, states: States, start: State, a: Step, b: Step) -> None:
-    if not (a.requires <= start.facts and b.requires <= start.facts):
+    if not (a.can_run(start.facts) and b.can_run(start.facts)):
         return
     alone = {step: states.follow(start, step) for step in (a, b)}
     both = {(a, b): _behind(states, alone[a], b), (b, a): _behind(states, alone[b], a)}
@@ -121,6 +121,6 @@ def _relation(
 
 
 def _behind(states: States, state: State | StepFailure, step: Step) -> State | StepFailure | None:
-    if isinstance(state, StepFailure) or not step.requires <= state.facts:
+    if isinstance(state, StepFailure) or not step.can_run(state.facts):
         return None
     return states.follow(state, step)

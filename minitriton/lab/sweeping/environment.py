@@ -156,8 +156,8 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         """Whether the contract of what `action` runs holds."""
         facts = self._state.facts
         if action == NEXT_LEVEL:
-            return bool(self._fixed) and self._fixed[0].requires <= facts
-        return self._pass(action).requires <= facts and not facts & {Property.LLVM_IR, Property.PTX}
+            return bool(self._fixed) and self._fixed[0].can_run(facts)
+        return self._pass(action).can_run(facts)
 
     def _reward(self) -> float:
         if self._record is None:

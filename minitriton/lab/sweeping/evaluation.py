@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from minitriton.lab.sweeping.bench import measured
 from minitriton.lab.sweeping.judging import Class, Judge, Record
-from minitriton.lab.sweeping.measured import measured
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
 from minitriton.lab.sweeping.point import Point

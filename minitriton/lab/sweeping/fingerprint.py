@@ -14,7 +14,7 @@ from array import array
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, Region
 
-from minitriton.dialects.op_access import block_successors, next_op, operand_values
+from minitriton.dialects.fast_paths.op_access import block_successors, next_op, operand_values
 from minitriton.rewriting.equivalence import OperationKeys
 
 _REGION, _BLOCK, _END = -1, -2, -3

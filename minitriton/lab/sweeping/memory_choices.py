@@ -7,8 +7,8 @@ memory_steps(subject)    [[minitriton-overlap-launches], [minitriton-cache-hints
 
 from __future__ import annotations
 
-from minitriton.analysis.operations import ops_of
 from minitriton.compilation.pipeline_spec import make_step
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt import LoadOp, StoreOp
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_manager import Pipeline

@@ -175,7 +175,6 @@ class _Generated:
 def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
     """A reference each; `all` stands for the whole corpus, `@scanning` for one family of it, `@train` and `@test` for the halves of the
     frozen benchmark, `@tt.dot+scf.for` for the kernels with these ops."""
-    from minitriton.lab.corpus.benchmark import HALVES
 
     files = shared.get("files", ())
     for file in files if instance_of(files, TUPLE) else ():
@@ -248,3 +247,20 @@ def references_of(kernels: str | Reference | Iterable[object]) -> list[Reference
             )
         found += [kernel] if isinstance(kernel, Reference) else references([kernel])
     return found
+
+
+TRAIN = (
+    "bench_add", "bench_bias_relu", "bench_gelu", "bench_pairs", "bench_swiglu",
+    "bench_attention", "bench_matmul", "bench_small_products",
+    "bench_argmax", "bench_cross_entropy", "bench_layer_norm", "bench_quantize", "bench_row_sums",
+)  # fmt: skip
+
+TEST = (
+    "bench_adam", "bench_embedding", "bench_hash", "bench_rotary", "bench_transpose",
+    "bench_linear_relu", "bench_matrix_vector",
+    "bench_column_sums", "bench_cumulative_sums", "bench_online_log_sum_exp", "bench_rms_norm", "bench_softmax", "bench_sort",
+)  # fmt: skip
+
+HALVES = {"train": TRAIN, "test": TEST, "benchmark": (*TRAIN, *TEST)}
+"""The frozen benchmark: kernels to learn from (`@train`) and kernels to evaluate what was learnt (`@test`). Drawn once (2026-11-22) from the
+families `benchmark_*`, every second kernel of each family in alphabetical order; neither half changes when the corpus grows."""

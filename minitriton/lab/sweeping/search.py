@@ -12,21 +12,23 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.metrics import METRICS, groups_of, unknown_metric_help
+from minitriton.lab.sweeping.metrics import LATER, METRICS, groups_of, unknown_metric_help
 from minitriton.lab.sweeping.point import Point, settings_text
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.samplers import sampler_of
-from minitriton.lab.sweeping.search_store import SearchStore
 from minitriton.lab.sweeping.space import Space
+from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.lab.sweeping.table import pareto_front
 from minitriton.lab.sweeping.timing import ROUNDS, time_programs
@@ -238,3 +240,48 @@ def difference(before: str, after: str) -> list[str]:
         behind = f" behind {a[a0 - 1]}" if a0 else " at the beginning"
         lines += [f"  - {name}{behind}" for name in a[a0:a1]] + [f"  + {name}{behind}" for name in b[b0:b1]]
     return lines
+
+
+class SearchStore:
+    """The records of `reference` in the file at `path`, and those that `evaluate` adds. Raises `MinitritonError` where the file has those
+    of another launch or source."""
+
+    def __init__(self, path: str | Path, reference: Reference, evaluate: Evaluator) -> None:
+        self._evaluate, self._name = evaluate, reference.name
+        self._store = Store(path, compiler_name(), whole=True)
+        try:
+            made = reference.with_ir(str(evaluate.subject.make_ir()))
+            own = str(Point(evaluate.subject.pipeline()))
+            self._store.add_kernel(self._name, made.text(), own, made.is_that_of)
+            self._known = {record.pipeline: record for record in self._store.records(self._name)}
+        except BaseException:
+            self._store.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()
+
+    def __call__(self, point: Point) -> Record:
+        """The record of `point`, with the metrics that are searched by."""
+        known = self._known.get(str(point))
+        if known is not None and (known.result is not Class.RIGHT or self._is_measured(known)):
+            return replace(known, metrics=dict(known.metrics))
+        record = self._evaluate(point)
+        self._write(record)
+        return record
+
+    def _is_measured(self, record: Record) -> bool:
+        return all(name in record.all_metrics for name in self._evaluate.metrics)
+
+    def _write(self, record: Record) -> None:
+        groups: dict[str, dict[str, float]] = defaultdict(dict)
+        for name, value in record.metrics.items():
+            group = METRICS[name].group if name in METRICS else ""
+            groups[group if group in LATER else ""][name] = value
+        program = self._evaluate.judge.programs.get(record.program)
+        self._store.add([replace(record, metrics=groups.pop("", {}))], [program] if program is not None else [])
+        for group, numbers in groups.items():
+            self._store.add_metrics(self._name, group, {record.program: numbers})

@@ -18,7 +18,6 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
 
 from minitriton.compilation.pipeline_spec import make_step
 from minitriton.errors import MinitritonError, PipelineError
@@ -30,6 +29,7 @@ LEVELS = frozenset({Property.TTIR, Property.ENCODINGS, Property.LLVM_DIALECT, Pr
 """The properties that say which representation a program has."""
 
 _TRIES = 50
+_WALK = 40
 
 
 Vary = tuple[tuple[str, tuple[Value, ...]], ...]
@@ -53,6 +53,9 @@ _LLVM_AT_FIRST = ("sroa", "instcombine", "simplifycfg", "gvn", "instcombine", "a
 class Space:
     """What may vary. `insert` names passes (with options, as in a pipeline's text) that may be put in; with `legal`, only
     pipelines whose contracts hold are drawn.
+
+    Without `legal` half of the pipelines are drawn without asking contracts, and half are many changes away from the default, all of them
+    legal; passes are moved and inserted anywhere, out of their level too.
 
     `vary`: values by name, of a compile option (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`), a constant of the kernel, `arch`, or
     a pass's option (`optimize-llvm-ir{level}`). `constants`: the values that the kernel itself names as worth trying. `llvm`: LLVM's
@@ -137,11 +140,22 @@ class Space:
 
     def sample(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
         """A pipeline drawn at random; `facts` hold before it. `base` itself where no legal one is found."""
+        if not self.legal:
+            return self._draw(base, rng) if rng.random() < 0.5 else self._walk(base, facts, rng)
         for _ in range(_TRIES):
             drawn = self._draw(base, rng)
-            if not self.legal or is_legal(drawn, facts):
+            if is_legal(drawn, facts):
                 return drawn
         return base
+
+    def _walk(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
+        """Up to `_WALK` single changes of `base`, of which each leaves every contract intact: far from it, and legal."""
+        steps = base.steps
+        for _ in range(rng.randint(1, _WALK)):
+            changed = self._change(steps, rng)
+            if is_legal(Pipeline(changed), facts):
+                steps = changed
+        return Pipeline(steps)
 
     def mutate(self, pipeline: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
         """`pipeline` with one change; itself where no legal one is found."""
@@ -192,7 +206,7 @@ class Space:
 
     def _change(self, steps: tuple[Step, ...], rng: random.Random) -> tuple[Step, ...]:
         """One pass moved, left out, doubled, put in, or given another option."""
-        movable = _movable_places(steps)
+        movable = _movable_places(steps) if self.legal or rng.random() < 0.7 else list(range(len(steps)))
         optional = self._optional(steps)
         kinds = [name for name in ("order", "omit", "duplicate") if movable and getattr(self, name)]
         kinds += ["insert"] * bool(self.insert and movable) + ["option"] * bool(optional) + ["llvm"] * self.llvm
@@ -212,13 +226,15 @@ class Space:
         if kind == "omit":
             del changed[index]
             return
-        place = _place_near(changed, index, rng)
+        is_far = not self.legal and rng.random() < 0.3
+        place = rng.randrange(len(changed) + 1) if is_far else _place_near(changed, index, rng)
         if kind == "duplicate":
             changed.insert(place, changed[index])
         elif kind == "insert":
             changed.insert(place, _step(rng.choice(self.insert)))
         else:
-            changed.insert(place, changed.pop(index))
+            moved = changed.pop(index)
+            changed.insert(place, moved)
 
     def _optional(self, steps: tuple[Step, ...]) -> list[tuple[int, str, tuple[Value, ...]]]:
         """Where a pass stands whose option varies, the option, and its values."""
@@ -292,7 +308,7 @@ def segments(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
 @by_identity
 def is_fixed(step: Step) -> bool:
     """Whether `step` leads from one representation to the next, or is no pass over a module."""
-    return not isinstance(step, Pass) or bool((step.establishes | step.destroys) & LEVELS)
+    return not isinstance(step, Pass) or bool(step.establishes & LEVELS) or not step.keeps >= LEVELS
 
 
 @by_identity
@@ -321,52 +337,13 @@ def _movable_places(steps: Sequence[Step]) -> list[int]:
 
 
 def is_legal(pipeline: Pipeline, facts: frozenset[Property]) -> bool:
-    """Whether every contract holds: what `Pipeline.check` says, by the bits of a number, since spaces ask for thousands."""
-    holds = _bits(facts)
+    """Whether every contract holds: what `Pipeline.check` says, without a message, since spaces ask for thousands."""
+    holds = facts
     for step in pipeline.steps:
-        contract = _contract(step)
-        if contract.requires & ~holds or (contract.is_pass and holds & _TEXT):
+        if not step.can_run(holds):
             return False
-        kept = contract.kept_of_single_ctas if holds & _SINGLE_CTA else contract.kept
-        holds = holds & kept | contract.gives
+        holds = step.after(holds)
     return True
-
-
-_BIT = {fact: 1 << number for number, fact in enumerate(Property)}
-
-
-def _bits(facts: frozenset[Property]) -> int:
-    return sum(_BIT[fact] for fact in facts)
-
-
-_TEXT = _bits(frozenset({Property.LLVM_IR, Property.PTX}))
-
-
-_SINGLE_CTA = _BIT[Property.SINGLE_CTA]
-
-
-class _Contract(NamedTuple):
-    """A step's contract, facts as bits."""
-
-    requires: int
-    kept: int
-    """What is true behind the step if all is before it, but `SINGLE_CTA`."""
-    kept_of_single_ctas: int
-    gives: int
-    is_pass: bool
-
-
-@by_identity
-def _contract(step: Step) -> _Contract:
-    """The contract of `step`: what `Contract.after` says, asked once."""
-    everything = frozenset(Property)
-    return _Contract(
-        _bits(step.requires),
-        _bits(step.after(everything - {Property.SINGLE_CTA})),
-        _bits(step.after(everything)),
-        _bits(step.after(frozenset())),
-        isinstance(step, Pass),
-    )
 
 
 def foreign_passes() -> tuple[str, ...]:

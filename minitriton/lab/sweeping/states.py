@@ -18,13 +18,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.dialects.facts.memory_hints import OVERLAPS_LAUNCHES
+from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
+from minitriton.dialects.fast_paths.copying import copy_of, frozen, parts_of
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.lab.sweeping.point import by_identity
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass, Property, Step
-from minitriton.rewriting.copying import copy_of, frozen, parts_of
 from minitriton.target.tensor_map import DescriptorCopy
 
 MODULES_KEPT = 400
@@ -194,7 +194,7 @@ class States:
         if isinstance(outcome, StepFailure):
             return outcome
         state.edge_seconds[number] = outcome.seconds
-        facts = (state.facts - step.destroys) | step.establishes
+        facts = step.after(state.facts)
         launch_facts = state.launch_facts if outcome.launch_facts is None else outcome.launch_facts
         key = (outcome.digest, facts, launch_facts)
         known = self._known.get(key)

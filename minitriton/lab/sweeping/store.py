@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import json
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -87,7 +88,7 @@ class Store:
             self._check_whose()
             if whole and (found := self._db.execute("PRAGMA integrity_check(1)").fetchone()) != ("ok",):
                 raise sqlite3.DatabaseError(found[0] if found else "it is damaged")
-            self._db.execute("PRAGMA journal_mode=WAL")
+            self._write_ahead()
             first = f"INSERT INTO store SELECT {VERSION} WHERE NOT EXISTS (SELECT 1 FROM store);"
             self._db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{first}COMMIT;")
             if whole:
@@ -97,6 +98,18 @@ class Store:
         connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
         connection.execute("PRAGMA synchronous=NORMAL")
         return connection
+
+    def _write_ahead(self) -> None:
+        """Switches to a write-ahead log. While others have the file open, SQLite refuses that at once, whatever the connection's timeout."""
+        until = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(0.01)
 
     def _check_whose(self) -> None:
         """Writes nothing: a database of another program, or another version, stays as it is."""
@@ -368,11 +381,6 @@ class Store:
     def close(self) -> None:
         """Ends the connection."""
         self._db.close()
-
-    def reopen(self) -> None:
-        """Begins it again, after `close`: SQLite's connections are not to be there when a process is copied."""
-        with self._said():
-            self._db = self._connected()
 
     def _error(self, error: sqlite3.Error) -> MinitritonError:
         return MinitritonError(

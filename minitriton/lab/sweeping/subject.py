@@ -80,6 +80,7 @@ class Subject:
     """A launch big enough to be timed, of the same work a program; None where the launch itself is timed."""
     _context: Context | None = field(default=None, repr=False)
     _module: ModuleOp | None = field(default=None, repr=False)
+    _facts: frozenset[Property] | None = field(default=None, repr=False)
 
     @classmethod
     def of_call(
@@ -133,7 +134,7 @@ class Subject:
         kept = {f.name: getattr(self.options, f.name) for f in fields(CUDAOptions) if f.name in _KEPT}
         found = copy.copy(self)
         found.target, found.options = target, CUDAOptions.for_target(target, **{**kept, **options})
-        found._context = found._module = None
+        found._context = found._module = found._facts = None
         constants = self.constants
         for name in given:
             if name not in constants:
@@ -165,7 +166,9 @@ class Subject:
     @property
     def facts(self) -> frozenset[Property]:
         """What holds of the first IR."""
-        return stages.first_facts(self.source.ext, self.target)
+        if self._facts is None:
+            self._facts = stages.facts_of(self.make_ir(), self.source.ext, self.target)
+        return self._facts
 
     def make_ir(self) -> ModuleOp:
         """The first IR, a copy of its own for each caller."""
@@ -182,7 +185,7 @@ class Subject:
     def with_ir(self, module: ModuleOp) -> Subject:
         """The same launch of another program: `module`, of this subject's context, in place of the frontend's."""
         found = copy.copy(self)
-        found._context, found._module = self.context, module.clone()
+        found._context, found._module, found._facts = self.context, module.clone(), None
         return found
 
     @property

@@ -1,62 +1,162 @@
-"""Processes that judge points: each keeps the states of the kernels it has seen, so a kernel goes back to the process that knows it, and
-who helps there is a copy of that process.
+"""Processes that evaluate configurations: each is a pool of one (`concurrent.futures`), so that a kernel goes back to the process that
+has its states, and a process that ends takes no work of others with it.
 
-In: batches of one kernel's points, or what to draw them from. Out: each batch's records, written to the store by the process that made
-them; points that were drawn come back, `BATCH` at a time, to be given out as batches to whoever is free. A process that dies, or takes
-longer than `limit` seconds over a point, is replaced; its batch is given out again point by point, and a point that ends two processes by
-itself, or takes too long by itself, is recorded as crashed.
+In: batches of one kernel's configurations, or what to draw them from. Out: each batch's records, written to the store by the process
+that made them; drawn configurations become batches that any process may take. A process that ends, or takes longer than `limit` seconds
+over one configuration, is replaced. Its batch is given out again one by one. What ends two processes alone, or takes too long alone, is
+recorded as crashed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import socket
+import functools
+import multiprocessing
+import os
+import signal
+import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.reduction import send_handle
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver, resource_tracker
+from multiprocessing.context import BaseContext
+from types import ModuleType
+from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.host.interrupts import held_back
 from minitriton.lab.sweeping import serving
 from minitriton.lab.sweeping.batches import Drawn, Judged, PointBatch, Work, WorkerAnswer, nothing_drawn
-from minitriton.lab.sweeping.fork_server import ForkedProcess, start
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.waiting import Waiting
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Of a worker's linear algebra, where the user asks for no other number: the processors have a worker each."""
 
 LOST_AT_START = 5
 """Processes in a row that may end before they can take a batch: killed by chance, before something is wrong with all."""
 
-_TOO_LONG = "no answer within"
-"""Why a process was ended."""
+WORTH_HELP = 1.0
+"""Seconds of work left at a kernel for each process at it, from which another one makes the kernel's states anew to help."""
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 """For processes that take too long."""
 
 
-@dataclass
+@functools.cache
+def _context() -> BaseContext:
+    """How processes are started: by forks of one that has imported the compiler (`preloaded`)."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([f"{__package__}.preloaded"])
+    resource_tracker.ensure_running()  # lets Ctrl-C through again when it has started
+    before = dict(os.environ)
+    os.environ.update({**ONE_THREAD, **before, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+    try:
+        with held_back():  # Ctrl-C while it starts would end it
+            forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return context
+
+
+@contextlib.contextmanager
+def _without_main() -> Generator[None]:
+    """Started inside the `with`, a process does not run the program's main file again: it needs nothing of it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 class _Worker:
-    """A process; or, as long as `process` is None, a copy that was asked of `source` and has not said its pid yet."""
+    """A process, and the batch that it has or is to get."""
 
-    connection: Connection
-    process: ForkedProcess | None = None
-    source: _Worker | None = None
-    batch: PointBatch | None = None
-    since: float = 0.0
-    judged: set[Reference] = field(default_factory=set[Reference])
-    """The kernels whose states it has, or makes."""
-    drawn: set[Reference] = field(default_factory=set[Reference])
-    """Those whose points it has drawn."""
-    helps: Reference | None = None
-    """What it is to be a copy for."""
-    is_ready: bool = False
+    def __init__(self, work: Work, batch: PointBatch) -> None:
+        self._pool = ProcessPoolExecutor(
+            1, mp_context=_context(), initializer=serving.begin, initargs=(work, dict(os.environ), os.getcwd())
+        )
+        with _without_main(), held_back():
+            self._started = self._pool.submit(os.getpid)
+        self.answer: Future[WorkerAnswer] | None = None
+        self.batch: PointBatch | None = batch
+        self.kernels: set[Reference] = set()
+        """Those whose states it has, or makes."""
+        self.since = 0.0
+        self.too_long = False
+
+    @property
+    def awaited(self) -> Future[Any]:
+        """What ends next here: its start, or its batch."""
+        return self.answer or self._started
+
+    @property
+    def pid(self) -> int | None:
+        """None before it can take a batch."""
+        done = self._started.done() and self._started.exception() is None
+        return self._started.result() if done else None
+
+    def give(self, batch: PointBatch) -> None:
+        """Has the process evaluate a batch."""
+        self.batch, self.since = batch, time.monotonic()
+        self.kernels.add(batch.reference)
+        try:
+            self.answer = self._pool.submit(serving.answer, batch)
+        except BrokenProcessPool as error:  # it was killed while it had nothing to do
+            self.answer = Future()
+            self.answer.set_exception(error)
+
+    def kill(self) -> None:
+        """Ends the process at once."""
+        if self.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Ends the process, at once where it has a batch, and waits for it."""
+        if self.batch is not None:
+            self.kill()
+        self._pool.shutdown(cancel_futures=True)
 
 
-def _reason(why: str, limit: float) -> str:
-    return f"{why} {limit:g} s" if why is _TOO_LONG else why
+class _Waiting:
+    """Batches that are not given out yet, by kernel."""
+
+    def __init__(self, batches: Iterable[PointBatch]) -> None:
+        self._by_kernel: dict[Reference, deque[PointBatch]] = {}
+        self.seconds: dict[Reference, float] = {}
+        """What the last batch of each kernel took."""
+        self.put(batches)
+
+    def put(self, batches: Iterable[PointBatch]) -> None:
+        """Adds batches, in this order."""
+        for batch in batches:
+            self._by_kernel.setdefault(batch.reference, deque()).append(batch)
+
+    def __bool__(self) -> bool:
+        return any(self._by_kernel.values())
+
+    def next_for(self, kernels: set[Reference], begun: Counter[Reference]) -> PointBatch | None:
+        """A batch for a process that has the states of `kernels`: of one of these, else of one that no process has `begun` or that needs
+        no states, else of the one at which help saves most. None where a process more saves nothing."""
+        left = {reference: queue[0] for reference, queue in self._by_kernel.items() if queue}
+        known = [reference for reference in left if reference in kernels]
+        fresh = [one for one, batch in left.items() if batch.drawing or batch.measure or not begun[one]]
+        chosen = next(iter((*known, *fresh)), None) or max(left, key=lambda one: self._left(one, begun), default=None)
+        if chosen is None or (not known and not fresh and self._left(chosen, begun) < WORTH_HELP):
+            return None
+        return self._by_kernel[chosen].popleft()
+
+    def _left(self, reference: Reference, begun: Counter[Reference]) -> float:
+        """Seconds of work at a kernel for each process that is at it."""
+        return len(self._by_kernel[reference]) * self.seconds.get(reference, 1.0) / max(1, begun[reference])
 
 
 class WorkerProcesses:
@@ -64,209 +164,96 @@ class WorkerProcesses:
 
     def __init__(self, work: Work, jobs: int, limit: float = 60.0) -> None:
         self.work, self.jobs, self.limit = work, jobs, limit
-        self.cpu_seconds = 0.0
         self._workers: list[_Worker] = []
-        self._let_go: list[ForkedProcess] = []
-        """Those in whose place there are copies of others: they end by themselves."""
-        self._lost_at_start = self._copies_lost = 0
+        self._lost_at_start = 0
 
     def judge(
         self, batches: Iterable[PointBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
     ) -> Iterator[Judged]:
-        """Has `batches` judged by `at_once` processes at most, and the batches that `drawn` makes of points as they are drawn. Raises what
-        a process could not do for any point, such as write the store."""
-        waiting = Waiting(batches)
+        """Has `batches` evaluated by `at_once` processes at most, and the batches that `drawn` makes of drawn configurations. Raises what
+        a process could not do for any of them, such as write the store."""
+        waiting = _Waiting(batches)
         try:
             while waiting or any(worker.batch for worker in self._workers):
                 self._hand_out(waiting, at_once or self.jobs)
                 yield from self._collect(waiting, drawn)
         finally:
-            self._end()
+            for worker in self._workers:
+                worker.end()
+            self._workers.clear()
 
-    def _hand_out(self, waiting: Waiting, most: int) -> None:
-        """Gives batches to processes that have none, then begins others, until there are `most` or nothing is left for them."""
-        for worker in self._idle():
-            batch = waiting.next_for(worker.judged, worker.drawn, self._begun())
-            if batch is not None:
-                self._give(worker, batch)
-        while waiting and len(self._workers) - len(idle := self._idle()) < most:
-            batch = waiting.next_for(set(), set(), self._begun())
-            if batch is None and (helped := self._to_help(waiting)) is not None:
-                source = self._source(helped)
-                if source is not None:
-                    if len(self._workers) == most:
-                        self._let_one_go(idle)
-                    self._workers.append(self._copy_of(source, helped))
-                    continue
-                batch = waiting.take(helped) if self._copies_lost >= LOST_AT_START else None
-            if batch is None:
-                return
-            if not idle:
-                self._workers.append(worker := self._start())
-                idle = [worker]
-            self._give(idle[0], batch)
+    def _hand_out(self, waiting: _Waiting, most: int) -> None:
+        """Gives batches to processes that have none, then begins others."""
+        for worker in self._workers:
+            if worker.batch is None and (batch := waiting.next_for(worker.kernels, self._begun())) is not None:
+                worker.give(batch)
+        while len(self._workers) < most and (batch := waiting.next_for(set(), self._begun())) is not None:
+            self._workers.append(self._start(batch))
 
-    def _idle(self) -> list[_Worker]:
-        return [worker for worker in self._workers if worker.process is not None and worker.batch is None]
+    def _start(self, batch: PointBatch) -> _Worker:
+        return _Worker(self.work, batch)
 
-    def _begun(self) -> set[Reference]:
-        return {reference for worker in self._workers for reference in worker.judged}
+    def _begun(self) -> Counter[Reference]:
+        return Counter(worker.batch.reference for worker in self._workers if worker.batch is not None) + Counter(
+            reference for worker in self._workers if worker.batch is None for reference in worker.kernels
+        )
 
-    def _to_help(self, waiting: Waiting) -> Reference | None:
-        """The kernel at which another process ends the sweep sooner."""
-        coming = Counter(worker.helps for worker in self._workers if worker.process is None and worker.helps)
-        judging = Counter(worker.batch.reference for worker in self._workers if worker.batch is not None)
-        return waiting.to_help(judging + coming, coming)
-
-    def _source(self, reference: Reference) -> _Worker | None:
-        """The process to be copied for a kernel: of those that have its states, the one of which the fewest copies are asked."""
-        asked = Counter(id(worker.source) for worker in self._workers if worker.process is None)
-        able = [w for w in self._workers if w.process is not None and w.is_ready and reference in w.judged]
-        if self._copies_lost >= LOST_AT_START:
-            return None
-        return min(able, key=lambda worker: asked[id(worker)], default=None)
-
-    def _copy_of(self, source: _Worker, reference: Reference) -> _Worker:
-        """Asks `source` for a copy, which says its pid once it is there; where it cannot be, the connection closes."""
-        assert source.process is not None
-        ours, theirs = socket.socketpair()
-        with theirs, contextlib.suppress(OSError):  # a source that was killed
-            source.connection.send(serving.COPY)
-            send_handle(source.connection, theirs.fileno(), source.process.pid)
-        return _Worker(Connection(ours.detach()), source=source, judged=set(source.judged), helps=reference)
-
-    def _let_one_go(self, idle: list[_Worker]) -> None:
-        """Ends a process that has nothing to do."""
-        worker = idle[0]
-        assert worker.process is not None
-        worker.connection.close()
-        self._let_go.append(worker.process)
-        self._workers.remove(worker)
-
-    def _start(self) -> _Worker:
-        lost = 0
-        while True:
-            ours, theirs = socket.socketpair()
-            try:
-                with theirs:
-                    process = start(serving.__name__, theirs.fileno())
-                break
-            except OSError as error:  # what starts processes was killed, by chance or because it cannot begin
-                ours.close()
-                lost += 1
-                if lost == LOST_AT_START:
-                    raise MinitritonError(
-                        f"cannot start a process: {error}", help="what it prints says why; is there memory enough?"
-                    ) from error
-        connection = Connection(ours.detach())
-        with contextlib.suppress(OSError):  # one that is killed at once is found when it does not answer
-            connection.send(self.work)
-        return _Worker(connection, process)
-
-    def _give(self, worker: _Worker, batch: PointBatch) -> None:
-        worker.batch, worker.since = batch, time.monotonic()
-        (worker.judged if batch.drawing is None else worker.drawn).add(batch.reference)
-        with contextlib.suppress(OSError):  # one that was killed while it had nothing to do
-            worker.connection.send(batch)
-
-    def _collect(self, waiting: Waiting, drawn: Drawn) -> Iterator[Judged]:
+    def _collect(self, waiting: _Waiting, drawn: Drawn) -> Iterator[Judged]:
         """What processes have answered."""
-        asked = {w.connection: w for w in self._workers if w.batch is not None or w.process is None}
-        ready = [one for one in wait(list(asked), timeout=_SECONDS_BETWEEN_LOOKS) if isinstance(one, Connection)]
-        for worker in map(asked.pop, ready):
-            if worker.process is None:
-                self._arrived(worker)
-                continue
-            try:
-                answer = worker.connection.recv()
-            except (EOFError, OSError):
-                yield self._lost(worker, waiting, "the process ended")
-                continue
-            if answer == serving.READY:
-                worker.is_ready, worker.since = True, time.monotonic()
+        busy = [worker for worker in self._workers if worker.batch is not None]
+        done, _ = wait([w.awaited for w in busy], timeout=_SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED)
+        for worker in busy:
+            batch = worker.batch
+            assert batch is not None
+            if worker.awaited not in done:
+                if worker.answer is not None and time.monotonic() - worker.since > self.limit * batch.points:
+                    worker.too_long = True
+                    worker.kill()
+            elif isinstance(worker.awaited.exception(), BrokenProcessPool):
+                yield self._lost(worker, batch, waiting)
+            elif worker.answer is None:
+                worker.awaited.result()  # raises what no start would get past
                 self._lost_at_start = 0
-                continue
-            assert isinstance(answer, WorkerAnswer) and worker.batch is not None
-            if answer.drawn:
-                waiting.put(drawn(worker.batch.reference, answer.drawn))
-            if answer.more:
-                continue
-            if worker.batch.pipelines:
-                waiting.took(worker.batch.reference, answer.seconds)
-            worker.batch = None
-            self.cpu_seconds += answer.seconds
-            if answer.error is not None:
-                raise answer.error
-            yield Judged(answer.done, answer.records)
-        for worker in asked.values():
-            if worker.batch is None or time.monotonic() - worker.since <= self.limit * worker.batch.points:
-                continue
-            assert worker.process is not None
-            worker.process.kill()
-            yield self._lost(worker, waiting, _TOO_LONG)
+                worker.give(batch)
+            else:
+                answer = worker.answer.result()
+                worker.batch = None
+                if answer.error is not None:
+                    raise answer.error
+                if batch.pipelines:
+                    waiting.seconds[batch.reference] = answer.seconds
+                waiting.put(drawn(batch.reference, answer.drawn) if answer.drawn else ())
+                yield Judged(answer.done, answer.records)
 
-    def _arrived(self, worker: _Worker) -> None:
-        """A copy is there, or it is known that it will not be."""
-        assert worker.source is not None and worker.source.process is not None
-        try:
-            worker.process = ForkedProcess(worker.connection.recv(), worker.source.process.server)
-        except (EOFError, OSError):
-            worker.connection.close()
-            self._workers.remove(worker)
-            self._copies_lost += 1
-            return
-        worker.source, worker.is_ready, self._copies_lost = None, True, 0
-
-    def _lost(self, worker: _Worker, waiting: Waiting, why: str) -> Judged:
-        """Lets `worker` go; gives its batch out again in single points, or records the point that ends processes."""
-        batch = worker.batch
-        assert batch is not None and worker.process is not None
-        worker.connection.close()
-        worker.process.wait()
+    def _lost(self, worker: _Worker, batch: PointBatch, waiting: _Waiting) -> Judged:
+        """Lets `worker` go; gives its batch out again one by one, or records what ends processes."""
+        worker.end()
         self._workers.remove(worker)
-        self._lost_at_start = 0 if worker.is_ready else self._lost_at_start + 1
-        if self._lost_at_start >= LOST_AT_START:
-            raise MinitritonError(
-                f"the processes of the sweep end before they judge anything (exit code {worker.process.returncode})",
-                help="what they print says why; is there memory and disk enough?",
-            )
-        if not worker.is_ready:
+        if worker.answer is None:
+            self._lost_at_start += 1
+            if self._lost_at_start >= LOST_AT_START:
+                raise MinitritonError(
+                    "the processes of the sweep end before they judge anything",
+                    help="what they print says why; is there memory and disk enough?",
+                )
             waiting.put([batch])
             return Judged(0)
-        if len(batch.singles()) == 1 and batch.tries >= (1 if why is _TOO_LONG else 2):
-            if batch.drawing is not None:
-                raise MinitritonError(
-                    f"no process can draw points of {batch.reference.name}: {_reason(why, self.limit)}",
-                    help="is there memory enough, and time (--limit)? What the processes print says more",
-                )
-            if batch.measure:
-                return Judged(1)
-            record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", _reason(why, self.limit))
-            store = Store(self.work.store, self.work.compiler)
-            store.add([record])
-            store.close()
-            return Judged(1, [record])
-        waiting.put(batch.singles())
-        return Judged(0)
-
-    def _end(self) -> None:
-        """Ends what is left of processes, and waits for all."""
-        coming = [worker for worker in self._workers if worker.process is None]
-        for worker in self._workers:
-            if worker.process is not None:
-                worker.connection.close()
-                if worker.batch is not None:
-                    worker.process.kill()
-                self._let_go.append(worker.process)
-        for process in self._let_go:
-            process.wait()
-        for worker in coming:  # no process is left that a copy could be made of
-            self._arrived(worker)
-            worker.connection.close()
-            if worker.process is not None:
-                worker.process.wait()
-        self._workers.clear()
-        self._let_go.clear()
+        if len(batch.singles()) > 1 or batch.tries < (1 if worker.too_long else 2):
+            waiting.put(batch.singles())
+            return Judged(0)
+        reason = f"no answer within {self.limit:g} s" if worker.too_long else "the process ended"
+        if batch.drawing is not None:
+            raise MinitritonError(
+                f"no process can draw points of {batch.reference.name}: {reason}",
+                help="is there memory enough, and time (--limit)? What the processes print says more",
+            )
+        if batch.measure:
+            return Judged(1)
+        record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
+        store = Store(self.work.store, self.work.compiler)
+        store.add([record])
+        store.close()
+        return Judged(1, [record])
 
 
 def progress_text(done: int, total: int, since: float) -> str:

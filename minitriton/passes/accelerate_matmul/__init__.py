@@ -35,6 +35,7 @@ lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, cast
 
@@ -42,9 +43,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, f16
 from xdsl.ir import Attribute, Block, SSAValue
 
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.accelerate_matmul.instruction import FP8, mma_layout
@@ -136,7 +136,7 @@ def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[
 
 @register_pass
 @dataclass(frozen=True)
-class AccelerateMatmul(Pass):
+class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
     """Chooses tensor-core instructions for dots."""
 
     name: ClassVar[str] = "tritongpu-accelerate-matmul"

@@ -33,8 +33,8 @@ from minitriton.dialects.facts import KeepsData, ViewOfTensor
 from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type
 from minitriton.dialects.tt.inference import infer_trans
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import DotOperand, NvidiaMma

@@ -16,6 +16,7 @@ lib/Dialect/TritonGPU/Transforms/DecomposeScaledBlocked.cpp and `transposeDotOp`
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, bf16, f16, f32
@@ -25,7 +26,6 @@ from minitriton.analysis.locations import user_location
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.errors import IRError
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import Blocked, DotOperand, NvidiaMma, Slice
 from minitriton.layouts.inference import fp4_to_fp_dst, reshape_dst

@@ -11,7 +11,7 @@
 
 In: TTGIR of kernels with two warp groups, with loops that have products and, between them, work on what these leave. Out: the same;
 a group's products of an iteration (from the last before the loop's end to the first, if the work stands between them) begin when
-those of the other group have begun. Turns are named barriers of the hardware: 14 + the number of the group whose turn it is. Behind the
+those of the other group have begun. Turns are named barriers of the hardware, one for the group whose turn it is (`named_barriers`). Behind the
 loop all threads meet, so that turns of the next loop are not taken for those of this one.
 
 In step, both groups would wait for the same products and then compute while tensor cores rest. (Shah et al., "FlashAttention-3",
@@ -27,28 +27,23 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.facts.named_barriers import TURNS
+from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 
-FIRST_BARRIER = 14
 _WARPS_OF_TWO_GROUPS = 8
-_KEPT = frozenset(
-    {Property.ONE_CTA, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
-)
 
 
 @register_pass
-@dataclass(frozen=True)
-class AlternateWarpGroups(Pass):
+class AlternateWarpGroups(Pass, stage="llir"):
     """Makes two warp groups take turns at the tensor cores in loops that compute between products."""
 
     name: ClassVar[str] = "minitriton-alternate-warp-groups"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
-    keeps: ClassVar[frozenset[Property]] = _KEPT
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING - {Property.SCHEDULED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every such loop."""
@@ -85,18 +80,18 @@ def _computes(ops: list[Operation]) -> bool:
 
 def _take_turns(loop: scf.ForOp, first: Operation, last: Operation) -> None:
     """A turn from `first` to `last` of an iteration; group 0 begins, and at the end takes the turn that it is given."""
-    _put(ttng.EndTurnOp(first=FIRST_BARRIER, group=1), before=loop)
-    _put(ttng.WaitForTurnOp(first=FIRST_BARRIER), before=first)
-    _put(ttng.EndTurnOp(first=FIRST_BARRIER), behind=last)
-    _put(ttng.WaitForTurnOp(first=FIRST_BARRIER, group=0), behind=loop)
+    _put(ttng.EndTurnOp(first=TURNS.start, group=1), before=loop)
+    _put(ttng.WaitForTurnOp(first=TURNS.start), before=first)
+    _put(ttng.EndTurnOp(first=TURNS.start), behind=last)
+    _put(ttng.WaitForTurnOp(first=TURNS.start, group=0), behind=loop)
 
 
 def _take_turns_over_the_end(loop: scf.ForOp, first: Operation, last: Operation) -> None:
     """A turn from `last` to `first` of the next iteration; group 1 begins behind group 0, and at the end is let go by it."""
-    _put(ttng.WaitForTurnOp(first=FIRST_BARRIER, group=1), before=loop)
-    _put(ttng.EndTurnOp(first=FIRST_BARRIER), behind=first)
-    _put(ttng.WaitForTurnOp(first=FIRST_BARRIER), before=last)
-    _put(ttng.EndTurnOp(first=FIRST_BARRIER, group=0), behind=loop)
+    _put(ttng.WaitForTurnOp(first=TURNS.start, group=1), before=loop)
+    _put(ttng.EndTurnOp(first=TURNS.start), behind=first)
+    _put(ttng.WaitForTurnOp(first=TURNS.start), before=last)
+    _put(ttng.EndTurnOp(first=TURNS.start, group=0), behind=loop)
 
 
 def _put(op: Operation, *, before: Operation | None = None, behind: Operation | None = None) -> None:

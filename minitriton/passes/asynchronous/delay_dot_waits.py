@@ -25,24 +25,23 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
 from minitriton.analysis.in_flight import VIEWS, buffers_read, iterations_ago
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import is_true
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import nested_operands
 from minitriton.rewriting.effects import is_memory_effect_free
 
 
 @register_pass
-@dataclass(frozen=True)
-class DelayDotWaits(Pass):
+class DelayDotWaits(Pass, stage="llir"):
     """Moves waits for products on tensor cores to where their results are needed."""
 
     name: ClassVar[str] = "minitriton-delay-dot-waits"
     acts_on = frozenset({ttng.WarpGroupDotWaitOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move every wait, the last of a block first: the ones before can pass the products that it stood behind."""

@@ -40,40 +40,25 @@ from minitriton.analysis.in_flight import (
     ring_position,
     ring_slot,
 )
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
+from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import is_memory_effect_free
 
-FIRST_BARRIER, END = 1, 14
-"""Named barriers of a block that are free: 0 is that of all threads, 14 and 15 are for turns (`alternate_warp_groups`)."""
-
-_KEPT = frozenset(
-    {
-        Property.ONE_CTA,
-        Property.GLOBAL_SCRATCH,
-        Property.SHARED_ALLOCATED,
-        Property.FENCED,
-        Property.BARRIERS,
-        Property.STRUCTURED,
-    }
-)
-
 
 @register_pass
-@dataclass(frozen=True)
-class FirstWarpBarriers(Pass):
+class FirstWarpBarriers(Pass, stage="llir"):
     """Lets warps that start no copies go on where only copies have to wait."""
 
     name: ClassVar[str] = "minitriton-first-warp-barriers"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.BARRIERS})
-    keeps: ClassVar[frozenset[Property]] = _KEPT
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING - {Property.SCHEDULED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every loop for which it is enough."""
@@ -109,7 +94,9 @@ class _Loop:
         turn = self._turn(copies)
         if turn is None or not place <= self.index[barrier] < min(map(self.index.__getitem__, copies)):
             return
-        arrive, wait = (kind(turn, first=FIRST_BARRIER) for kind in (ttng.ArriveForFirstWarpOp, ttng.FirstWarpWaitsOp))
+        arrive, wait = (
+            kind(turn, first=FIRST_WARP_FILLS.start) for kind in (ttng.ArriveForFirstWarpOp, ttng.FirstWarpWaitsOp)
+        )
         arrive.location = wait.location = barrier.location
         self.body.insert_op_before(arrive, self.ops[place])
         self.body.insert_op_before(wait, barrier)
@@ -169,7 +156,7 @@ class _Loop:
         length = cast(int, lengths.pop())
         for number, argument in enumerate(self.body.args[1:]):
             start = int_constant(operand_values(self.loop)[3 + number])
-            if start is None or not 0 <= start < length or FIRST_BARRIER + length > END:
+            if start is None or not 0 <= start < length or length > len(FIRST_WARP_FILLS):
                 continue
             if argument.type == copies[0].coord[0].type and ring_position(argument, length, self.loop) is not None:
                 return argument

@@ -1,7 +1,7 @@
-"""`hold-wgmma-registers`: a product that still runs keeps the registers of its operand A until it has been waited for.
+"""`hold-wgmma-registers`: an asynchronous dot keeps the registers of its operand A until it has been waited for.
 
-In: TTGIR whose loops leave products in flight into the next iteration. Out: the same, with a wait before the next iteration writes the
-registers of an A that such a product may still read. What the conversion of the next A starts from goes through the wait, so that
+In: TTGIR whose loops leave dots in flight into the next iteration. Out: the same, with a wait before the next iteration writes the
+registers of an A that such a dot may still read. What the conversion of the next A starts from goes through the wait, so that
 LLVM cannot move the conversion before it.
 
     scf.for ... iter_args(%c = ...) {                    scf.for ... iter_args(%c = ...) {
@@ -11,6 +11,16 @@ LLVM cannot move the conversion before it.
       %d = ttng.warp_group_dot %w, %b, %c {isAsync}        %d = ttng.warp_group_dot %w, %b, %c1 {isAsync}
       scf.yield %d                                         scf.yield %d
 
+Where a wait before the dot covers the dot of the iteration before already, but follows the conversion, the conversion's last op moves
+after that wait, slice by slice, and the dots stay in flight:
+
+    %w = arith.mulf %x, %s                               %x0, %x1 = tt.split %x    (%s likewise)
+    %w0, %w1 = tt.split %w                               %w0 = arith.mulf %x0, %s0
+    %d = ttng.warp_group_dot %w0, %b, %c           =>    %d = ttng.warp_group_dot %w0, %b, %c
+    %d1 = ttng.warp_group_dot_wait %d {pendings = 1}     %d1, %y1 = ttng.warp_group_dot_wait %d, %x1 {pendings = 1}
+                                                         %w1 = arith.mulf %y1, %s1
+    %e = ttng.warp_group_dot %w1, %b, %d1                %e = ttng.warp_group_dot %w1, %b, %d1
+
 In TTGIR every iteration has values of its own, in PTX they have the same registers, and "accessing the registers of matrix A of a
 wgmma.mma_async without first performing a wgmma.wait_group is undefined" (PTX ISA, "Asynchronous wgmma instructions"). Triton's PTX
 has the fault too; there ptxas happens to run such products one by one (its message C7515).
@@ -19,33 +29,35 @@ has the fault too; there ptxas happens to run such products one by one (its mess
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight import covering_wait, dot_of
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts import ViewOfTensor
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.facts.layout import Elementwise
+from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import EffectKind, effect_kind
 
 
 @register_pass
-@dataclass(frozen=True)
-class HoldWgmmaRegisters(Pass):
-    """Waits for products in flight before the registers of their operand A are written again."""
+class HoldWgmmaRegisters(Pass, stage="llir", origin="required"):
+    """Waits for dots in flight before the registers of their operand A are written again."""
 
     name: ClassVar[str] = "hold-wgmma-registers"
     acts_on = frozenset({ttng.WarpGroupDotOp})
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DOT_REGISTERS_HELD})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Look at every loop that holds such products."""
+        """Look at every loop that holds such dots."""
         bodies: dict[Block, None] = {}
         for found in ops_of(op, ttng.WarpGroupDotOp):
             if _reads_registers(found):
@@ -65,6 +77,77 @@ def _reads_registers(dot: ttng.WarpGroupDotOp) -> bool:
     return isinstance(dot.a.type, TensorType) and bool(dot.is_async.value.data)
 
 
+@dataclass(frozen=True)
+class _LateConversion:
+    """A of `dot` is the last of `views` (last first) of the result of `convert`, which can follow `wait`."""
+
+    dot: ttng.WarpGroupDotOp
+    wait: ttng.WarpGroupDotWaitOp
+    views: list[OpResult]
+    convert: Operation
+    tied: int
+    """The number of the operand of `convert` that goes through `wait`."""
+
+
+def _convert_late(conversions: list[_LateConversion]) -> None:
+    """Compute each A right before its dot, from views of the operands of `convert`."""
+    copies: dict[tuple[Operation, SSAValue], Operation] = {}
+    operands = [[_viewed(v, each, copies) for v in each.convert.operands] for each in conversions]
+    through: dict[Operation, list[SSAValue]] = {}
+    for each, values in zip(conversions, operands, strict=True):
+        through.setdefault(each.wait, []).append(values[each.tied])
+    for wait, values in through.items():
+        through[wait] = _with_more(cast(ttng.WarpGroupDotWaitOp, wait), values)
+    for each, values in zip(conversions, operands, strict=True):
+        values[each.tied] = through[each.wait].pop(0)
+        made = _like(each.convert, values, [each.dot.a.type])
+        cast(Block, each.dot.parent).insert_op_before(made, each.dot)
+        each.dot.operands[0] = made.results[0]
+    for each in conversions:
+        for old in (*(view.op for view in each.views), each.convert):
+            if old.parent is not None and not any(result.first_use is not None for result in old.results):
+                old.detach()
+                old.erase()
+        if each.wait.parent is not None:
+            each.wait.detach()
+            each.wait.erase()
+
+
+def _viewed(value: SSAValue, of: _LateConversion, copies: dict[tuple[Operation, SSAValue], Operation]) -> SSAValue:
+    """`value` through copies of the views, which stand before the wait; dots share them."""
+    if not isinstance(value.type, TensorType):
+        return value
+    for view in reversed(of.views):
+        copy = copies.get((view.op, value))
+        if copy is None:
+            element = cast("TensorType[Attribute]", value.type).element_type
+            kinds = [cast("TensorType[Attribute]", result.type) for result in view.op.results]
+            copy = _like(view.op, [value], [TensorType(element, t.shape, t.encoding) for t in kinds])
+            copies[view.op, value] = copy
+            cast(Block, of.wait.parent).insert_op_before(copy, of.wait)
+        value = copy.results[view.index]
+    return value
+
+
+def _like(op: Operation, operands: list[SSAValue], types: list[Attribute]) -> Operation:
+    """The same operation on other operands."""
+    made = type(op).create(
+        operands=operands, result_types=types, properties=op.properties.copy(), attributes=op.attributes.copy()
+    )
+    made.location = op.location
+    return made
+
+
+def _with_more(wait: ttng.WarpGroupDotWaitOp, values: list[SSAValue]) -> list[SSAValue]:
+    """Let `values` go through `wait` too: what they are after it."""
+    made = ttng.WarpGroupDotWaitOp([*wait.operands, *values], pendings=wait.pendings.value.data)
+    made.location = wait.location
+    cast(Block, wait.parent).insert_op_before(made, wait)
+    for old, new in zip(wait.results, made.results, strict=False):
+        old.replace_all_uses_with(new)
+    return list(made.results[len(wait.results) :])
+
+
 class _Body:
     """The body of a loop: its ops in order."""
 
@@ -74,9 +157,10 @@ class _Body:
         self.index = {op: i for i, op in enumerate(self.ops)}
 
     def guard(self) -> None:
-        """Put in one wait for all products that need it."""
+        """Convert each A after a wait that covers it, or put in one wait for all dots that need it."""
         places: list[int] = []
         held: dict[OpResult, None] = {}
+        late: list[_LateConversion] = []
         for op in self.ops:
             if isinstance(op, ttng.WarpGroupDotOp) and _reads_registers(op):
                 sources = self._sources(op.a)
@@ -84,9 +168,32 @@ class _Body:
                 if sources and covering_wait((*self.ops[self.index[op] + 1 :], *self.ops[:place])) is None:
                     places.append(place)
                     held.update(dict.fromkeys(sources))
-        if places:
+                    late.extend(self._late_conversion(op))
+        if len(late) == len(places):
+            _convert_late(late)
+        elif places:
             place = min(places)
             self._wait(place, [value for value in held if self.index[value.op] < place])
+
+    def _late_conversion(self, dot: ttng.WarpGroupDotOp) -> list[_LateConversion]:
+        """How A can be written after a wait before `dot` that covers the `dot` of the iteration before, if it can."""
+        at = self.index[dot]
+        wait = covering_wait((*self.ops[at + 1 :], *self.ops[:at]))
+        views: list[OpResult] = []
+        value = dot.a
+        while isinstance(value, OpResult) and _is_view(value.op) and len(value.op.operands) == 1:
+            views.append(value)
+            value = value.op.operands[0]
+        if wait is None or not isinstance(value, OpResult):
+            return []
+        convert = value.op
+        if Elementwise.of(convert) is None or effect_kind(convert) is not EffectKind.FREE or len(convert.results) != 1:
+            return []
+        starts = [self.index.get(v.op, -1) if isinstance(v, OpResult) else -1 for v in convert.operands]
+        tied = [i for i, v in enumerate(convert.operands) if starts[i] >= 0 and isinstance(v.type, TensorType)]
+        if not tied or max(starts) >= self.index[wait]:
+            return []
+        return [_LateConversion(dot, wait, views, convert, tied[0])]
 
     def _first_write(self, sources: dict[OpResult, bool]) -> int:
         """Before which op registers of A cannot be written: behind the last source, but before one that is A itself."""

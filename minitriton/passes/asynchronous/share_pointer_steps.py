@@ -19,6 +19,7 @@ no room for them, loops stay as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -31,11 +32,10 @@ from minitriton.analysis.axis_info.types import access_shape
 from minitriton.analysis.in_flight import dot_of
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.launch import num_warps
-from minitriton.dialects.facts.opaque import OPAQUE
+from minitriton.dialects.facts.pass_attributes import OPAQUE
+from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import last_op_of
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import body_ops, loops_in
 from minitriton.passes.pipelining.overlap_products import OTHER_REGISTERS, REGISTERS, words_of
 from minitriton.rewriting.constants import constant_attr, number_of
@@ -48,12 +48,13 @@ Step = int | SSAValue
 
 @register_pass
 @dataclass(frozen=True)
-class SharePointerSteps(Pass):
+class SharePointerSteps(Pass, stage="llir"):
     """Gives loops of wgmma products counters in place of pointers that all move alike."""
 
     name: ClassVar[str] = "minitriton-share-pointer-steps"
     acts_on = frozenset({ttng.WarpGroupDotOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
     pointers: int = 16
     """Loops with more of them a thread stay as they are."""
 

@@ -16,17 +16,16 @@ and that of values while scores are computed.
 
 from __future__ import annotations
 
-from typing import ClassVar, cast
+from typing import ClassVar, NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight import VIEWS
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.rewriting.effects import is_memory_effect_free
 
 _PASSED = (
@@ -45,13 +44,13 @@ _PASSED = (
 
 
 @register_pass
-@dataclass(frozen=True)
-class StretchCopies(Pass):
+class StretchCopies(Pass, stage="llir"):
     """Starts tensor copies earlier, and waits for them later."""
 
     name: ClassVar[str] = "minitriton-stretch-copies"
     acts_on = frozenset({ttng.WaitBarrierOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move the starts of all such copies, the first of a block first, then the waits, the last first."""
@@ -63,8 +62,7 @@ class StretchCopies(Pass):
             _wait_late(copy)
 
 
-@dataclass(frozen=True)
-class _AwaitedCopy:
+class _AwaitedCopy(NamedTuple):
     """A copy that is waited for once, with all that its mbarrier is for, and the buffer, in one block."""
 
     start: list[Operation]

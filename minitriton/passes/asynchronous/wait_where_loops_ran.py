@@ -25,24 +25,23 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight import dot_of
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import integer
-from minitriton.dialects.op_access import last_op_of
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.fast_paths.op_access import last_op_of
+from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.rewriting.constants import int_constant
 
 
 @register_pass
-@dataclass(frozen=True)
-class WaitWhereLoopsRan(Pass):
+class WaitWhereLoopsRan(Pass, stage="llir"):
     """Waits for the products of a loop only where the loop runs."""
 
     name: ClassVar[str] = "minitriton-wait-where-loops-ran"
     acts_on = frozenset({ttng.WarpGroupDotWaitOp})
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every wait that follows such a loop."""

@@ -10,14 +10,14 @@ The rules are in `minitriton.rewriting.folds` and `minitriton.passes.canonicaliz
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, Rest, register_pass
+from minitriton.pass_registry import KEPT_IN_PLACE, Pass, PassResult, Property, register_pass
 from minitriton.passes.canonicalize import (
     arith_cast,
     arith_compare,
@@ -49,25 +49,26 @@ def canonicalization_patterns() -> PatternSet:
 
 @register_pass
 @dataclass(frozen=True)
-class Canonicalize(Pass):
+class Canonicalize(Pass, origin="triton"):
     """Folds, merges and simplifies ops into their canonical form."""
 
     name: ClassVar[str] = "canonicalize"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    looks_at_all: ClassVar[bool] = True
-    simplifies: ClassVar[bool] = True
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
+    visits_every_op: ClassVar[bool] = True
+    folds_everything: ClassVar[bool] = True
 
     region_simplify: str = "normal"
     top_down: bool = True
     max_iterations: int = 10
 
-    def apply(self, ctx: Context, op: ModuleOp) -> bool | Rest:
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | PassResult:
         return self._rewrite(op, is_simplified=False)
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool | Rest:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool | PassResult:
         return self._rewrite(op, is_simplified=True)
 
-    def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool | Rest:
+    def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool | PassResult:
         done = rewrite_greedily(
             op,
             canonicalization_patterns(),
@@ -77,4 +78,4 @@ class Canonicalize(Pass):
             merge_equal_blocks=self.region_simplify == "aggressive",
             is_simplified=is_simplified,
         )
-        return Rest.AT_REST if done.changed and done.is_at_rest else done.changed
+        return PassResult.REACHED_FIXPOINT if done.changed and done.is_at_rest else done.changed

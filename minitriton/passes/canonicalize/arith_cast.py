@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.canonicalize.arith_compare import significant_bits
 from minitriton.passes.canonicalize.arith_int import defining
 from minitriton.rewriting.constants import int_attr, int_constant, width_of

@@ -15,11 +15,10 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import predicate_of
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.canonicalize.arith_int import defining
-from minitriton.rewriting.constants import element_type, float_constant, int_attr
-from minitriton.rewriting.floats import round_to
+from minitriton.rewriting.constants import element_type, float_constant, int_attr, round_to
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import INVERTED, NE, ULT, predicate_of
-from minitriton.dialects.op_access import defining, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

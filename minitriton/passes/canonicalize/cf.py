@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects import arith, ttg
-from minitriton.dialects.op_access import block_successors, next_use, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import block_successors, next_use, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import tt
-from minitriton.dialects.facts.gpu_traits import i32_array
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.attribute_values import i32_array
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

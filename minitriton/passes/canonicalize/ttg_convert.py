@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.passes.tensor_layouts import result_layout

@@ -32,6 +32,8 @@ the current one is still read, the last `scf.if` chooses between them. (Triton 3
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -40,9 +42,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.bounds import (
     InnerLoop,
@@ -63,14 +64,14 @@ NUM_STAGES = "tt.num_stages"
 DISALLOW_ACC_MULTI_BUFFER = "tt.disallow_acc_multi_buffer"
 
 
-def fuse(node: LoopNode, dominance: Dominance) -> None:
+def fuse(node: LoopNode, dominance: Dominance, *, exact: bool) -> None:
     """Fuses the loops in `node.loop` with it, those whose bounds are computable in front of it or from its counter."""
     outer = node.loop
     inner, hoisted = _fusible(node, dominance)
     node.children = []
     if inner:
         hoist(hoisted, outer)
-        node.loop = _fuse_loops(outer, inner, dominance)
+        node.loop = _fuse_loops(outer, Lengths(outer, inner, exact=exact), dominance)
 
 
 def _fusible(node: LoopNode, dominance: Dominance) -> tuple[list[InnerLoop], set[Operation]]:
@@ -90,16 +91,15 @@ def _fusible(node: LoopNode, dominance: Dominance) -> tuple[list[InnerLoop], set
     return inner, hoisted
 
 
-def _fuse_loops(outer: scf.ForOp, inner: list[InnerLoop], dominance: Dominance) -> scf.ForOp:
+def _fuse_loops(outer: scf.ForOp, lengths: Lengths, dominance: Dominance) -> scf.ForOp:
     """The fused loop, which has taken the place of the outer one."""
     at = Inserter.before(outer)
-    loops = [each.loop for each in inner]
-    lengths = Lengths(outer, inner)
+    loops = [each.loop for each in lengths.inner]
     each_length, inner_length, total = lengths.in_front(at)
     sections = sections_of(outer, loops, dominance)
     fused = _empty_loop(at, lengths, [*each_length, inner_length], total, sections)
     body = FusedBody(lengths, fused, inner_length, sections)
-    for number in range(len(inner)):
+    for number in range(len(loops)):
         body.add_section(number)
         body.add_loop_body(number)
     body.add_last_section()
@@ -155,22 +155,26 @@ ALWAYS_FUSE = "ttg.always-fuse"
 
 @register_pass
 @dataclass(frozen=True)
-class FuseNestedLoops(Pass):
+class FuseNestedLoops(Pass, stage="ttgir", origin="triton"):
     """Makes one loop of a loop marked `tt.flatten` and the loop in it."""
 
     name: ClassVar[str] = "tritongpu-fuse-nested-loops"
     acts_on = frozenset({scf.ForOp})
     requires = frozenset({Property.STRUCTURED})
 
+    beyond_triton: ClassVar[Mapping[str, object]] = {"exact_bounds": False}
+    exact_bounds: bool = False
+    """Whether bounds may be further apart than a number of their type says (Triton assumes that they are not)."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fuse the marked loops of the module."""
         for func in op.ops:
             if isinstance(func, tt.FuncOp):
                 for root in find_loop_nests(func):
-                    _fuse_marked(root)
+                    _fuse_marked(root, self.exact_bounds)
 
 
-def _fuse_marked(root: LoopNode) -> None:
+def _fuse_marked(root: LoopNode, exact: bool) -> None:
     attributes = root.loop.attributes
     dominance = Dominance()
     if ALWAYS_FUSE not in attributes:
@@ -178,11 +182,11 @@ def _fuse_marked(root: LoopNode) -> None:
             return
         if not prepare(root.loop, root.children[0].loop, dominance):
             return
-    _flatten(root, dominance)
+    _flatten(root, dominance, exact)
 
 
-def _flatten(node: LoopNode, dominance: Dominance) -> None:
+def _flatten(node: LoopNode, dominance: Dominance, exact: bool) -> None:
     """Fuses a tree of loops from the leaves up."""
     for child in node.children:
-        _flatten(child, dominance)
-    fuse(node, dominance)
+        _flatten(child, dominance, exact)
+    fuse(node, dominance, exact=exact)

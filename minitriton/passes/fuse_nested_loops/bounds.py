@@ -17,20 +17,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from xdsl.dialects import scf, ub
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.host.records import dataclass
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.passes.pipelining.stored_arrays import writes_what_is_read
-from minitriton.rewriting.constants import float_attr, int_attr, width_of
+from minitriton.rewriting.constants import float_attr, int_attr, int_constant, width_of
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
@@ -121,10 +121,19 @@ def move_to(target: Inserter, ops: Iterable[Operation], root: Operation) -> None
         target.place(op)
 
 
-def iterations(at: Inserter, bounds: Iterable[SSAValue], type_: IntegerType) -> SSAValue:
-    """ceil((high - low) / step): how often a loop runs, if that is not negative."""
+def iterations(at: Inserter, bounds: Iterable[SSAValue], type_: IntegerType, *, may_wrap: bool = False) -> SSAValue:
+    """ceil((high - low) / step): how often a loop runs, if that is not negative. With `may_wrap` the difference may be one that `type_` does
+    not hold as a signed number; then it is taken as an unsigned one, and a loop that does not run has 0 iterations."""
     low, high, step = (cast_integer(at, value, type_) for value in bounds)
-    return at.value(arith.CeilDivSIOp(at.value(arith.SubiOp(high, low)), step))
+    if not may_wrap or int_constant(low) == 0:
+        return at.value(arith.CeilDivSIOp(at.value(arith.SubiOp(high, low)), step))
+    return at.value(arith.CeilDivUIOp(at.value(arith.SubiOp(at.value(arith.MaxSIOp(high, low)), low)), step))
+
+
+def is_surely_not_negative(value: SSAValue) -> bool:
+    """Whether an integer is a constant from 0 up, or the number of a program or of programs."""
+    number = int_constant(value)
+    return isinstance(value.owner, tt.GetProgramIdOp | tt.GetNumProgramsOp) if number is None else number >= 0
 
 
 def cast_integer(at: Inserter, value: SSAValue, type_: IntegerType) -> SSAValue:
@@ -168,11 +177,14 @@ class InnerLoop:
 class Lengths:
     """The lengths of the loops in `outer` that are fused with it."""
 
-    def __init__(self, outer: scf.ForOp, inner: list[InnerLoop]) -> None:
+    def __init__(self, outer: scf.ForOp, inner: list[InnerLoop], *, exact: bool) -> None:
+        """With `exact` lengths are right however far the bounds are apart."""
         self.outer = outer
         self.inner = inner
-        widths = (width_of(operand_at(loop, 0).type) for loop in (outer, *(i.loop for i in inner)))
-        self.type = IntegerType(max(32, *widths))
+        self.exact = exact
+        lows = [operand_at(loop, 0) for loop in (outer, *(i.loop for i in inner))]
+        far_apart = exact and not all(map(is_surely_not_negative, lows))
+        self.type = IntegerType(max(64 if far_apart else 32, *(width_of(low.type) for low in lows)))
         """Of the length of one loop: narrower bounds may be further apart than they can say."""
         self.total = IntegerType(64)
         """Of the length of the fused loop: a product of lengths."""
@@ -184,7 +196,7 @@ class Lengths:
 
     def in_front(self, at: Inserter) -> tuple[list[SSAValue], SSAValue, SSAValue]:
         """In front of the loop: the length of each inner loop (zero where it varies), of all of them, and of the fused one."""
-        outer_length = iterations(at, bounds_of(self.outer), self.type)
+        outer_length = self._of(at, bounds_of(self.outer))
         if (
             len(self.inner) > 1 and not self.all_invariant
         ):  # the product below would be positive of two negative numbers
@@ -194,7 +206,7 @@ class Lengths:
             if each.sliced:
                 lengths.append(unread(at, self.type))
             else:
-                lengths.append(iterations(at, bounds_of(each.loop), self.type))
+                lengths.append(self._of(at, bounds_of(each.loop)))
         total = at.integer(self.type, 0)
         for each, length in zip(self.inner, lengths, strict=True):
             if not each.sliced:
@@ -226,4 +238,10 @@ class Lengths:
     def copied_length(self, at: Inserter, each: InnerLoop, values: dict[SSAValue, SSAValue]) -> SSAValue:
         """The length of a loop whose bounds vary, from copies of what computes them."""
         copies_of(at, each.sliced, values)
-        return iterations(at, (values.get(value, value) for value in bounds_of(each.loop)), self.type)
+        return self._of(at, (values.get(value, value) for value in bounds_of(each.loop)))
+
+    def _of(self, at: Inserter, bounds: Iterable[SSAValue]) -> SSAValue:
+        """The length of a loop with these bounds."""
+        bounds = tuple(bounds)
+        may_wrap = self.exact and width_of(bounds[0].type) >= width_of(self.type)
+        return iterations(at, bounds, self.type, may_wrap=may_wrap)

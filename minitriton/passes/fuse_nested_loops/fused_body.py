@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
 from minitriton.passes.fuse_nested_loops.bounds import Lengths
 from minitriton.passes.fuse_nested_loops.sections import Section
 from minitriton.passes.fuse_nested_loops.speculation import MUST_EXECUTE

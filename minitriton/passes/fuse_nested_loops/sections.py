@@ -16,13 +16,12 @@ Any other op with regions ends a tree: loops inside it are trees of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.host.records import dataclass
 from minitriton.rewriting.effects import nested_ops
 from minitriton.rewriting.regions import is_inside
 

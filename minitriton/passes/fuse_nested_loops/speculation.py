@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, Region
 
 from minitriton.dialects import arith, llvm, tt
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import bounds_of, hoist, invariant_ops, move_to
 from minitriton.passes.licm import hoist_out_of

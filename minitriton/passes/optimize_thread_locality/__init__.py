@@ -33,6 +33,7 @@ The removal of layout conversions then takes the conversion away.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -41,7 +42,6 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import allows_reorder, axis_of, has_efficient_layout
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import get_order, is_expensive_view, thread_order, warp_order
@@ -157,7 +157,7 @@ _LAYOUT_PATTERNS = PatternSet(VIEW_PATTERNS, GATHER_PATTERNS)
 
 @register_pass
 @dataclass(frozen=True)
-class OptimizeThreadLocality(Pass):
+class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
     """Keeps reductions and gathers inside threads and warps."""
 
     name = "tritongpu-optimize-thread-locality"
@@ -170,7 +170,7 @@ class OptimizeThreadLocality(Pass):
         """Choose layouts of views and gathers, then move reductions out of loops."""
         return self._rewrite(op, is_simplified=False)
 
-    def apply_to_simplified(self, ctx: Context, op: ModuleOp) -> bool:
+    def apply_to_folded(self, ctx: Context, op: ModuleOp) -> bool:
         return self._rewrite(op, is_simplified=True)
 
     def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool:

@@ -22,19 +22,19 @@ added in another order either way. The old reduction stays for dead-code elimina
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import neutral_element
 from minitriton.dialects.facts.layout import axis_of
+from minitriton.dialects.fast_paths.op_access import set_type
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.properties import elems_per_thread

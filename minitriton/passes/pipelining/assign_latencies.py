@@ -15,6 +15,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -27,8 +28,7 @@ from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction
-from minitriton.dialects.op_access import operand_at
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import (
     LOADS,
@@ -142,7 +142,7 @@ def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis) -> None:
 
 @register_pass
 @dataclass(frozen=True)
-class AssignLatencies(Pass):
+class AssignLatencies(Pass, stage="ttgir", origin="triton"):
     """Says how many stages before its use each load of a pipelined loop starts."""
 
     name: ClassVar[str] = "tritongpu-assign-latencies"

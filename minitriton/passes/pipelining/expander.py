@@ -10,7 +10,7 @@ The prologue starts the first iterations; the loop runs as often as before and f
 iterations that are not there are held back (`predication`), so no epilogue is needed. A value that a later stage uses is
 carried by the loop, once for each iteration that it lives on.
 
-A loop marked `ENDS_BEHIND_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
+A loop marked `ENDS_AFTER_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
 once less, its last stage once more behind it, and all of it but the first copies under the condition that there is an iteration at all.
 
 Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
@@ -19,34 +19,34 @@ Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp witho
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import IndexType, i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, ttg
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
-from minitriton.rewriting.constants import int_attr, int_constant
+from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
-
-ENDS_BEHIND_LOOP = "minitriton.ends_behind_loop"
-"""On a loop: the last stage of the last iteration runs behind it (`overlap_products`)."""
 
 KEEP_PREDICATES = "__test_keep_predicate_stage"
 """On a loop: whether an iteration is there is left to an op of its own (Triton's tests look for it)."""
 
 
-def expand(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> scf.ForOp | None:
+def expand(
+    loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int], *, exact_bounds: bool = False
+) -> scf.ForOp | None:
     """The pipelined loop in place of `loop`; None (and nothing changed) if the schedule is none for it.
 
-    `order` has all ops of the body as one iteration of the new loop runs them.
+    `order` has all ops of the body as one iteration of the new loop runs them. With `exact_bounds` counters may be close to the ends of their type.
     """
     if any(op not in stages for op in body_ops(loop)) or not is_possible(loop, order, stages):
         return None
-    return _Expansion(loop, order, stages).run()
+    return _Expansion(loop, order, stages, exact_bounds).run()
 
 
 def is_possible(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> bool:
@@ -68,7 +68,9 @@ def is_possible(loop: scf.ForOp, order: list[Operation], stages: dict[Operation,
 class _Expansion:
     """One loop while it is expanded."""
 
-    def __init__(self, loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> None:
+    def __init__(
+        self, loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int], exact_bounds: bool
+    ) -> None:
         self.loop = loop
         self.order = order
         self.stages = stages
@@ -76,7 +78,10 @@ class _Expansion:
         self.low, self.high, self.step = operand_values(loop)[:3]
         self.arguments = loop.regions[0].block.args
         self.yielded = operand_values(terminator_of(loop))
-        self.ends_behind = loop.attributes.pop(ENDS_BEHIND_LOOP, None) is not None
+        self.ends_after_loop = loop.attributes.pop(ENDS_AFTER_LOOP, None) is not None
+        self.exact_bounds = exact_bounds
+        self.limits: list[SSAValue] = []
+        """If numbers of the loop may wrap: what a counter is below if its iteration, the next, ... the last stage after it is there."""
         self.versions: dict[SSAValue, dict[int, SSAValue]] = {}
         """For each value of the body: what it is in iteration 0, 1, ... of the prologue."""
 
@@ -85,7 +90,7 @@ class _Expansion:
         lives = self._values_across_stages()
         kernel, carried = self._kernel_loop(lives)
         self._kernel(kernel, lives, carried)
-        ended = self._ending(kernel, carried) if self.ends_behind else kernel.results
+        ended = self._ending(kernel, carried) if self.ends_after_loop else kernel.results
         for result, new in zip(self.loop.results, ended, strict=False):
             result.replace_all_uses_with(new)
         assert self.loop.parent is not None
@@ -106,12 +111,14 @@ class _Expansion:
                 for iteration in range(1, self.last):
                     self._set_version(argument, value, iteration)
         at = Inserter.before(self.loop)
+        if self.exact_bounds and self._may_wrap():
+            self._find_limits(at)
         conditions: list[SSAValue] = []
         for part in range(self.last):
             counter = self._counter(at, part)
             self._set_version(self.arguments[0], counter, part)
-            conditions.append(self._is_below(at, counter))
-            if self.ends_behind and part == self.last - 1:
+            conditions.append(self._is_below(at, counter, part))
+            if self.ends_after_loop and part == self.last - 1:
                 put_under_condition(self.loop)
                 at = Inserter.before(self.loop)
                 conditions[0] = at.constant(int_attr(i1, 1))
@@ -123,13 +130,31 @@ class _Expansion:
     def _counter(self, at: Inserter, iteration: int) -> SSAValue:
         """low + step * iteration, as a constant if it is one."""
         low, step = int_constant(self.low), int_constant(self.step)
-        if low is not None and step is not None:
+        if low is not None and step is not None and not self.limits:
             return at.integer(self.low.type, low + step * iteration)
         offset = at.value(arith.MuliOp(self.step, at.integer(self.low.type, iteration)))
         return at.value(arith.AddiOp(self.low, offset))
 
-    def _is_below(self, at: Inserter, counter: SSAValue) -> SSAValue:
-        """counter < high, as a constant if it is one."""
+    def _may_wrap(self) -> bool:
+        """Whether a counter may be less than `last` steps from either end of its type."""
+        low, step = int_constant(self.low), int_constant(self.step)
+        if low is None or step is None:
+            return not isinstance(self.low.type, IndexType)
+        half = 1 << (width_of(self.low.type) - 1)
+        return not -half <= low - self.last * step <= low + self.last * step < half
+
+    def _find_limits(self, at: Inserter) -> None:
+        """high, high - step, high - 2 * step, ...; `low`, which no counter is below, once that is not above `low`."""
+        self.limits = [at.value(arith.MaxSIOp(self.high, self.low))]
+        for _ in range(self.last):
+            limit = self.limits[-1]
+            is_far = at.value(arith.CmpiOp(at.value(arith.SubiOp(limit, self.low)), self.step, "ugt"))
+            self.limits.append(at.value(arith.SelectOp(is_far, at.value(arith.SubiOp(limit, self.step)), self.low)))
+
+    def _is_below(self, at: Inserter, counter: SSAValue, iteration: int) -> SSAValue:
+        """Whether the iteration of this number and counter is there, as a constant if it is one."""
+        if self.limits:
+            return at.value(arith.CmpiOp(self.low, self.limits[iteration], "slt"))
         number, high = int_constant(counter), int_constant(self.high)
         if number is not None and high is not None:
             return at.constant(int_attr(i1, number < high))
@@ -140,7 +165,7 @@ class _Expansion:
         current = {value: self.versions[value][iteration] for value in nested_operands(op) if value in self.versions}
         copy = clone_op(op, current)
         at.place(copy)
-        if not (self.ends_behind and int_constant(condition)):  # Triton keeps masks that are known to hold
+        if not (self.ends_after_loop and int_constant(condition)):  # Triton keeps masks that are known to hold
             predicate(copy, condition)
         for result, new in zip(op.results, copy.results, strict=True):
             for index, value in enumerate(self.yielded):
@@ -197,7 +222,9 @@ class _Expansion:
             new.location = old.location
             new.name_hint = old.name_hint
         at = Inserter.before(self.loop)
-        high = at.value(arith.SubiOp(self.high, self.step)) if self.ends_behind else self.high
+        high = self.high
+        if self.ends_after_loop:
+            high = self.limits[1] if self.limits else at.value(arith.SubiOp(self.high, self.step))
         kernel = scf.ForOp.create(
             operands=[self.low, high, self.step, *initial],
             result_types=types,
@@ -214,7 +241,7 @@ class _Expansion:
         block = kernel.regions[0].block
         at = Inserter(block, None, self.loop.location)
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, block.args, strict=False))
-        always = self.last - 1 if self.ends_behind else self.last
+        always = self.last - 1 if self.ends_after_loop else self.last
         conditions = [self._is_there(at, block.args[0], stage) for stage in range(always)]
         for op in self.order:
             copy = clone_op(op, values)
@@ -234,9 +261,11 @@ class _Expansion:
         at.insert(scf.YieldOp.create(operands=yielded))
 
     def _is_there(self, at: Inserter, counter: SSAValue, stage: int) -> SSAValue:
-        """Whether the iteration that `stage` works on is one of the loop: counter < high - step * stages to go."""
+        """Whether the iteration that `stage` works on is one of the loop."""
         if KEEP_PREDICATES in self.loop.attributes:
             return at.value(ttg.PredicateStageOp(counter, self.high, self.step, max_stage=self.last, stage=stage))
+        if self.limits:
+            return at.value(arith.CmpiOp(counter, self.limits[self.last - stage], "slt"))
         distance = at.value(arith.MuliOp(self.step, at.integer(self.step.type, self.last - stage)))
         return at.value(arith.CmpiOp(counter, at.value(arith.SubiOp(self.high, distance)), "slt"))
 

@@ -24,6 +24,7 @@ Answers to createAsyncCopy and convertScalarToTensorLoad in lib/Dialect/TritonGP
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import scf
@@ -34,9 +35,9 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.in_flight import VIEWS
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_warp
+from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
+from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values, set_type
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
 from minitriton.passes.pipelining.buffers import (
@@ -49,7 +50,6 @@ from minitriton.passes.pipelining.buffers import (
     is_wide_enough,
     is_zero,
 )
-from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP
 from minitriton.passes.pipelining.loops import body_ops, users_in_body
 from minitriton.passes.pipelining.rings import (
     Counters,
@@ -213,7 +213,7 @@ def _dots_of(load: Load) -> list[ttng.WarpGroupDotOp]:
 
 def _is_over_before_copies(load: Load, loop: scf.ForOp, schedule: Schedule) -> bool:
     """Whether all dots that read the buffer of `load` are waited for before the copies of their iteration begin."""
-    if ENDS_BEHIND_LOOP not in loop.attributes or num_warps(loop) > _WARP_GROUP:
+    if ENDS_AFTER_LOOP not in loop.attributes or num_warps(loop) > _WARP_GROUP:
         return False
     return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in _dots_of(load))
 

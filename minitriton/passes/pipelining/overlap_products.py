@@ -18,6 +18,7 @@ need more than a thread has stay as they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -29,11 +30,11 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from minitriton.analysis.in_flight import VIEWS
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import LOADS
-from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP, is_possible
+from minitriton.passes.pipelining.expander import is_possible
 from minitriton.passes.pipelining.loops import body_ops, loops_in, nested_operands, terminator_of
 from minitriton.passes.pipelining.schedule import Schedule, producers
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -47,13 +48,13 @@ OTHER_REGISTERS = 36
 
 @register_pass
 @dataclass(frozen=True)
-class OverlapProducts(Pass):
+class OverlapProducts(Pass, stage="ttgir"):
     """Delays products that depend on others to the next iteration, so that what is between them runs beside products."""
 
     name: ClassVar[str] = "minitriton-overlap-products"
     acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
-    keeps: ClassVar[frozenset[Property]] = frozenset({Property.SCHEDULED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.SCHEDULED}
     registers: int = REGISTERS
     """Loops whose tiles would take more registers a thread stay as they are."""
 
@@ -186,7 +187,7 @@ def _reschedule(
     schedule.stages += 1
     if is_possible(loop, schedule.in_order(loop), {op: stage for op, (stage, _) in schedule.places.items()}):
         schedule.write(loop)
-        loop.attributes[ENDS_BEHIND_LOOP] = UnitAttr()
+        loop.attributes[ENDS_AFTER_LOOP] = UnitAttr()
 
 
 def _users_of_accumulators(loop: scf.ForOp, late: list[ttng.WarpGroupDotOp]) -> set[Operation]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -25,11 +26,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.op_access import operand_at, operand_values
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.expander import expand
 from minitriton.passes.pipelining.loops import loops_in, num_stages, terminator_of
@@ -133,26 +133,34 @@ def lower_loops(module: ModuleOp) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class PipelineLoops(Pass):
+class PipelineLoops(Pass, stage="ttgir", origin="triton"):
     """Pipelines the loops that have a schedule."""
 
     name: ClassVar[str] = "tritongpu-pipeline"
     acts_on = frozenset({scf.ForOp})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.PIPELINED})
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
-    beyond_triton: ClassVar[Mapping[str, object]] = {"slice_from": 0, "integers_run_on": False}
+    requires: ClassVar[frozenset[Property]] = frozenset(
+        {Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED, Property.DESCRIPTOR_LAYOUTS}
+    )
+    beyond_triton: ClassVar[Mapping[str, object]] = {
+        "slice_from": 0,
+        "integers_run_on": False,
+        "exact_bounds": False,
+    }
     num_stages: int = 3
     """The number of stages of loops that name none."""
     slice_from: int = 0
     """Elements of a product's sum from which an operand of `wgmma` in registers is made part by part along K; 0: none is (Triton's way)."""
     integers_run_on: bool = False
     """Whether `wgmma` of integers may run into the next iteration as those of floats may (in Triton each is waited for at once)."""
+    exact_bounds: bool = False
+    """Whether a counter may be so close to an end of its type that one some steps ahead wraps (Triton assumes that none is)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pipeline all loops."""
         changed = lower_loops(op)
         if changed:
-            _expand_loops(op)
+            _expand_loops(op, self.exact_bounds)
         changed |= _has_loops_in_partitions(op)
         for loop in list(loops_in(op)):
             if num_stages(loop, self.num_stages) >= 1:
@@ -170,24 +178,24 @@ def _has_loops_in_partitions(module: ModuleOp) -> bool:
     return any(ops_of(specialized, scf.ForOp) for specialized in ops_of(module, ttg.WarpSpecializeOp))
 
 
-def _expand_loops(module: ModuleOp) -> None:
+def _expand_loops(module: ModuleOp, exact_bounds: bool) -> None:
     """Overlaps the stages of all loops that have a schedule; no schedule is left."""
     for loop in list(loops_in(module)):
         schedule = Schedule.read(loop)
         if schedule is not None:
-            expand(loop, schedule.in_order(loop), {each: stage for each, (stage, _) in schedule.places.items()})
+            stages = {each: stage for each, (stage, _) in schedule.places.items()}
+            expand(loop, schedule.in_order(loop), stages, exact_bounds=exact_bounds)
     for inner in ops_in(module):
         for name in (STAGE, CLUSTER, MAX_STAGE):
             inner.attributes.pop(name, None)
 
 
 @register_pass
-@dataclass(frozen=True)
-class TestPipelineLowerLoop(Pass):
+class TestPipelineLowerLoop(Pass, stage="ttgir", origin="triton"):
     """Makes the loads of scheduled loops asynchronous, and leaves the loops as they are."""
 
     name: ClassVar[str] = "tritongpu-test-pipeline-lower-loop"
-    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED, Property.DESCRIPTOR_LAYOUTS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower the loops, without overlapping their stages."""

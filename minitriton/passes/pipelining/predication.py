@@ -13,8 +13,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith, llvm, tt, ttg, ttng
 from minitriton.dialects.attribute_values import integers
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.errors import PassError
 from minitriton.passes.fuse_nested_loops.bounds import unread
 from minitriton.rewriting.constants import int_attr

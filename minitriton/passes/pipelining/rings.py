@@ -12,14 +12,15 @@ phase, which turns each time the reader has been round: an mbarrier tells one ro
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.in_flight import VIEWS
 from minitriton.dialects import arith, ttg
-from minitriton.dialects.op_access import operand_values, set_type
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.loops import terminator_of, users_in_body
@@ -53,8 +54,7 @@ class Placer:
         return self.value(constant_op(int_attr(type_, number)))
 
 
-@dataclass(frozen=True)
-class Counters:
+class Counters(NamedTuple):
     """What an iteration knows of the rings of one length."""
 
     fill: SSAValue

@@ -17,7 +17,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import BlockArgument, Operation, OpResult
 
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.passes.pipelining.loops import body_ops, nested_operands
 
 STAGE = "loop.stage"

@@ -30,12 +30,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots, points
 from minitriton.dialects import gpu, tt
-from minitriton.dialects.op_access import operand_values
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.assign_latencies import LATENCY
 from minitriton.passes.pipelining.loops import (
     ancestor_in_body,
@@ -277,15 +276,14 @@ def _has_barriers(loop: scf.ForOp) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
-class ScheduleLoops(Pass):
+class ScheduleLoops(Pass, stage="ttgir", origin="triton"):
     """Gives every op of a loop with latencies its stage and cluster."""
 
     name: ClassVar[str] = "tritongpu-schedule-loops"
     acts_on = frozenset({scf.ForOp})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.SCHEDULED})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.LATENCIES})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED, Property.ENCODINGS, Property.LATENCIES})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT - {Property.LATENCIES}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule all loops."""

@@ -30,8 +30,8 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.layout import Elementwise
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.tt.inference import infer_trans
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.layouts.inference import reshape_dst

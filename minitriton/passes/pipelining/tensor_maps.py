@@ -30,14 +30,12 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, i8, i32
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_of
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import last_op_of, operand_values
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
-from minitriton.errors import PassError
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.loops import body_ops
 from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, carry, hand_on, next_of_ring
@@ -48,8 +46,8 @@ from minitriton.rewriting.insertion import Inserter
 
 
 def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:
-    """Gives every descriptor made in `loop` as many places as its last copy needs to end."""
-    made = ops_of(loop, tt.MakeTensorDescOp)
+    """Gives every descriptor made in `loop` as many places as its last copy needs to end; not one that a `while` makes, whose copies end in it."""
+    made = [op for op in ops_of(loop, tt.MakeTensorDescOp) if not _is_in_while(op, loop)]
     if not made:
         return
     count = schedule.stages - 1 + any(isinstance(op, ttng.WarpGroupDotOp) for op in body_ops(loop))
@@ -70,6 +68,15 @@ def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:
         for op, place, number in zip(made, places, numbers, strict=True)
     ]
     hand_on(loop, following)
+
+
+def _is_in_while(op: Operation, loop: scf.ForOp) -> bool:
+    around = op.parent_op()
+    while around is not None and around is not loop:
+        if isinstance(around, scf.WhileOp):
+            return True
+        around = around.parent_op()
+    return False
 
 
 def _write(
@@ -108,14 +115,9 @@ def _handed_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSA
             number.replace_uses_with_if(inner, lambda use, loop=around: _is_in(use.operation, loop))
             hand_on(around, [following])
             following = around.results[-1]
-        elif isinstance(around, scf.IfOp):
-            following = _out_of_branch(around, block, following, number)
         else:
-            raise PassError(
-                f"a descriptor is made in {around.name} within a pipelined loop",
-                source_location(around.location),
-                help="make it in front of the loop, or in its body",
-            )
+            assert isinstance(around, scf.IfOp)
+            following = _out_of_branch(around, block, following, number)
         block = around.parent
         assert block is not None
     return following

@@ -25,8 +25,8 @@ from xdsl.dialects.builtin import Float32Type, IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.layouts.conversion import minimal_cvt_layout
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.pipelining.loops import ancestor_in_body, terminator_of

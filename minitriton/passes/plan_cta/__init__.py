@@ -11,12 +11,13 @@ that it does not know, conflicts in loops) or would run an atomic or a loop twic
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.host.records import dataclass
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.plan_cta.casts import CastQueue
 from minitriton.passes.plan_cta.propagation import propagate_all
@@ -25,7 +26,7 @@ from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_l
 
 @register_pass
 @dataclass(frozen=True)
-class PlanCTA(Pass):
+class PlanCTA(Pass, stage="ttgir", origin="triton"):
     """Shares tensors among the CTAs of a cluster."""
 
     name = "triton-nvidia-gpu-plan-cta"

@@ -19,8 +19,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from minitriton.dialects import ttg
+from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.tensor_layouts import with_layout
 

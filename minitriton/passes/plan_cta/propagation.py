@@ -20,7 +20,7 @@ from xdsl.rewriter import InsertPoint
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.memory_access import MemoryAccess
-from minitriton.dialects.op_access import set_type
+from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding, Slice
 from minitriton.passes.plan_cta.casts import Cast, CastQueue, before, behind, is_backward
 from minitriton.passes.plan_cta.tiling import with_cga

@@ -15,6 +15,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -23,9 +24,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
@@ -34,17 +35,16 @@ from minitriton.passes.remove_layout_conversions.hoist import hoist_conversions
 from minitriton.passes.remove_layout_conversions.loop_patterns import CLEANUP_PATTERNS
 from minitriton.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily
-from minitriton.rewriting.snapshot import IRSnapshot
 
 
 @register_pass
 @dataclass(frozen=True)
-class RemoveLayoutConversions(Pass):
+class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
     """Removes layout conversions: propagates layouts forward, recomputes values backward, hoists what is left."""
 
     name = "tritongpu-remove-layout-conversions"
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
-    looks_at_all = True
+    visits_every_op = True
     beyond_triton: ClassVar[Mapping[str, object]] = {"recompute_indices": False}
     recompute_indices: bool = False
     """Whether an operand of a product is converted where it is loaded although indices go into it, as in a mask of `tl.where`

@@ -24,8 +24,8 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects.facts import Dear, RoundsOff
 from minitriton.dialects.facts.layout import axis_of
+from minitriton.dialects.fast_paths.op_access import operand_use
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_use
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand
 from minitriton.layouts.properties import threads_per_warp, warps_per_cta
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization

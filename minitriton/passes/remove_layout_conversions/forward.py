@@ -22,13 +22,13 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import HandsOn
 from minitriton.dialects.facts.layout import Derived, LayoutRule, SameLayout, has_efficient_layout
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow, ScalarRegions, receivers
-from minitriton.dialects.op_access import next_use
+from minitriton.dialects.fast_paths.op_access import next_use
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
 from minitriton.passes.remove_layout_conversions.slices import is_anchor
 from minitriton.passes.tensor_layouts import convert_after, layout_of_value, operand_layout, result_layout, set_layout

@@ -20,14 +20,14 @@ from typing import cast
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
-from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, ttg
-from minitriton.dialects.op_access import operand_values, set_type
+from minitriton.dialects.fast_paths.block_order import BlockOrder
+from minitriton.dialects.fast_paths.op_access import operand_values, set_type
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, Stop, repeatable_slice, yield_of
 from minitriton.passes.tensor_layouts import layout_of_value, with_layout
-from minitriton.rewriting.block_order import BlockOrder
 
 
 class Rematerialization:

@@ -22,7 +22,7 @@ Questions about single ops that the steps of `tritongpu-remove-layout-conversion
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects import scf
@@ -32,8 +32,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import AnyLayout, LayoutAnchor, OnlyOnce
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
-from minitriton.dialects.op_access import operand_use, operand_values
-from minitriton.host.records import dataclass
+from minitriton.dialects.fast_paths.op_access import operand_use, operand_values
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.tensor_layouts import layout_of_value, operand_layout, shape_of

@@ -15,6 +15,8 @@ What a product computes is stored by `ttg.local_store`. Answers to WSLowerMem.cp
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects.builtin import TensorType, i32, i64
 from xdsl.ir import Operation, SSAValue
 
@@ -23,7 +25,6 @@ from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvws import TokenLoadType
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Encoding, SwizzledShared
 from minitriton.layouts.properties import order_for_memory

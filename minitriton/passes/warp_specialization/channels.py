@@ -9,13 +9,14 @@ groupChannels in WSCodePartition.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects import scf
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.host.records import dataclass
 from minitriton.passes.pipelining.loops import num_stages
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, Tasks, tasks_of
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight import VIEWS
-from minitriton.analysis.operations import ops_of
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.buffers import create_buffers, insert_copies
 from minitriton.passes.warp_specialization.channels import (

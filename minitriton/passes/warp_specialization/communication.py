@@ -23,15 +23,15 @@ at the full mbarrier by itself when it is done. Answers to WSLowerToken.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import TensorType, i1, i32
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, gpu, nvws, tt, ttg, ttng
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.host.records import dataclass
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.buffers import (
     Transfer,

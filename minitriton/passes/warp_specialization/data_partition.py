@@ -16,9 +16,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.op_access import last_op_of
+from minitriton.dialects.fast_paths.op_access import last_op_of
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.partition_scheme import PartitionScheme, plan_partition
 from minitriton.passes.warp_specialization.slicing import Slices, cut_type

@@ -13,19 +13,18 @@ them. It fails where an op would have to be cut two ways or cannot be cut. Answe
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.def_use import backward_ops, forward_ops
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.op_access import last_op_of
+from minitriton.dialects.fast_paths.op_access import last_op_of
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.host.records import dataclass
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.passes.tensor_layouts import layout_of_value
 from minitriton.passes.warp_specialization.task_ids import tasks_of

@@ -15,9 +15,9 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.op_access import defining, hand_on_name, last_op_of
+from minitriton.dialects.fast_paths.op_access import defining, hand_on_name, last_op_of
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.warp_specialization.task_ids import (
     CannotSpecialize,
     set_tasks,

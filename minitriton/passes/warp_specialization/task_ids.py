@@ -9,15 +9,15 @@ An op without ids belongs to no group and is not part of the specialized code.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
-from minitriton.dialects.facts.gpu_traits import i32_array
-from minitriton.host.records import dataclass
+from minitriton.dialects.attribute_values import i32_array
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.rewriting.insertion import Inserter
 
 TASK_IDS = "async_task_id"

@@ -23,11 +23,11 @@ from collections.abc import Iterable
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.memory_access import is_expensive_access
 from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.passes.warp_specialization.task_ids import (
     PRODUCER,

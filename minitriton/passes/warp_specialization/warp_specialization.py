@@ -17,6 +17,7 @@ Triton does not ask.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -27,17 +28,16 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import module_of, num_ctas, num_warps
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError
-from minitriton.host.records import dataclass
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
 from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
@@ -60,12 +60,13 @@ _WARPS = 4
 
 @register_pass
 @dataclass(frozen=True)
-class WarpSpecialization(Pass):
+class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
     """Splits marked loops between a warp group that loads and one or two that compute."""
 
     name: ClassVar[str] = "nvgpu-warp-specialization"
     acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT - {Property.PARTITION_WARPS}
     num_stages: int = 0
     """The number of buffers for values of loops that name none (`num_stages=`)."""
     fall_back: bool = True

@@ -6,6 +6,5 @@ from minitriton.rewriting.folds import arith_choice as arith_choice
 from minitriton.rewriting.folds import arith_float as arith_float
 from minitriton.rewriting.folds import arith_int as arith_int
 from minitriton.rewriting.folds import math as math
-from minitriton.rewriting.folds import scf as scf
 from minitriton.rewriting.folds import tt as tt
 from minitriton.rewriting.folds import ttg as ttg

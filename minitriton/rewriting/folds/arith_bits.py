@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import defining, operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, to_signed, to_unsigned
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.binary import IntRule, both, constant_to_the_right, fold_ints

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import Attribute, Operation, OpResult
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.rewriting.constants import (
     constant_attr,
     element_type,
@@ -19,10 +19,10 @@ from minitriton.rewriting.constants import (
     int_constant,
     number_attr,
     number_of,
+    round_to,
     to_unsigned,
     width_of,
 )
-from minitriton.rewriting.floats import round_to
 from minitriton.rewriting.folding import MODIFIED, Folded, folder
 
 _FLOAT_BITS: dict[type[Attribute], tuple[int, int]] = {  # significant bits, greatest exponent

@@ -20,7 +20,7 @@ from minitriton.dialects.arith.predicates import (
     holds,
     predicate_of,
 )
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
     constant_attr,
     float_constant,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.rewriting.constants import float_attr, float_constant
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.binary import FloatRule, both, constant_to_the_right, fold_floats

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.arith.division import toward_zero
-from minitriton.dialects.op_access import operand_at
+from minitriton.dialects.arith.predicates import toward_zero
+from minitriton.dialects.fast_paths.op_access import operand_at
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.binary import IntRule, both, constant_to_the_right, fold_ints, is_one, unsigned

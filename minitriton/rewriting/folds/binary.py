@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import constant_attr, float_attr, int_attr, number_of, to_unsigned, width_of
 from minitriton.rewriting.folding import MODIFIED, Folded
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, OpResult
 
-from minitriton.dialects import tt
+from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import dense_bytes
 from minitriton.dialects.facts.layout import order_of
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
     constant_attr,
     element_type,
@@ -123,3 +124,22 @@ def fold_addptr(op: Operation) -> Folded:
 def fold_advance(op: Operation) -> Folded:
     """advance(p, [0, ...]) = p"""
     return operand_at(op, 0) if all(int_constant(offset) == 0 for offset in operand_values(op)[1:]) else None
+
+
+# Folds of `scf` ops.
+
+
+@folder(scf.IfOp)
+def fold_if(op: scf.IfOp) -> Folded:
+    """if (not c) A else B  =>  if (c) B else A"""
+    then, other = op.regions
+    if other.first_block is None:
+        return None
+    condition = operand_at(op, 0)
+    if not isinstance(condition, OpResult) or condition.op.__class__ is not arith.XOrIOp:
+        return None
+    if int_constant(operand_at(condition.op, 1)) != -1:
+        return None
+    op.operands[0] = operand_at(condition.op, 0)
+    op.regions = (other, then)
+    return MODIFIED

@@ -2,7 +2,8 @@
 
 An entry is a folder with the name of a SHA-256 in base 32 (or, of older releases, 16) and a manifest, whose time is that of its last use. Other files below the
 root (Triton's entries, if it shares the folder) are neither counted nor touched. Looking at all entries takes 20 us each: a process
-looks when it has stored an eighth of the limit, and once if no process has for ten minutes; one process at a time does.
+looks when it has stored an eighth of the limit, and once if no process has for ten minutes; one process at a time does. A folder of few
+entries is not looked at for its age, and holds nothing else: programs count what is in the folder of a cache.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
-
-from minitriton.host.records import dataclass
+from typing import NamedTuple
 
 MANIFEST = "manifest.json"
 _ENTRY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}")
@@ -24,6 +24,7 @@ _SCRATCH = re.compile(r"\.(?:[A-Z2-7]{16}|[0-9a-f]{16})-\w+")
 """Entries as they are written, and as they are taken away."""
 _LOCK = ".eviction"
 SECONDS_BETWEEN_LOOKS = 600.0
+FEW = 32
 SECONDS_OF_A_WRITE = 3600.0
 """After which an entry that is still being written has been left behind by a process that ended."""
 KEPT = 0.9
@@ -33,8 +34,7 @@ _stored: dict[Path, int] = {}
 """Bytes that this process has stored below a root since it last looked."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry: bytes of its files, seconds of its last use."""
 
     path: Path
@@ -77,6 +77,8 @@ def note_store(root: Path, size: int, limit: int) -> None:
 def _looked_lately(root: Path) -> bool:
     try:
         return time.time() - (root / _LOCK).stat().st_mtime < SECONDS_BETWEEN_LOOKS
+    except FileNotFoundError:
+        return len(os.listdir(root)) <= FEW
     except OSError:
         return False
 

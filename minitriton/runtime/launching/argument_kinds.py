@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from minitriton.host.records import dataclass
 from minitriton.runtime.launching.host_values import is_descriptor
 
 Kind: TypeAlias = "type | tuple[Kind, ...]"

@@ -13,12 +13,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from minitriton.compilation.ast_source import TypeName
 from minitriton.errors import MinitritonError
 from minitriton.host.containers import is_tuple
-from minitriton.host.records import dataclass
 from minitriton.runtime.launching.host_values import (
     Exchangeable,
     HostDescriptor,

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.frontend.function import JITCallable
 from minitriton.host.containers import is_list, is_object
-from minitriton.host.records import dataclass
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
 from minitriton.target import CUDAOptions

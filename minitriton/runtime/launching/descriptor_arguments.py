@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.runtime.launching.arguments import Argument, data_address
 from minitriton.target.tensor_map import ELEMENT_BYTES, DescriptorCopy, TensorMap
 

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.identity import key_of
 from minitriton.runtime._async_compile import FutureKernel
 from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu, number_of_devices, torch_module
@@ -43,6 +42,7 @@ from minitriton.runtime.launching.arguments import (
 )
 from minitriton.runtime.launching.constants import PLAIN_CONSTANTS, in_process_key
 from minitriton.runtime.launching.host_values import Grid
+from minitriton.runtime.launching.launch_hooks import LazyDict
 from minitriton.runtime.launching.loading import full_grid, make_current, stream_functions
 from minitriton.runtime.launching.path_code import PathCode
 from minitriton.runtime.launching.untraced import untraced
@@ -63,7 +63,7 @@ class Dispatcher:
     """Generates the paths of one kernel for one purpose.
 
     `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and, but for a warmup, loads on a miss;
-    `specialize(args)` raises for arguments that no kernel takes; `metadata(kernel, stream, grid, args)` is what launch hooks are told;
+    `specialize(args)` raises for arguments that no kernel takes; `metadata(kernel, stream, grid, args)` is what launch hooks are told, None if that is no more than name, function and stream;
     `on_host(grid, args, options)` runs on host arrays; `check_globals()` raises where a global that was compiled in has changed. `always_on_host` takes no launch to a device; `settled(path)` is told what makes a launch from now on;
     `kernel` is the name in Python's errors about calls.
     """
@@ -75,7 +75,7 @@ class Dispatcher:
     prepare: Callable[[tuple[object, ...], dict[str, object], int], Any]
     on_host: Launch
     specialize: Callable[[tuple[object, ...]], object]
-    metadata: Callable[..., object]
+    metadata: Callable[..., object] | None
     check_globals: Callable[[], None]
     settled: Callable[[Path], None]
     always_on_host: bool = False
@@ -193,6 +193,7 @@ class Dispatcher:
             "_mt_changes": knobs.changes,
             "_mt_compiled_in": knobs.compiled_in,
             "_mt_chain": knobs.HookChain,
+            "_mt_facts": LazyDict,
         }
         scope["_mt_only_device"], scope["_mt_get_device"] = None, self._first_device(scope)
         code = PathCode(scope, self.purpose is Purpose.WARMUP)
@@ -228,6 +229,7 @@ class Dispatcher:
         expanded = "\n    ".join(code.expanded) or "pass"
         end = _RETURN if self.purpose is Purpose.WARMUP else _LAUNCH
         hooked = self.purpose is Purpose.LAUNCH_WITH_HOOKS
+        metadata = _PLAIN_METADATA if self.metadata is None else _METADATA
         by_name = "".join(f"{name!r}: {name}, " for name in self.names)
         return f"""
     {checks}
@@ -251,7 +253,8 @@ class Dispatcher:
         _mt_entry = _mt_entries.get(_mt_key)
 """ + end.format(
             by_name=by_name, expanded=expanded, listed=self._listed, passed=", ".join(code.passed),
-            announce=_ANNOUNCE.format(listed=self._listed) if hooked else "", conclude=_CONCLUDE if hooked else "",
+            announce=_ANNOUNCE.format(metadata=metadata.format(listed=self._listed)) if hooked else "",
+            conclude=_CONCLUDE if hooked else "",
         )  # fmt: skip
 
 
@@ -291,8 +294,10 @@ _LAUNCH = """
     return _mt_entry[1]
 """
 
+_METADATA = "_mt_dispatcher.metadata(_mt_entry[1], _mt_stream, (_mt_x, _mt_y, _mt_z), ({listed}))"
+_PLAIN_METADATA = '_mt_facts({{"name": _mt_entry[1].name, "function": _mt_entry[1].function, "stream": _mt_stream}})'
 _ANNOUNCE = """
-    _mt_metadata = _mt_dispatcher.metadata(_mt_entry[1], _mt_stream, (_mt_x, _mt_y, _mt_z), ({listed}))
+    _mt_metadata = {metadata}
     _mt_hook = _mt_runtime.launch_enter_hook
     if _mt_hook:
         (_mt_hook[0] if _mt_hook.__class__ is _mt_chain and len(_mt_hook) == 1 else _mt_hook)(_mt_metadata)

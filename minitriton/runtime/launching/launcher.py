@@ -8,12 +8,12 @@ without checks, for the generated launch paths.
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from minitriton.errors import MinitritonError
-from minitriton.host.records import dataclass
 from minitriton.runtime._allocation import current_allocator
 from minitriton.runtime.cuda_driver import NO_CONTEXT, CudaDriver
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
@@ -42,8 +42,7 @@ HIDDEN_PARAMETERS = 2
 """What every kernel takes behind its own parameters: pointers to scratch memory, its own and a profiler's."""
 
 
-@dataclass(frozen=True)
-class LaunchShape:
+class LaunchShape(NamedTuple):
     """What every launch of one kernel has in common."""
 
     num_threads: int
@@ -59,12 +58,21 @@ class LaunchShape:
     """Offset and bytes of every parameter, the hidden scratch pointers included, as the driver says; None if it cannot."""
 
 
-@dataclass(frozen=True)
-class FewPrograms:
+class FewPrograms(NamedTuple):
     """Another function of the kernel, or what makes it at the first such launch, for launches of at most so many blocks."""
 
     function: int | Callable[[], int]
     most_blocks: int
+
+
+_PLAIN = {
+    "Q": "{0}.is_cuda",
+    "i": "{0}.__class__ is int and -0x80000000 <= {0} <= 0x7fffffff",
+    "q": "{0}.__class__ is int",
+    "f": "{0}.__class__ is float",
+    "d": "{0}.__class__ is float",
+}
+"""What is so of an argument that is passed as it is, by the code of its parameter."""
 
 
 class Launcher:
@@ -122,24 +130,30 @@ class Launcher:
         if launch_exit_hook:
             launch_exit_hook(launch_metadata)
 
-    def plain_values(self, arguments: tuple[Any, ...]) -> tuple[object, ...] | None:
-        """The values of a launch with all arguments that it passes, if they are tensors of a GPU and numbers that fit; None for others."""
-        if len(arguments) != len(self._codes):
-            return None
-        values: list[object] = []
-        for argument, code in zip(arguments, self._codes, strict=True):
-            if code == "Q":
-                if not getattr(argument, "is_cuda", False):
-                    return None
-                argument = argument.data_ptr()
-            elif (
-                code not in "iqfd"
-                or argument.__class__ is not (float if code in "fd" else int)
-                or (code == "i" and not -(2**31) <= argument < 2**31)
-            ):
-                return None
-            values.append(argument)
-        return tuple(values)
+    def launch_plain(self, x: int, y: int, z: int, stream: int, arguments: tuple[Any, ...]) -> bool:
+        """Enqueues a launch with all arguments that it passes, if they are tensors of a GPU and numbers that fit; else False."""
+        try:
+            code = self._plain_call(x, y, z, stream, *arguments)
+        except (AttributeError, TypeError):
+            return False
+        if code == NO_CONTEXT:
+            self.driver.set_current_device(self.device)
+            code = self._plain_call(x, y, z, stream, *arguments)
+        if code:
+            self.check(code, (x, y, z))
+        return code is not None
+
+    @functools.cached_property
+    def _plain_call(self) -> Callable[..., int | None]:
+        """`call(x, y, z, stream, *arguments) -> CUresult`; None for arguments that are not plain."""
+        names = [f"a{number}" for number in range(len(self._codes))]
+        checks = [_PLAIN.get(code, "False").format(name) for name, code in zip(names, self._codes, strict=True)]
+        values = [f"{n}.data_ptr()" if code == "Q" else n for n, code in zip(names, self._codes, strict=True)]
+        return eval(
+            f"lambda x, y, z, stream, {', '.join(names)}: "
+            f"launch(x, y, z, stream, {', '.join(values)}) if {' and '.join(checks) or True} else None",
+            {"launch": self.positional(())},
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         """What it launches is loaded in this process: a pickled one is None, and its kernel loads itself anew."""

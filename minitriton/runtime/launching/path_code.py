@@ -23,11 +23,10 @@ The key holds what a compile depends on, and no less. It may hold more: then two
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from minitriton.host.records import dataclass
 from minitriton.runtime.launching.argument_kinds import Shape, Value
 from minitriton.runtime.launching.arguments import (
     is_array,

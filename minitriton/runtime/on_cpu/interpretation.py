@@ -12,10 +12,10 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
-from minitriton.analysis.operations import ops_of
 from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
+from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.emulator import device_functions, inline_assembly
 from minitriton.interpreter import interpret
 from minitriton.passes.argmax import NaNInArgmax
@@ -51,7 +51,7 @@ def run_on_interpreter(
         reachable += arrays_pointed_at(values)
     interpret(
         module,
-        source.name,
+        source.entry,
         values,
         grid,
         inline_assembly=inline_assembly.evaluate,

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.types import PointerType, element_type
+from minitriton.dialects.tt.types import element_type
 from minitriton.errors import IRError
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.properties import are_layouts_equivalent
@@ -25,13 +25,6 @@ Complaint: TypeAlias = "Callable[[Any], str | None]"
 def tensor(value: SSAValue) -> TensorType:
     """The type of a value that the op's declaration says is a tensor."""
     return cast(TensorType, value.type)
-
-
-def shape_of(type_: Attribute) -> tuple[int, ...]:
-    """The shape of a tensor or of what a block pointer points to; () otherwise."""
-    if isinstance(type_, PointerType):
-        type_ = type_.pointee_type
-    return type_.get_shape() if instance_of(type_, TensorType) else ()
 
 
 def has_encoding(type_: Attribute) -> bool:

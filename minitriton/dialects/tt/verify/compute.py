@@ -16,15 +16,8 @@ from minitriton.dialects.tt import inference as tt_inference
 from minitriton.dialects.tt.dot import DotOp, DotScaledOp
 from minitriton.dialects.tt.elementwise import BitcastOp, ElementwiseInlineAsmOp, FpToFpOp, MapElementwiseOp
 from minitriton.dialects.tt.reduce import GatherOp, ReduceOp, ScanOp
-from minitriton.dialects.tt.types import PointerType, element_type
-from minitriton.dialects.tt.verify.base import (
-    has_encoding,
-    inferred_complaint,
-    shape_of,
-    tensor,
-    types_of,
-    width_of,
-)
+from minitriton.dialects.tt.types import PointerType, element_type, shape_of
+from minitriton.dialects.tt.verify.base import has_encoding, inferred_complaint, tensor, types_of, width_of
 from minitriton.dialects.tt.verify.checks import COMPLAINTS
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 

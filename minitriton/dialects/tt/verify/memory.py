@@ -24,8 +24,8 @@ from minitriton.dialects.tt.memory import (
     LoadOp,
     StoreOp,
 )
-from minitriton.dialects.tt.types import TensorDescType, pointer_same_shape
-from minitriton.dialects.tt.verify.base import encoding_complaint, shape_of, tensor, types_of, width_of
+from minitriton.dialects.tt.types import TensorDescType, pointer_same_shape, shape_of
+from minitriton.dialects.tt.verify.base import encoding_complaint, tensor, types_of, width_of
 from minitriton.dialects.tt.verify.checks import COMPLAINTS
 
 

@@ -25,12 +25,12 @@ from minitriton.dialects.tt.shape import (
     TransOp,
     UnsplatOp,
 )
+from minitriton.dialects.tt.types import shape_of
 from minitriton.dialects.tt.verify.base import (
     encoding_complaint,
     has_encoding,
     inferred_complaint,
     same_element_complaint,
-    shape_of,
     tensor,
 )
 from minitriton.dialects.tt.verify.checks import COMPLAINTS

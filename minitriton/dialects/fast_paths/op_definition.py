@@ -1,0 +1,197 @@
+"""How the ops of these dialects are defined: by xDSL's declarations, which are read when a class is first used.
+
+    @op_definition
+    class SplatOp(IRDLOperation): ...
+
+is `irdl_op_definition`, but for when: a compile loads 270 classes of op and uses fifty. xDSL reads the declaration of each as it is defined (0.2 ms) and compiles
+its `assembly_format` (0.4 ms; 2026-11-24). Here the first use of a field, of the traits or of the definition has the declaration read, the first parse
+or print has the form compiled, and fields are read fast (`op_fields`). What is wrong in a declaration is an error then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.irdl.operations import OpDef, get_accessors_from_op_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from minitriton.dialects.fast_paths.op_fields import fast_fields
+from minitriton.dialects.fast_paths.printed_form import Form, printed_form
+from minitriton.host import locks
+
+OpT = TypeVar("OpT", bound=IRDLOperation)
+
+
+def op_definition(cls: type[OpT]) -> type[OpT]:
+    """The op that `cls` declares. An error in its declaration shows when an op is first used, one in its `assembly_format` when it is first parsed or printed."""
+    declaration = _Declaration(cls)
+    for name in declaration.fields():
+        setattr(cls, name, _Unread(declaration, name))
+    cls.get_irdl_definition = declaration.read
+    cls.verify_ = _verified(cls.verify_)
+    if cls.assembly_format is not None:
+        cls.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]
+        cls.print = _print
+    return cls
+
+
+def _verified(own: Any) -> Any:
+    def verify_(self: IRDLOperation) -> None:
+        verify_declaration(self, self.get_irdl_definition())
+        own(self)
+
+    return verify_
+
+
+class _Declaration:
+    """What stands in the class of an op before it is read."""
+
+    def __init__(self, cls: type[IRDLOperation]) -> None:
+        self.cls, self.written = cls, dict(vars(cls))
+        self.definition: OpDef | None = None
+
+    def fields(self) -> list[str]:
+        """The names of the fields, those of base classes too, and `traits`."""
+        found = ["traits"]
+        for base in self.cls.__mro__:
+            if base is IRDLOperation:
+                break
+            found += [name for name, value in vars(base).items() if value.__class__.__module__ == _FIELDS]
+        return found
+
+    def read(self) -> OpDef:
+        """xDSL's definition; the class has its fields from now on."""
+        if self.definition is None:
+            with locks.DECLARATIONS:
+                if self.definition is None:
+                    self._read()
+        assert self.definition is not None
+        return self.definition
+
+    def _read(self) -> None:
+        # xDSL reads a class of the same text: in `cls` itself every name has a meaning at every moment, for other threads.
+        text = self.written.get("assembly_format", self.cls.assembly_format)
+        written = {**self.written, "assembly_format": None}
+        metaclass: Any = type(self.cls)
+        same: type[IRDLOperation] = metaclass(self.cls.__name__, self.cls.__bases__, written)
+        definition = OpDef.from_pyrdl(same)
+        accessors = get_accessors_from_op_def(definition, None)
+        for given in ("get_irdl_definition", "verify_"):
+            del accessors[given]
+        definition.assembly_format = text
+        for name, accessor in (accessors if _has_lists(text) else fast_fields(accessors)).items():
+            setattr(self.cls, name, accessor)
+        self.definition = definition
+
+
+_FIELDS = "xdsl.irdl.operations"
+"""The module of the classes that declare fields."""
+
+
+def _has_lists(text: str | None) -> bool:
+    """Whether a form has all operands or results at once, for whose fields xDSL's reader asks xDSL's own accessors."""
+    return text is not None and re.search(r"(?<![$\w])(operands|results)\b", text) is not None
+
+
+class _Unread:
+    """A field before the declaration is read: whoever asks for it has it read."""
+
+    __slots__ = ("declaration", "name")
+
+    def __init__(self, declaration: _Declaration, name: str) -> None:
+        self.declaration, self.name = declaration, name
+
+    def __get__(self, op: Operation | None, cls: type[Operation]) -> Any:
+        self.declaration.read()
+        return getattr(cls if op is None else op, self.name)
+
+    def __set__(self, op: Operation, value: object) -> None:
+        self.declaration.read()
+        setattr(op, self.name, value)
+
+
+@cache
+def textual_form(cls: type[IRDLOperation]) -> FormatProgram:
+    """The compiled `assembly_format` of an op. Raises `ParseError` if it is malformed."""
+    definition = cls.get_irdl_definition()
+    assert definition.assembly_format is not None
+    return FormatProgram.from_str(definition.assembly_format, definition)
+
+
+def _parse(cls: type[IRDLOperation], parser: Parser) -> IRDLOperation:
+    return textual_form(cls).parse(parser, cls)
+
+
+@cache
+def _form(cls: type[IRDLOperation]) -> Form | None:
+    return printed_form(textual_form(cls).stmts)
+
+
+def _print(self: IRDLOperation, printer: Printer) -> None:
+    form = _form(type(self))
+    if form is None:
+        textual_form(type(self)).print(printer, self)
+        return
+    for step in form:
+        if step(printer, self):
+            return
+
+
+# What an op's declaration demands of types and properties, asked once for ops that are alike.
+#
+#     %c = arith.addi %a, %b : tensor<64xi32, #blocked>        →   counted, and four constraints tried
+#     %d = arith.addi %c, %b : tensor<64xi32, #blocked>        →   alike: known to hold
+#
+# IR has few kinds of op, each many times: in the 15 TTGIR of the golden files 440 ops of 777 are like one before, and reading these texts takes 8 %
+# less time (2026-11-24). Traits look at more than types and properties and are asked about each op.
+
+_MOST = 20_000
+"""Kinds of op that are remembered."""
+
+_held: set[tuple[object, ...]] = set()
+
+
+def verify_declaration(op: IRDLOperation, definition: OpDef) -> None:
+    """`definition.verify(op)`. Raises `VerifyException`."""
+    if op.regions or op.successors or definition.attributes:
+        definition.verify(op)
+        return
+    kind = (
+        op.__class__,
+        tuple([operand.type for operand in op.operands]),
+        tuple([result.type for result in op.results]),
+        tuple(op.properties.items()),
+    )
+    if kind in _held:
+        for trait in definition.traits:
+            trait.verify(op)
+        return
+    definition.verify(op)
+    if len(_held) >= _MOST:
+        _held.clear()
+    _held.add(kind)
+
+
+# What a dialect consists of: the ops, attributes and types that its front door names.
+#
+# TT = Dialect("tt", *declared("tt", globals()))      every `tt.*` class that the module `tt` defines or imports
+
+
+def declared(dialect: str, *namespaces: Mapping[str, Any]) -> tuple[list[type[Operation]], list[type[Attribute]]]:
+    """The ops, and the attributes and types, called `dialect.*` among the values of `namespaces`."""
+    operations: list[type[Operation]] = []
+    attributes: list[type[Attribute]] = []
+    for names in namespaces:
+        for value in names.values():
+            # `issubclass` would ask each of the hundred subclasses of these abstract classes.
+            bases = value.__mro__ if isinstance(value, type) else ()
+            if (Operation in bases or Attribute in bases) and getattr(value, "name", "").startswith(f"{dialect}."):
+                (operations if Operation in bases else attributes).append(value)
+    return operations, attributes

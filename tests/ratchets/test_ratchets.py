@@ -1,0 +1,221 @@
+"""What the source text holds of each thing that should become less: it may not become more.
+
+    python tests/ratchets/test_ratchets.py          writes today's counts as the limits below: read `git diff`
+
+A limit is today's count. Where a count has fallen well below its limit, the test asks for the lower limit. A limit that is raised has a
+sentence next to it that says what came in for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import op_tables
+import words
+from sources import files, single_importers, sources
+
+PACKAGES = {
+    "__init__": (108, 1, 1),
+    "__main__": (26, 1, 0),
+    "analysis": (6444, 59, 81),
+    "as_triton": (1496, 20, 19),
+    "backends": (324, 9, 4),
+    "cli": (138, 1, 0),
+    "codegen": (11908, 85, 167),
+    "commands": (1114, 13, 16),
+    "compilation": (1136, 11, 16),
+    "compiler": (39, 1, 1),
+    "dialects": (15263, 102, 84),
+    "emulator": (8997, 64, 108),
+    "errors": (138, 1, 4),
+    "experimental": (174, 7, 3),
+    "explorer": (6695, 56, 115),
+    "frontend": (6385, 36, 28),
+    "fuzz": (8228, 59, 80),
+    "host": (1220, 21, 14),
+    "identity": (303, 1, 6),
+    "interpreter": (5069, 44, 51),
+    "knobs": (876, 3, 18),
+    "lab": (15234, 93, 386),
+    "language": (3309, 24, 12),
+    "layouts": (4210, 22, 27),
+    "opt": (237, 1, 1),
+    "pass_manager": (314, 1, 5),
+    "pass_registry": (210, 1, 1),
+    "passes": (19352, 148, 381),
+    "pipelines": (197, 1, 2),
+    "profiler": (601, 6, 7),
+    "remarks": (34, 1, 1),
+    "rewriting": (4452, 35, 29),
+    "runtime": (7001, 58, 63),
+    "target": (664, 4, 8),
+    "testing": (255, 1, 0),
+    "tools": (1045, 11, 8),
+}  # fmt: skip
+"""Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
+
+PAGES = 386
+"""Those words in docs/*.md, README.md and CONTRIBUTING.md."""
+
+TOTALS = {
+    "lines": 133196,
+    "files": 1002,
+    "files under 40 lines": 163,
+    "modules with one importer": 278,
+    "comparisons of an op's name": 81,
+    "private names of other modules": 71,
+    "entries at the top": 36,
+    "tables of ops": 51,
+    "words": 1747,
+}
+"""Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
+
+SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
+"""How far below its limit a count may be before the limit is to be lowered; 5 where nothing is said."""
+
+TABLES_OF_OPS_BY_NAME = {
+    "dialects/tt/verify/compute.py", "dialects/tt/verify/func.py", "dialects/tt/verify/memory.py",
+    "dialects/tt/verify/shape.py",
+}  # fmt: skip
+"""Files with tables of ops by name: errors in Triton's words, which the classes themselves import late."""
+
+_KERNELS = "kernels are no typed Python: their arguments are what a launch passes"
+_LANGUAGE = "library functions that are kernels: the annotation `constexpr` speaks to the kernel compiler"
+NOT_STRICT = {
+    "commands/demo_kernel.py": _KERNELS,
+    "explorer/lessons/kernels/exercises.py": _KERNELS,
+    "explorer/lessons/kernels/tour.py": _KERNELS,
+    "fuzz/mutation/kernels.py": _KERNELS,
+    "tools/ragged_tma_kernels.py": _KERNELS,
+    "language/random.py": _LANGUAGE,
+    "language/sorting.py": _LANGUAGE,
+    "language/standard.py": _LANGUAGE,
+}
+
+
+def totals() -> dict[str, int]:
+    """Today's counts of the whole package."""
+    own = [source for source in sources() if not source.holds_kernels]
+    return {
+        "lines": sum(source.lines for source in sources()),
+        "files": len(sources()),
+        "files under 40 lines": sum(source.lines < 40 for source in own),
+        "modules with one importer": len(single_importers()),
+        "comparisons of an op's name": sum(source.op_name_comparisons for source in own),
+        "private names of other modules": sum(len(source.private_accesses) for source in own),
+        "entries at the top": len(entries()),
+        "tables of ops": len(op_tables.tables()),
+        "words": sum(count for package, count in words.counts().items() if not package.endswith(".md")),
+    }
+
+
+def entries() -> set[str]:
+    """What stands at the top of the package."""
+    return {source.package for source in sources()}
+
+
+def packages() -> dict[str, tuple[int, int, int]]:
+    """Today's lines, files and words of each package."""
+    lines, files = Counter[str](), Counter[str]()
+    for source in sources():
+        lines[source.package] += source.lines
+        files[source.package] += 1
+    return {name: (lines[name], files[name], words.counts()[name]) for name in sorted(files)}
+
+
+def words_of_pages() -> int:
+    return sum(count for page, count in words.counts().items() if page.endswith(".md"))
+
+
+def test_every_package_has_a_budget() -> None:
+    assert set(PACKAGES) == set(packages()), "name what came or went in PACKAGES"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_stays_within_its_budget(package: str) -> None:
+    for what, limit, now in zip(("lines", "files", "words"), PACKAGES[package], packages()[package], strict=True):
+        advice = f"python tests/ratchets/words.py {package} lists them" if what == "words" else "delete before you add"
+        assert now <= limit, f"{package}: {now} {what}, at most {limit}: {advice}"
+        slack = SLACK[what] if what == "words" else max(SLACK[what] // 15, limit // 8)
+        assert now >= limit - slack, f"{package}: {now} {what}: lower the limit of {limit}"
+
+
+@pytest.mark.parametrize("what", TOTALS)
+def test_what_should_become_less_does_not_become_more(what: str) -> None:
+    now, limit = totals()[what], TOTALS[what]
+    assert now <= limit, f"{now} {what}, at most {limit}"
+    assert now >= limit - SLACK.get(what, 5), f"{now} {what}: lower the limit of {limit}"
+
+
+def test_pages_use_the_words_of_the_field() -> None:
+    now = words_of_pages()
+    assert now <= PAGES, f"{now} words to avoid, at most {PAGES}: python tests/ratchets/words.py PAGE.md lists them"
+    assert now >= PAGES - SLACK["words"], f"{now} words to avoid: lower the limit of {PAGES}"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("The wait stands behind the product.", {"behind", "product"}),
+        ("The Cartesian product of the axes; itertools.product", set()),
+        ("The product of the dimensions is a power of two.", set()),
+        ("The dot adds to its sum.", {"sum"}),
+        ("The sum of two numbers.", set()),
+        ("Changed in place, which takes the place of a copy.", set()),
+        ("An error carries the place in the source.", {"place"}),
+        ("A floating point number", set()),
+        ("The values lie side by side, and the copies are cut.", {"lie", "side by side", "cut"}),
+    ],
+)
+def test_a_word_counts_in_the_sense_that_is_to_be_avoided(sentence: str, expected: set[str]) -> None:
+    text = words.Text("passes/some.py", 1, sentence, False)
+    assert {found.word for found in words.in_text(text)} == expected
+
+
+def test_no_further_file_lists_ops_by_name() -> None:
+    assert {table.file for table in op_tables.tables() if table.by_name} <= TABLES_OF_OPS_BY_NAME
+
+
+def test_registrations_and_types_are_no_tables_of_ops() -> None:
+    counted = "KINDS = {tt.LoadOp, tt.StoreOp, tt.ReduceOp}\nif op.name in ('tt.load', 'tt.store'): pass"
+    free = "RULES.update({tt.LoadOp: a, tt.StoreOp: b, tt.ReduceOp: c})\ndef f(op: A.AOp | A.BOp | A.COp): ..."
+    assert [(each.ops, each.by_name) for each in op_tables.of_tree(ast.parse(counted), "counted.py")] == [
+        (3, False),
+        (2, True),
+    ]
+    assert not list(op_tables.of_tree(ast.parse(free), "free.py"))
+
+
+def test_files_that_are_not_checked_strictly_are_those_listed() -> None:
+    loose = {
+        file for file, (text, _) in files().items() if re.search(r"^# pyright: *(standard|basic)", text, re.MULTILINE)
+    }
+    assert {file for file in loose if not file.startswith("lab/corpus/kernels/")} == set(NOT_STRICT)
+
+
+def test_no_type_error_is_ignored_without_naming_the_rule() -> None:
+    unnamed = re.compile(r"# type: ignore|# pyright: ignore(?!\[)")
+    assert not [file for file, (text, _) in files().items() if unnamed.search(text)]
+
+
+def written(text: str) -> str:
+    """The text of this file with today's counts as the limits."""
+    rows = {
+        "PACKAGES": [f'    "{name}": {row},' for name, row in packages().items()],
+        "TOTALS": [f'    "{what}": {count},' for what, count in totals().items()],
+    }
+    for table, lines in rows.items():
+        whole = "\n".join((f"{table} = {{", *lines, "}"))
+        text = re.sub(rf"^{table} = \{{\n.*?^\}}", lambda _, whole=whole: whole, text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^PAGES = \d+", f"PAGES = {words_of_pages()}", text, flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    Path(__file__).write_text(written(Path(__file__).read_text()))
