@@ -10,9 +10,6 @@ from __future__ import annotations
 import functools
 import math
 import re
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -27,6 +24,8 @@ from minitriton.target import GPUTarget
 
 def find_ptxas() -> str | None:
     """`MINITRITON_PTXAS` or `TRITON_PTXAS_PATH` if set, else the one on the PATH or in a CUDA toolkit."""
+    import shutil
+
     found = knobs.nvidia.ptxas_path or shutil.which("ptxas")
     in_toolkits = (Path(home) / "bin" / "ptxas" for home in knobs.cuda_homes())
     return found or next((str(path) for path in in_toolkits if path.exists()), None)
@@ -206,6 +205,9 @@ def _products_one_by_one(log: str) -> bool:
 
 
 def _run_ptxas(ptx: str, flags: list[str]) -> bytes:
+    import subprocess
+    import tempfile
+
     ptxas = find_ptxas()
     if ptxas is None:
         raise MinitritonError(
