@@ -127,8 +127,10 @@ def _negated(value: SSAValue, rewriter: Rewriter) -> SSAValue:
     made = value.owner
     assert isinstance(made, Operation)
     if isinstance(made, arith.OrIOp):
-        return rewriter.insert(arith.AndIOp(*(_negated(side, rewriter) for side in made.operands))).results[0]
-    return rewriter.insert(arith.CmpiOp(*made.operands, INVERTED[predicate_of(made)])).results[0]
+        both = [_negated(side, rewriter) for side in made.operands]
+        return rewriter.insert(arith.AndIOp(both[0], both[1])).results[0]
+    left, right = made.operands
+    return rewriter.insert(arith.CmpiOp(left, right, INVERTED[predicate_of(made)])).results[0]
 
 
 def _uniform(value: SSAValue) -> SSAValue | None:
