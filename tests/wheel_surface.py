@@ -106,14 +106,17 @@ def assigned_in(module: ModuleType) -> list[str]:
     return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
 
 
+def is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
 def members_of(cls: type) -> list[str]:
     """Methods and attributes of the class itself, its annotations, and what its methods set on `self`."""
     members = {*vars(cls), *vars(cls).get("__annotations__", ())}
     tree = classes_of(getattr(sys.modules.get(cls.__module__), "__file__", None)).get(cls.__qualname__)
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if isinstance(node.value, ast.Name) and node.value.id == "self":
-                members.add(node.attr)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+            members.add(node.attr)
     return sorted(m for m in members if not (m.startswith("__") and m.endswith("__")) and m != "_abc_impl")
 
 
