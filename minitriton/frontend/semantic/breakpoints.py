@@ -23,14 +23,14 @@ from minitriton.language.values import tuple as language_tuple
 
 def stop(b: IRBuilder, debugger: FunctionType, function: FunctionType, variables: Mapping[str, object]) -> None:
     """Stops in `debugger`, with the `variables` of `function` to look at. Raises unless the kernel is for the interpreter."""
+    hook = debuggers.name_of(debugger)
     if not b.is_debugged:
         raise LanguageValueError(
-            f"{debugger.__name__}() stops only kernels that run on the interpreter",
+            f"{hook.partition(':')[2]}() stops only kernels that run on the interpreter",
             "set TRITON_INTERPRET=1, or print by tl.device_print",
         )
     operands: list[SSAValue] = []
     described = {name: _described(value, operands) for name, value in variables.items()}
-    hook = debuggers.name_of(debugger)
     names = {"module": function.__module__, "function": function.__name__}
     b.insert(tt.BreakpointOp(operands, hook=hook, variables=json.dumps(described), **names))
 
