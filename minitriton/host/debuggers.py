@@ -11,9 +11,14 @@ from collections.abc import Callable
 from types import FunctionType
 
 
+def at_breakpoint() -> None:
+    """What `breakpoint` is in a kernel: whatever a program has put in its place by then."""
+    builtins.breakpoint()
+
+
 def stops(function: object) -> bool:
     """Whether `function` is `breakpoint`, or the like of a debugger."""
-    if function is builtins.breakpoint:
+    if function is builtins.breakpoint or function is at_breakpoint:
         return True
     is_named = isinstance(function, FunctionType) and function.__name__ in ("set_trace", "breakpoint")
     return is_named and function.__module__.partition(".")[0] in ("IPython", "debugpy", "ipdb", "pdb", "pudb")
@@ -21,7 +26,8 @@ def stops(function: object) -> bool:
 
 def name_of(function: Callable[..., object]) -> str:
     """`module:name` of such a function. What a program puts in place of `breakpoint` keeps that name: it may be local to a test."""
-    return "builtins:breakpoint" if function is builtins.breakpoint else f"{function.__module__}:{function.__name__}"
+    is_builtin = function is builtins.breakpoint or function is at_breakpoint
+    return "builtins:breakpoint" if is_builtin else f"{function.__module__}:{function.__name__}"
 
 
 def named(name: str) -> Callable[[], None]:

@@ -28,6 +28,7 @@ from minitriton.frontend.errors import (
 )
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.semantic.values import to_tensor
+from minitriton.host import debuggers
 from minitriton.language import core
 from minitriton.language.aggregates import aggregate_type, aggregate_value
 from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, LibraryFunction
@@ -53,7 +54,9 @@ Scope = dict[str, object]
 BUILTIN_NAMES: dict[str, object] = {
     f.__name__: f for f in (len, list, range, float, int, bool, str, isinstance, getattr, hasattr, tuple)
 }
-BUILTIN_NAMES.update(breakpoint=breakpoint, print=core.device_print, min=core.builtin_min, max=core.builtin_max)
+BUILTIN_NAMES.update(
+    breakpoint=debuggers.at_breakpoint, print=core.device_print, min=core.builtin_min, max=core.builtin_max
+)
 
 
 def is_static(value: object) -> bool:

@@ -281,7 +281,7 @@ def stop(b: IRBuilder, debugger: FunctionType, function: FunctionType, variables
     """Stops in `debugger`, with the `variables` of `function` to look at. Raises unless the kernel is for the interpreter."""
     if not b.is_debugged:
         raise LanguageValueError(
-            f"{debugger.__name__}() stops only kernels that run on the interpreter",
+            f"{debuggers.name_of(debugger).partition(':')[2]}() stops only kernels that run on the interpreter",
             "set TRITON_INTERPRET=1, or print by tl.device_print",
         )
     operands: list[SSAValue] = []
