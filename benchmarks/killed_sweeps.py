@@ -7,7 +7,7 @@ of three fall at any moment of a sweep's life, its start included (a life is twi
 process the same without the parent's start, as measured first); every third falls while the store is being written. A store that has all
 points is compared with a sweep that nobody killed, and the next one is begun.
 
-With more `--jobs` than there are kernels (12), processes are copies of others in the midst of their work.
+With more `--jobs` than there are kernels (12), several processes evaluate points of one kernel.
 
 Prints how many points were there after each kill, and in the end how many stores were filled, and whether each had every point once with
 what the undisturbed sweep found.

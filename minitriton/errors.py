@@ -12,6 +12,7 @@ Out: one exception whose message a kernel author can act on without reading the 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,6 +73,14 @@ class MinitritonError(Exception):
 
 MOST_SHOWN = 240
 """Characters that an error shows of the line at its place."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?`, the known name that is most like `name`; "" if none is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]!r}?" if close else ""
 
 
 def _around(line: str, column: int) -> tuple[str, int]:

@@ -87,11 +87,11 @@ def _missing_parameters(value: Any, theirs: list[str]) -> list[str]:
 
 
 def main() -> None:
-    done = subprocess.run([sys.executable, HERE / "wheel_surface.py"], capture_output=True, text=True, check=True)
-    surface: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    asked = subprocess.Popen([sys.executable, HERE / "wheel_surface.py"], stdout=subprocess.PIPE, text=True)
     run_as_triton.install()
-    missing = [entry for name, names in surface.items() for entry in missing_in_module(name, names)]
     unused = [name for name in names_in_use() if not exists(name)]
+    surface: dict[str, dict[str, Any]] = json.loads(asked.communicate()[0].splitlines()[-1])
+    missing = [entry for name, names in surface.items() for entry in missing_in_module(name, names)]
     print(json.dumps({"surface": surface, "missing": missing, "unused": unused}))
 
 

@@ -9,11 +9,13 @@ be imported are left out.
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import json
 import pkgutil
-import textwrap
+import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -63,16 +65,38 @@ def is_counted(name: str, value: Any) -> bool:
     return not (name.startswith("__") and name.endswith("__")) and not isinstance(value, ModuleType)
 
 
-def tree_of(value: Any) -> ast.Module | None:
-    try:
-        return ast.parse(textwrap.dedent(inspect.getsource(value)))
-    except (OSError, TypeError, SyntaxError):
+@functools.cache
+def tree_of(file: str | None) -> ast.Module | None:
+    """A Python file; None for an extension."""
+    if file is None or not file.endswith(".py"):
         return None
+    return ast.parse(Path(file).read_bytes())
+
+
+@functools.cache
+def classes_of(file: str | None) -> dict[str, ast.ClassDef]:
+    """The classes of a Python file by `__qualname__`."""
+    found: dict[str, ast.ClassDef] = {}
+
+    def look(nodes: list[ast.stmt], around: str) -> None:
+        for node in nodes:
+            inside = around
+            if isinstance(node, ast.ClassDef):
+                found[around + node.name] = node
+                inside = f"{around}{node.name}."
+            elif isinstance(node, ast.FunctionDef):
+                inside = f"{around}{node.name}.<locals>."
+            for part in ("body", "orelse", "handlers", "finalbody"):
+                look(getattr(node, part, []), inside)
+
+    tree = tree_of(file)
+    look(tree.body if tree else [], "")
+    return found
 
 
 def assigned_in(module: ModuleType) -> list[str]:
     """What statements of the module's body set."""
-    tree = tree_of(module)
+    tree = tree_of(getattr(module, "__file__", None))
     targets: list[ast.expr] = []
     for node in tree.body if tree else ():
         if isinstance(node, ast.Assign):
@@ -82,12 +106,16 @@ def assigned_in(module: ModuleType) -> list[str]:
     return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
 
 
+def is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
 def members_of(cls: type) -> list[str]:
     """Methods and attributes of the class itself, its annotations, and what its methods set on `self`."""
     members = {*vars(cls), *vars(cls).get("__annotations__", ())}
-    tree = tree_of(cls)
+    tree = classes_of(getattr(sys.modules.get(cls.__module__), "__file__", None)).get(cls.__qualname__)
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
             members.add(node.attr)
     return sorted(m for m in members if not (m.startswith("__") and m.endswith("__")) and m != "_abc_impl")
 

@@ -9,8 +9,6 @@ LLVM's flags belong to the process: they are on within one run only, and runs ho
 
 from __future__ import annotations
 
-import difflib
-import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from minitriton import knobs
-from minitriton.errors import PipelineError
+from minitriton.errors import PipelineError, did_you_mean
 
 _LIST_FLAGS = """
 import llvmlite.binding as llvm
@@ -32,6 +30,8 @@ llvm.set_option("", "-help-hidden")
 @cache
 def llvm_flags() -> frozenset[str]:
     """The flags of LLVM that take no value. It prints them, and ends, in a child process."""
+    import subprocess
+
     result = subprocess.run([sys.executable, "-c", _LIST_FLAGS], capture_output=True, text=True, check=False)
     lines = (line.split() for line in result.stdout.splitlines())
     return frozenset(
@@ -43,11 +43,9 @@ def check_llvm_flags(flags: Sequence[str]) -> None:
     """Raises `PipelineError` for a name that is not a flag of LLVM."""
     for flag in flags:
         if flag not in llvm_flags():
-            close = difflib.get_close_matches(flag, llvm_flags(), n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
             raise PipelineError(
                 f"LLVM has no flag {flag!r}",
-                help=f"{hint}name flags without dashes and values, with commas between them, as in disable-lsr",
+                help=f"{did_you_mean(flag, llvm_flags())} name flags without dashes and values, with commas between them, as in disable-lsr".lstrip(),
             )
 
 

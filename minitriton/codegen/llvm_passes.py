@@ -8,12 +8,11 @@ uses) runs before and after those that are named.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 
-from minitriton.errors import PipelineError
+from minitriton.errors import PipelineError, did_you_mean
 
 LLVM_PASSES = {
     "adce": "aggressive_dce",
@@ -45,9 +44,8 @@ def check_llvm_passes(names: Sequence[str]) -> None:
     """Raises `PipelineError` for a name that is none of LLVM's passes."""
     for name in names:
         if name not in LLVM_PASSES:
-            close = difflib.get_close_matches(name, LLVM_PASSES, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise PipelineError(f"LLVM has no pass {name!r} here", help=f"{hint}its passes: " + ", ".join(LLVM_PASSES))
+            hint = f"{did_you_mean(name, LLVM_PASSES)} its passes: {', '.join(LLVM_PASSES)}".lstrip()
+            raise PipelineError(f"LLVM has no pass {name!r} here", help=hint)
 
 
 def chosen_passes(names: Sequence[str]) -> llvm.ModulePassManager:

@@ -7,7 +7,6 @@ anything else is done with LLVM. Bad IR aborts the process, so text that is not 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import weakref
 from functools import lru_cache
@@ -121,6 +120,8 @@ except RuntimeError as error:
 def check_in_child(text: str, name: str = "<string>", machine: tuple[str, str] | None = None) -> None:
     """Raises `IRError`, with the place in file `name` if LLVM names one, if LLVM cannot read `text`, nor, with a `machine`
     (a CPU and features), optimise it and make PTX of it. Takes a process start (about 150 ms)."""
+    import subprocess
+
     target = (TRIPLE, *machine) if machine else ()
     try:
         result = subprocess.run(

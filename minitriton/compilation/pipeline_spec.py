@@ -7,13 +7,12 @@ option is `key=value`; a value is a bare word, a number, `true`/`false`, a comma
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import re
 from types import NoneType, UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
-from minitriton.errors import PipelineError
+from minitriton.errors import PipelineError, did_you_mean
 from minitriton.pass_registry import Pass, Step, Translation, find_pass, known_passes
 
 _NAME = re.compile(r"\s*([A-Za-z][\w.-]*)\s*")
@@ -68,8 +67,7 @@ def make_step(name: str, options: dict[str, str | None]) -> Step:
     """The pass called `name` with `options` (text values). Raises `PipelineError` with the closest known name."""
     cls = find_pass(name)
     if cls is None:
-        close = difflib.get_close_matches(name, known_passes(), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "`minitriton passes` lists the registered passes"
+        hint = did_you_mean(name, known_passes()) or "`minitriton passes` lists the registered passes"
         raise PipelineError(f"unknown pass {name!r}", help=hint)
     types = _option_types(cls)
     values: dict[str, object] = {}

@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from minitriton.dialects import tt
 from minitriton.errors import MinitritonError
 from minitriton.frontend.builder import IRBuilder, named_location
+from minitriton.frontend.errors import CompilationError as CompilationError
 from minitriton.frontend.function import JITCallable, kernel_name
 from minitriton.frontend.functions import CompiledFunctions, flat_types
 from minitriton.frontend.generator.base import Generator, rebuild

@@ -9,10 +9,10 @@ In: a kind of syntax, or what Python raised while a line was compiled. Out: one 
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 from collections.abc import Iterable
 
+from minitriton.errors import did_you_mean
 from minitriton.language.declare import Declaration
 
 _LOOP_EXIT = "compute in every iteration and mask the result with tl.where, or bound the loop by `while condition`"
@@ -53,9 +53,9 @@ def help_for(error: Exception, names: Iterable[str]) -> str | None:
     if own:
         return own
     if isinstance(error, NameError):
-        return _closest(error.name or "", names) or "assign it before, or make it a parameter"
+        return did_you_mean(error.name or "", names) or "assign it before, or make it a parameter"
     if isinstance(error, AttributeError) and error.obj is not None:
-        return _closest(error.name or "", (n for n in dir(error.obj) if not n.startswith("_")))
+        return did_you_mean(error.name or "", (n for n in dir(error.obj) if not n.startswith("_"))) or None
     return None
 
 
@@ -67,8 +67,3 @@ def call_help(function: Declaration[..., object], error: Exception) -> str | Non
         str(p.replace(annotation=p.empty)) for p in inspect.signature(function).parameters.values() if p.name[0] != "_"
     ]
     return f"{function.__name__}({', '.join(shown)})"
-
-
-def _closest(name: str, known: Iterable[str]) -> str | None:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {close[0]!r}?" if close else None

@@ -14,7 +14,6 @@ import hashlib
 import hmac
 import os
 import secrets
-import tempfile
 from pathlib import Path
 
 from minitriton import knobs
@@ -43,6 +42,8 @@ def is_trusted(path: str | Path) -> bool:
 
 @functools.cache
 def _key(name: str) -> bytes:
+    import tempfile
+
     path = Path(name)
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -13,9 +13,7 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -28,6 +26,8 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
     A link is followed. What is not a file (`/dev/stdout`, a pipe), and a file in a folder that cannot be written, is written to. Raises `OSError` as writing does.
     """
+    import tempfile
+
     content = content.encode() if isinstance(content, str) else content
     path = Path(os.path.realpath(path))
     try:
@@ -55,6 +55,9 @@ def write_whole(path: Path, content: bytes | str) -> None:
 def whole_folder(path: Path, prefix: str = ".writing-", *, replaces: bool = False) -> Generator[Path]:
     """A new folder to write into, called `path` once the block has ended. Raises `OSError`, unless it `replaces` what has this name where that
     is not empty too."""
+    import shutil
+    import tempfile
+
     scratch = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
     try:
         yield scratch
@@ -72,6 +75,8 @@ def whole_folder(path: Path, prefix: str = ".writing-", *, replaces: bool = Fals
 
 def remove_left_behind(folder: Path, prefix: str = ".writing-") -> None:
     """Removes what processes that were killed left in `folder` more than an hour ago: those that still write take less."""
+    import shutil
+
     with contextlib.suppress(OSError):
         for path in list(folder.iterdir()):
             if path.name.startswith(prefix) and time.time() - path.lstat().st_mtime > SECONDS_OF_A_WRITE:

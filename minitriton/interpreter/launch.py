@@ -78,11 +78,7 @@ def interpret(
 
 
 def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[Array | DescriptorValue]:
-    function = machine.functions.get(name)
-    if function is None:
-        raise InterpreterError(f"no kernel {name!r} in the module", help="it has: " + ", ".join(machine.functions))
-    block = function.regions[0].first_block
-    types = [argument.type for argument in block.args] if block is not None else []
+    types = [argument.type for argument in machine.entry_block(name).args]
     if len(types) != len(args):
         args = [part for arg in args for part in meanings.flattened(arg)]
     if len(types) != len(args):

@@ -211,16 +211,22 @@ class TileMachine:
         if self.turns % TURNS_BETWEEN_LOOKS == 0 and self.deadline.passed():
             raise InterpreterError(self.deadline.text)
 
-    def call(self, name: str, arguments: Sequence[object]) -> list[Array]:
-        """Call a function of the module. Raises `InterpreterError` if there is none of this name."""
+    def entry_block(self, name: str) -> Block:
+        """Where a function of the module begins. Raises `InterpreterError` if there is none of this name, or none with a body."""
         function = self.functions.get(name)
-        if function is not None and function.regions[0].first_block is None:
-            raise InterpreterError(f"function {name!r} has no body", help="write one, with a tt.return at its end")
         if function is None:
             raise InterpreterError(
                 f"the module defines no function {name!r}", help=f"it has {', '.join(sorted(self.functions)) or 'none'}"
             )
-        return self.run_region(function.regions[0], arguments)
+        block = function.regions[0].first_block
+        if block is None:
+            raise InterpreterError(f"function {name!r} has no body", help="write one, with a tt.return at its end")
+        return block
+
+    def call(self, name: str, arguments: Sequence[object]) -> list[Array]:
+        """Call a function of the module. Raises `InterpreterError` if there is none of this name."""
+        self.entry_block(name)
+        return self.run_region(self.functions[name].regions[0], arguments)
 
     def locate(self, error: MinitritonError, op: Operation) -> None:
         """Say in an error where in the source, and in which program, it happened."""

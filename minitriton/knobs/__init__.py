@@ -15,8 +15,6 @@ import functools
 import importlib
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -299,6 +297,8 @@ class NvidiaTool:
     @functools.cache
     def from_path(path: str) -> NvidiaTool | None:
         """The tool at `path`, or None where nothing there answers as one."""
+        import subprocess
+
         try:
             text = subprocess.check_output([path, "--version"], stderr=subprocess.STDOUT, text=True)
         except (OSError, subprocess.CalledProcessError):
@@ -327,6 +327,8 @@ class env_nvidia_tool(env_base[NvidiaTool]):
         return self.transform(os.environ.get(self.key))
 
     def transform(self, value: str | None) -> NvidiaTool:
+        import shutil
+
         in_toolkits = [str(Path(home) / "bin" / self.binary) for home in cuda_homes()]
         candidates = [value, str(_OWN_TOOLS / self.binary), shutil.which(self.binary), *in_toolkits]
         for path in candidates:

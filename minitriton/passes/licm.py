@@ -5,7 +5,8 @@
       use %0 }
 
 `loop-invariant-code-motion` moves ops without effects that are harmless if the loop never runs. `triton-licm` also moves
-loads out of `scf.for` loops that write nothing, masked by whether the loop runs at all. A loop of
+loads out of `scf.for` loops that write nothing, masked by whether the loop runs at all. A loop moves only out of an `scf.for` loop, and runs
+only if that one has an iteration: how long it takes is not known, least of all where its bounds are masked loads. A loop of
 `tl.range(..., disable_licm=True)` keeps what is in it.
 """
 
@@ -27,6 +28,7 @@ from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.regions import is_defined_outside
 
@@ -71,7 +73,11 @@ class _Hoister:
 
     def _may_move(self, op: Operation) -> bool:
         if op.__class__ is not tt.LoadOp:
-            return is_memory_effect_free(op) and is_safe_to_speculate(op)
+            return (
+                is_memory_effect_free(op)
+                and is_safe_to_speculate(op)
+                and (self.loop.__class__ is scf.ForOp or not _has_loop(op))
+            )
         if not self.with_loads or not only_reads(op):
             return False
         if self.loop_only_reads is None:
@@ -84,6 +90,8 @@ class _Hoister:
             if self.loop.__class__ is not scf.ForOp:
                 return
             self._mask(op)
+        elif isinstance(self.loop, scf.ForOp) and _has_loop(op):
+            put_under_condition(self.loop)
         block, outer = op.parent, self.loop.parent
         assert block is not None and outer is not None
         block.detach_op(op)
@@ -108,6 +116,10 @@ class _Hoister:
         op.location = self.loop.location
         self.loop.parent.insert_op_before(op, self.loop)
         return op.results[0]
+
+
+def _has_loop(op: Operation) -> bool:
+    return bool(op.regions) and any(isinstance(inner, scf.ForOp) for inner in ops_in(op))
 
 
 def hoist_out_of(loop: Operation) -> None:

@@ -66,15 +66,16 @@ def _dynamic_bounds(loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValue]:
     factor_value = _before(loop, constant_op(int_attr(type, factor)), loop)
     rest = _before(loop, (arith.RemUIOp if all_bits else arith.RemSIOp)(count, factor_value), loop)
     even = _before(loop, arith.SubiOp(count, rest), loop)
-    new_step = _before(loop, arith.MuliOp(step, factor_value), loop)
     if by is None:
         most = _before(loop, constant_op(int_attr(type, _largest(type) // factor)), loop)
         fits = _before(loop, arith.CmpiOp(step, most, "sle"), loop)
         none = _before(loop, constant_op(int_attr(type, 0)), loop)
         even = _before(loop, arith.SelectOp(fits, even, none), loop)
-        new_step = _before(loop, arith.SelectOp(fits, new_step, step), loop)
+        one = _before(loop, constant_op(int_attr(type, 1)), loop)
+        factor_value = _before(loop, arith.SelectOp(fits, factor_value, one), loop)
     length = _before(loop, arith.MuliOp(even, step), loop)
-    return _before(loop, arith.AddiOp(low, length), loop), new_step
+    end = _before(loop, arith.AddiOp(low, length), loop)
+    return end, _before(loop, arith.MuliOp(step, factor_value), loop)
 
 
 def _largest(type: Attribute) -> int:

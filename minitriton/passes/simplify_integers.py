@@ -3,6 +3,7 @@
 In: TTIR. Out: TTIR that computes the same. First the rules below, then those of `integer_range_rules`, which ask for the ranges of integers.
 
     extui a != b                                =>  a ^ trunc b             where b is 0 or 1: of bits, not of words
+    not (a < b);  not (x or y)                  =>  a >= b;  not x and not y           where x and y are such comparisons
     (v + splat s) + splat t                     =>  v + splat (s + t)       what is uniform is computed once
     x * a + x * b                               =>  x * (a + b)
     addptr (splat p), (splat s + v) : i64       =>  addptr (splat (addptr p, s)), v
@@ -11,7 +12,7 @@ In: TTIR. Out: TTIR that computes the same. First the rules below, then those of
     mulhiui a, b and muli a, b                  =>  halves of muli (extui a), (extui b)
 
 Not a pass of Triton's. The first rule serves sorting networks, `(x > partner) != (flip ^ is_right)`: a comparison and the exclusive or with a
-predicate are one instruction. The last one serves random numbers: `mul.wide.u32` gives both halves at once. Sums are rearranged only where nothing
+predicate are one instruction. The second lets masks such as `~(offsets >= n)` be split (`analysis.access_width`). The last one serves random numbers: `mul.wide.u32` gives both halves at once. Sums are rearranged only where nothing
 else uses the parts. What LLVM does as well (shifts for powers of two, division by constants) is left to it. Left out by
 `without="minitriton-simplify-integers"`.
 """
@@ -27,7 +28,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.integer_range.analysis import GRID_LIMITS
 from minitriton.dialects import arith, tt
-from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
+from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
 from minitriton.dialects.fast_paths.op_access import defining, next_op, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
@@ -104,6 +105,33 @@ def compare_bits(op: Operation, rewriter: Rewriter) -> bool:
         bits = rewriter.insert(arith.XOrIOp(bits.results[0], ones))
     rewriter.replace_op(op, bits.results[0])
     return True
+
+
+@patterns.pattern(arith.XOrIOp)
+def negate_comparison(op: Operation, rewriter: Rewriter) -> bool:
+    """not (a < b) = a >= b, and not (x or y) = not x and not y"""
+    if width_of(op.results[0].type) != 1 or int_constant(op.operands[1]) not in (1, -1):
+        return False
+    if not _is_negatable(op.operands[0]):
+        return False
+    rewriter.replace_op(op, _negated(op.operands[0], rewriter))
+    return True
+
+
+def _is_negatable(value: SSAValue) -> bool:
+    """Whether a mask of comparisons that nothing else uses can be negated without a further operation."""
+    made = defining(value, arith.CmpiOp, arith.OrIOp) if value.has_one_use() else None
+    return made is not None and (isinstance(made, arith.CmpiOp) or all(map(_is_negatable, made.operands)))
+
+
+def _negated(value: SSAValue, rewriter: Rewriter) -> SSAValue:
+    made = value.owner
+    assert isinstance(made, Operation)
+    if isinstance(made, arith.OrIOp):
+        both = [_negated(side, rewriter) for side in made.operands]
+        return rewriter.insert(arith.AndIOp(both[0], both[1])).results[0]
+    left, right = made.operands
+    return rewriter.insert(arith.CmpiOp(left, right, INVERTED[predicate_of(made)])).results[0]
 
 
 def _uniform(value: SSAValue) -> SSAValue | None:
@@ -299,4 +327,6 @@ def _may_match(op: Operation) -> bool:
     cls = op.__class__
     if cls in _ALWAYS:
         return True
+    if cls is arith.XOrIOp:
+        return defining(op.operands[0], arith.CmpiOp, arith.OrIOp) is not None
     return cls is arith.AddiOp and any(defining(o, arith.AddiOp, arith.MuliOp) for o in op.operands)

@@ -10,7 +10,6 @@ from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import parse_json
-from minitriton.host.html import folded
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
 from minitriton.runtime.launching.arguments import lies_on_host
@@ -48,6 +47,9 @@ class CompiledKernel(StoredKernel):
 
     def _repr_html_(self) -> str:
         """In a notebook: the stages, each to be opened."""
+
+        from minitriton.host.html import folded
+
         stages = [(name, text) for name, text in self.asm.items() if isinstance(text, str)]
         return f"<b>{escape(self.name)}</b>" + "".join(
             folded(f"{name}, {len(text.splitlines())} lines", text) for name, text in stages

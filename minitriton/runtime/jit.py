@@ -11,7 +11,6 @@ import importlib
 import inspect
 import math
 import operator
-import pickle
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, cast, overload
 
@@ -160,6 +159,8 @@ class JITFunction(JITCallable, KernelInterface):
         """By its name, as functions are pickled: another process imports it. What has had its function taken away, as torch's
         Inductor does with kernels that it sends to other processes, is pickled with all that it has.
         """
+        import pickle
+
         if vars(self)["fn"] is None:
             return super().__reduce_ex__(protocol)
         module, name = self.fn.__module__, self.fn.__qualname__

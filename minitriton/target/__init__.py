@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from dataclasses import dataclass, field, fields
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton import knobs
-from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.errors import MinitritonError, OutOfResources, did_you_mean
 from minitriton.host.damaged_files import read_regular
 from minitriton.target.architectures import ARCHITECTURES, Architecture
 from minitriton.target.option_types import OPTION_TYPES, checked
@@ -152,11 +151,9 @@ class CUDAOptions:
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(given) - known)
         if unknown:
-            close = difflib.get_close_matches(unknown[0], known, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
             raise MinitritonError(
                 f"unknown compile option {unknown[0]!r}",
-                help=f"{hint}known options: " + ", ".join(sorted(known)),
+                help=f"{did_you_mean(unknown[0], known)} known options: {', '.join(sorted(known))}".lstrip(),
             )
         target = target.with_arch(given.get("arch") or f"sm{target.arch}")
         values: dict[str, Any] = {

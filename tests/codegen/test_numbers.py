@@ -69,6 +69,15 @@ def test_an_elementary_function_is_right_to_the_last_places(kernel, name):
     assert not wrong.any(), list(zip(x[wrong], out[wrong], expected[wrong], strict=True))[:5]
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_the_sine_of_a_negative_zero_is_one_whatever_its_thread_holds_too(kernel, large):
+    x, out = np.full(COUNT, -0.0, np.float32), np.zeros(COUNT, np.float32)
+    if large:
+        x[1::2] = 1e30
+    kernel(elementwise(f"%w = math.sin %v : tensor<{COUNT}xf32, #b>", "f32", "f32"))(x, out)
+    assert (out[::2] == 0).all() and np.signbit(out[::2]).all()
+
+
 @pytest.mark.parametrize("source,result,dtype", [("f32", "f16", np.float16), ("f16", "f32", np.float32)])
 def test_floats_are_converted_to_nearest(kernel, source, result, dtype):
     with np.errstate(all="ignore"):

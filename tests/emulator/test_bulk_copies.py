@@ -253,6 +253,19 @@ FAULTS = {
 }
 
 
+@pytest.mark.parametrize("wait", [".read 0", ".read 1", " 1", " 0"])
+def test_what_a_bulk_store_writes_is_read_after_a_wait_for_its_data(emulate: Run, wait: str) -> None:
+    body = f"""{GROUPS}
+    @%p1 cp.async.bulk.wait_group{wait};
+    bar.sync 0;
+    shl.b32 %r5, %r100, 2; cvt.u64.u32 %rd4, %r5; add.s64 %rd5, %rd101, %rd4; ld.global.b32 %r6, [%rd5];
+    add.s64 %rd6, %rd102, %rd4; st.global.b32 [%rd6], %r6;"""
+    out = np.zeros(32, np.uint32)
+    report = emulate(body, np.zeros(32, np.uint32), np.zeros(32, np.uint32), out, shared=256, threads=32)
+    assert {f.kind for f in report.findings} == (set() if wait == " 0" else {"async-read"})
+    assert (out == 5).all()
+
+
 def test_sound_groups_report_nothing(emulate: Run) -> None:
     one, other = np.zeros(32, np.uint32), np.zeros(32, np.uint32)
     report = emulate(GROUPS, one, other, shared=256, threads=64 // 2)

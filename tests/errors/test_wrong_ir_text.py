@@ -96,7 +96,7 @@ WRONG_TTGIR = [
     ('"ttg.num-warps" = 4 : i32', '"other" = 4 : i32', "not in a context with `ttg.num-warps`"),
     ('"ttg.num-warps" = 4 : i32', '"ttg.num-warps" = 8 : i32', "4 warps per CTA, but the context requires 8"),
     ('"ttg.num-warps" = 4 : i32', '"ttg.num-warps" = 3 : i32', "4 warps per CTA, but the context requires 3"),
-    ("cuda:90", "hip:gfx942", 'it needs the attribute ttg.target = "cuda:90"'),
+    ("cuda:90", "hip:gfx942", 'add the module attribute ttg.target = "cuda:90"'),
     ("#ttg.blocked<", "#ttg.blokked<", "#ttg.blokked"),
 ]
 

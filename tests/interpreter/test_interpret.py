@@ -552,8 +552,9 @@ def test_arguments_must_fit_the_kernel():
         run(text, np.zeros(1, np.float32), 3)
     with pytest.raises(InterpreterError, match="argument 0 of f is a pointer"):
         run(text, "x")
-    with pytest.raises(InterpreterError, match="defines no function 'g'"):
-        interpret(parse_module(text), "g", [])
+    for arguments in ([], [np.zeros(1, np.float32)]):
+        with pytest.raises(InterpreterError, match="defines no function 'g'"):
+            interpret(parse_module(text), "g", arguments)
     for number in (1 << 32, -(1 << 31) - 1):
         with pytest.raises(InterpreterError, match=f"argument 0 of f: {number} does not fit i32"):
             run(kernel("%n: i32", ""), number)

@@ -10,7 +10,7 @@ from filecheck_ir import check, run
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import emulator
-from minitriton.compiler import ASTSource
+from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.passes.asynchronous.hold_wgmma_registers import HoldWgmmaRegisters
 from minitriton.target import GPUTarget
 
@@ -152,12 +152,24 @@ def converted(A, B, C, K, M: tl.constexpr, BK: tl.constexpr):
     tl.store(C + m[:, None] * M + m[None, :], acc)
 
 
-def test_a_loop_of_converted_operands_keeps_its_dots_in_flight_and_their_registers() -> None:
+def compiled(size: int, depth: int) -> CompiledKernel:
     types = {"A": "*i16", "B": "*bf16", "C": "*fp32", "K": "i32", "M": "constexpr", "BK": "constexpr"}
     aligned = {(i,): [["tt.divisibility", 16]] for i in range(4)}
-    source = ASTSource(converted, types, {"M": 64, "BK": 64}, aligned)
-    kernel = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_stages": 4})
-    assert re.findall(r"wgmma.wait_group.sync.aligned (\d)", kernel.asm["ptx"]) == ["3", "3", "3", "3", "0"]
+    source = ASTSource(converted, types, {"M": size, "BK": depth}, aligned)
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_stages": 4})
+
+
+def waits(kernel: CompiledKernel) -> list[str]:
+    return re.findall(r"wgmma.wait_group.sync.aligned (\d)", kernel.asm["ptx"])
+
+
+def test_next_to_a_large_accumulator_fewer_dots_stay_in_flight() -> None:
+    assert waits(compiled(128, 128)) == ["3"] * 8 + ["0"]
+
+
+def test_a_loop_of_converted_operands_keeps_its_dots_in_flight_and_their_registers() -> None:
+    kernel = compiled(64, 64)
+    assert waits(kernel) == ["3"] * 4 + ["0"]
     draw = np.random.default_rng(0)
     a, b = (draw.integers(-4, 5, shape).astype(np.float32) for shape in ((64, 192), (192, 64)))
     c = np.zeros((64, 64), np.float32)

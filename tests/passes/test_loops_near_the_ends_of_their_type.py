@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from minitriton.fuzz.control_flow.judging import run_program
@@ -93,3 +95,11 @@ def test_a_descriptor_made_in_a_while_loop_within_a_pipelined_loop() -> None:
         Block("while c < n:", (Line(f"tile += {made}.load([(c + i) * 64])"), Line("c += 1"))),
     )
     assert not run_program(program(Block("for i in range(n):", body), n=2), ORACLES)[0].findings
+
+
+def test_a_loop_that_moves_out_of_one_that_does_not_run_does_not_run() -> None:
+    inner = Block("for j in tl.range(tl.load(first), m):", (Line("each = each + j"),))
+    body = (Line("each = tl.full((), 0, tl.int32)"), inner, Line("total = total + (each + i).to(tl.int64)"))
+    asked = program(Block("for i in range(2, tl.load(first + 1)):", body), m=HIGH - 20)
+    first = Buffer("first", INT32, 2, values=(HIGH - 18, 1))
+    assert not run_program(replace(asked, buffers=(*asked.buffers, first)), LEVELS)[0].findings

@@ -27,6 +27,17 @@ def stores_before_it_loads(x, y, out, low, high, n):
 
 
 @triton.jit
+def loads_what_the_iteration_before_stored(x, y, out, low, high, first):
+    lane, total = tl.arange(0, 32), tl.full((32,), 2, tl.int32)
+    for i in tl.range(low, high, flatten=True):
+        for _ in tl.range(tl.load(first), 3, num_stages=4):
+            loaded = tl.load(y + lane)
+            tl.store(y + lane, tl.load(x + i * 32 + lane))
+            total = total + loaded
+    tl.store(out + lane, total)
+
+
+@triton.jit
 def counts_in_the_other_branch(x, y, count, out, high, n):
     rows, columns, inner = tl.arange(0, 16), tl.arange(0, 16), tl.arange(0, 16)
     total = tl.zeros((16, 16), tl.float32)
@@ -88,3 +99,13 @@ def test_an_assumption_of_an_else_branch_does_not_count_where_no_iteration_is(it
     x, y, out = numbers(16, 16), numbers(16, 16), np.zeros((16, 16), np.float32)
     assumes_in_the_other_branch[(1,)](x, y, out, 0, np.array([iterations], np.int32))
     np.testing.assert_array_equal(out, iterations * (x.astype(np.float32) @ y.astype(np.float32)))
+
+
+@pytest.mark.parametrize("arch", ["sm80", "sm90"])
+def test_a_load_does_not_run_ahead_of_the_store_of_the_iteration_before(monkeypatch, arch):
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", arch)
+    x, y = rng.integers(0, 9, (4, 32), np.int32), rng.integers(0, 9, 32, np.int32)
+    stored, out = y.copy(), np.zeros(32, np.int32)
+    loads_what_the_iteration_before_stored[(1,)](x, stored, out, 0, 4, np.array([2], np.int32), num_warps=1)
+    np.testing.assert_array_equal(out, 2 + y + x[:3].sum(0))
+    np.testing.assert_array_equal(stored, x[3])

@@ -50,6 +50,30 @@ def test_an_extended_comparison_and_a_bit_are_combined_as_bits():
     )
 
 
+NEGATED = """
+  %true = arith.constant dense<true> : tensor<8xi1>
+  %a = arith.cmpi sge, %x, %y : tensor<8xi32>
+  %b = arith.cmpi ugt, %y, %x : tensor<8xi32>
+  %o = arith.ori %a, %b : tensor<8xi1>
+"""
+
+
+def test_negated_comparisons_are_comparisons():
+    stored = "  %v = tt.load %out, %n : tensor<8x!tt.ptr<i32>>\n  tt.store %out, %v, %n : tensor<8x!tt.ptr<i32>>"
+    one = NEGATED.replace("%o = arith.ori %a, %b : tensor<8xi1>", "") + "  %n = arith.xori %a, %true : tensor<8xi1>\n"
+    simplifies(one + stored, "// CHECK: arith.cmpi slt, %{{.*}}, %{{.*}}\n// CHECK-NOT: arith.xori\n// CHECK: tt.store")
+    simplifies(
+        NEGATED + "  %n = arith.xori %o, %true : tensor<8xi1>\n" + stored,
+        """
+        // CHECK: %[[A:.*]] = arith.cmpi slt
+        // CHECK: %[[B:.*]] = arith.cmpi ule
+        // CHECK: %[[N:.*]] = arith.andi %[[A]], %[[B]]
+        // CHECK: tt.store %{{.*}}, %{{.*}}, %[[N]]
+        """,
+    )
+    assert "arith.xori" in str(run(function(one + stored.replace("%v, %n", "%v, %a")), SimplifyIntegers()))
+
+
 def test_equality_of_bits_is_the_complement():
     simplifies(
         COMPARISON + "  %d = arith.cmpi eq, %r2, %e : tensor<8x2xi32>\n" + STORE_FLAGS,

@@ -60,8 +60,10 @@ _SQRT_HALF_BITS = 0x3F3504F3
 _EXPONENT_MASK = -(1 << 23)
 _INFINITY_BITS = 0x7F800000
 _LOG2_E = 1 / math.log(2)
-# pi/2 as the sum of three floats, for `x - q pi/2` by fused multiply-adds.
-_HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+# pi/2 as the sum of three floats, for `x - q pi/2` by fused multiply-adds: all positive, so that -0 less 0 times them stays -0.
+_HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)
+_ROUNDS = 1.5 * 2.0**23
+"""A number added to this is rounded to an integer, and that is in its low bits."""
 # 2/pi = sum of piece[i] 2^(-24 (i + 1)).
 _TWO_OVER_PI = (10680707, 7228996, 1387004, 2578385, 16069853, 12639074, 9804092, 4427841)
 _LARGE = 65536.0
@@ -117,13 +119,13 @@ def log2(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
 
 
 def _quadrant(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """`x - q pi/2`, and `q` modulo 2^32. Threads that hold a large number take a longer way."""
-    q = b.overloaded("llvm.rint", (b.fmul(x, b.constant(x.type, 2 / math.pi)),))
-    minus = b.fneg(q)
-    rest = x
+    """`x - q pi/2`, and `q` modulo 4 in the low bits of an integer. Threads that hold a large number take a longer way for it."""
+    rounds = b.constant(x.type, _ROUNDS)
+    shifted = _fma(b, x, b.constant(x.type, 2 / math.pi), rounds)
+    q, rest = b.fsub(shifted, rounds), x
     for part in _HALF_PI:
-        rest = _fma(b, minus, b.constant(x.type, part), rest)
-    number = b.cast(ours.FPToSIOp, q, I32)
+        rest = _fma(b, q, b.constant(x.type, -part), rest)
+    number = b.bitcast(shifted, vector_type(I32, lanes(x.type)))
     large = b.fcmp("uge", b.overloaded("llvm.fabs", (x,)), b.constant(x.type, _LARGE))
     any_large = large
     if lanes(x.type) > 1:
@@ -137,7 +139,8 @@ def _quadrant(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     region.add_block(after)
     b.cond_branch(any_large, long_way, after, (), (rest, number))
     b.move_to(long_way)
-    b.branch(after, _quadrant_of_large(b, x))
+    long_rest, long_number = _quadrant_of_large(b, x)
+    b.branch(after, (b.select(large, long_rest, rest), b.select(large, long_number, number)))
     b.move_to(after)
     return after.args[0], after.args[1]
 
@@ -174,7 +177,8 @@ def _sine(b: Builder, x: SSAValue, quarter: int) -> SSAValue:
     if quarter:
         q = b.add(q, b.constant(integers, quarter))
     square = b.fmul(r, r)
-    sine = _fma(b, b.fmul(square, r), _polynomial(b, square, _SIN), r)
+    cubic = _fma(b, _polynomial(b, square, _SIN), square, b.constant(r.type, 0.0))  # not -0: r = -0 stays what it is
+    sine = _fma(b, cubic, r, r)
     cosine = _fma(b, square, _polynomial(b, square, _COS), b.constant(r.type, 1.0))
     zero = b.constant(integers, 0)
     odd = b.icmp("ne", b.and_(q, b.constant(integers, 1)), zero)

@@ -1,4 +1,4 @@
-"""Places in the source, made at once: an op has one each, and xDSL looks up and verifies the parts of each attribute that is made (10 µs; here 1 µs, 2026-11-23).
+"""Locations in the source, made at once: an op has one each, and xDSL looks up and verifies the parts of each attribute that is made.
 
 "kernel.py":4:8                              file_line_col
 "x"("kernel.py":4:8)                         named

@@ -1,7 +1,7 @@
 """The ops inside an op, as lists: what a pass that looks for some kind of op begins with.
 
 In: an op, usually the module or a function. Out: the op itself and everything in it. xDSL's `Operation.walk` makes three generators for
-each level and op; a list takes a tenth of the time (3,300 ops, 2026-11-23), and may be gone through while the IR changes.
+each level and op; a list takes a tenth of the time, and may be gone through while the IR changes.
 """
 
 # This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`): reading a field costs a third of calling its property.

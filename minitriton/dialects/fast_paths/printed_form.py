@@ -4,8 +4,8 @@ In: the statements of an `assembly_format`. Out: steps that print what stands fo
 
     "$lhs `,` $rhs attr-dict `:` type($result)"    →    " " %lhs, ", " %rhs, attributes if there are any, " : " type
 
-xDSL goes through the statements for each op and asks each whether a space belongs before it, 100 calls for an addition; here it takes 20
-(2026-11-23). Whether a space stands somewhere follows from what was printed last; where that is not the same for all ops, an op's form is left to xDSL.
+xDSL goes through the statements for each op and asks each whether a space belongs before it, 100 calls for an addition; here it takes 20.
+Whether a space stands somewhere follows from what was printed last; where that is not the same for all ops, an op's form is left to xDSL.
 """
 
 from __future__ import annotations

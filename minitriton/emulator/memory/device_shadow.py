@@ -120,6 +120,8 @@ class GlobalShadow:
         self.copied = np.zeros(count, np.int32)
         """Asynchronous copies under way that read the granule, in arrays that are followed."""
         self.copies = 0
+        self.arriving: np.ndarray | None = None
+        """Bulk stores that write the granule and that nothing has waited for."""
         self.clocks: Clocks
         self.first = 0
         self.seen: dict[int, dict[int, int]] = {}
@@ -247,6 +249,22 @@ class GlobalShadow:
         if not self.copies:
             return None
         return np.asarray((self.copied[self.granules(offset, size)] > 0).any(1))
+
+    def store_begins(self, offset: np.ndarray, size: int) -> np.ndarray:
+        """A bulk store is under way until `store_ends`, which takes what this returns."""
+        if self.arriving is None:
+            self.arriving = np.zeros(len(self.writer), np.int32)
+        g = self.granules(offset, size)
+        np.add.at(self.arriving, g, 1)
+        return g
+
+    def store_ends(self, granules: np.ndarray) -> None:
+        assert self.arriving is not None
+        np.subtract.at(self.arriving, granules, 1)
+
+    def still_arriving(self, offset: np.ndarray, size: int) -> np.ndarray | None:
+        """Which accesses touch what a bulk store may not have written yet."""
+        return None if self.arriving is None else np.asarray((self.arriving[self.granules(offset, size)] > 0).any(1))
 
     def written_by(self, a: Access, same: np.ndarray, lost: np.ndarray | None) -> Races | None:
         """Notes writers; which of them race. `same` marks those that write what is there already, `lost` those whose

@@ -1,7 +1,8 @@
 """Bulk copies by single threads: to shared memory, completing on an mbarrier, and from it, in groups that a thread waits for.
 
 cp.async.bulk.shared::cluster.global... [dst], [src], 4096, [bar]   →   4096 bytes, there once a wait sees the phase end
-cp.async.bulk.global.shared::cta.bulk_group [dst], [src], 4096      →   the source must stay until wait_group.read
+cp.async.bulk.global.shared::cta.bulk_group [dst], [src], 4096      →   the source must stay until wait_group.read,
+                                                                          the data is there after wait_group
 """
 
 from __future__ import annotations
@@ -170,35 +171,39 @@ def check_source(x: Machine, site: int, thread: int, start: int, size: int) -> N
 
 @dataclass
 class Outgoing:
-    """A copy from shared memory that its thread has not waited for: granules `low` to `high` are being read."""
+    """A copy from shared memory that its thread has not waited for: granules `low` to `high` are being read, those of global memory `written`."""
 
     site: int
     thread: int
     group: int
     low: int
     high: int
+    written: np.ndarray | None
 
 
 @dataclass
 class OutgoingCopies:
-    """Copies under way and the number of groups every thread has committed."""
+    """Copies under way, those that have read their source, and the number of groups every thread has committed."""
 
     pending: list[Outgoing]
+    arriving: list[Outgoing]
     committed: np.ndarray
 
 
 def _outgoing(x: Machine) -> OutgoingCopies:
-    return x.kept(OutgoingCopies, lambda: OutgoingCopies([], np.zeros(x.count, np.int64)), check_end)
+    return x.kept(OutgoingCopies, lambda: OutgoingCopies([], [], np.zeros(x.count, np.int64)), check_end)
 
 
-def read_until_wait(x: Machine, site: int, thread: int, start: int, size: int) -> None:
-    """Marks shared bytes as being read until the thread waits for the group of this copy."""
+def read_until_wait(x: Machine, site: int, thread: int, start: int, size: int, offset: np.ndarray, item: int) -> None:
+    """Marks shared bytes as being read, and elements of global memory as being written, until the thread waits for the group of this copy."""
     shared = x.shared
     if not shared.shadowed:
         return
     state = _outgoing(x)
     low, high = start // shared.granule, (start + size) // shared.granule
-    state.pending.append(Outgoing(site, thread, int(state.committed[thread]), low, high))
+    shadow = x.memory.shadow
+    written = None if shadow is None else shadow.store_begins(offset, item)
+    state.pending.append(Outgoing(site, thread, int(state.committed[thread]), low, high, written))
     shared.reading[low:high] += 1
     shared.reading_count += 1
 
@@ -210,24 +215,36 @@ def commit(x: Machine, mask: Mask) -> None:
     state.committed[slice(None) if mask is None else mask] += 1
 
 
-def wait(x: Machine, allowed: int, mask: Mask) -> None:
-    """`cp.async.bulk.wait_group N`: the sources of all but a thread's last N groups may be overwritten."""
+def wait(x: Machine, allowed: int, only_sources: bool, mask: Mask) -> None:
+    """`cp.async.bulk.wait_group N`: all but a thread's last N groups have read their sources and, but for `.read`, written their data."""
     mask = x.mask(mask)
     state, shared = _outgoing(x), x.shared
-    kept: list[Outgoing] = []
-    for one in state.pending:
-        if (mask is None or mask[one.thread]) and one.group < state.committed[one.thread] - allowed:
-            shared.reading[one.low : one.high] -= 1
-            shared.reading_count -= 1
-            shared.range_read(one.low, one.high, int(x.warp[one.thread]), int(x.lane[one.thread]))
-        else:
-            kept.append(one)
-    state.pending = kept
+
+    def is_over(one: Outgoing) -> bool:
+        return bool((mask is None or mask[one.thread]) and one.group < state.committed[one.thread] - allowed)
+
+    for one in filter(is_over, state.pending):
+        shared.reading[one.low : one.high] -= 1
+        shared.reading_count -= 1
+        shared.range_read(one.low, one.high, int(x.warp[one.thread]), int(x.lane[one.thread]))
+        state.arriving.append(one)
+    state.pending = [one for one in state.pending if not is_over(one)]
+    if not only_sources:
+        _arrive(x, list(filter(is_over, state.arriving)))
+        state.arriving = [one for one in state.arriving if not is_over(one)]
+
+
+def _arrive(x: Machine, copies: list[Outgoing]) -> None:
+    for one in copies:
+        if one.written is not None and x.memory.shadow is not None:
+            x.memory.shadow.store_ends(one.written)
 
 
 def check_end(x: Machine) -> None:
-    """At the end of a batch: copies whose source went with the CTA before it was read."""
-    for one in _outgoing(x).pending:
+    """At the end of a batch: copies whose source went with the CTA before it was read. What they write is there for later ones."""
+    state = _outgoing(x)
+    _arrive(x, [*state.pending, *state.arriving])
+    for one in state.pending:
         text = "the thread ends before it waits for this copy to have read its source"
         x.find("async-write", one.site, np.array([one.thread]), text)
 
@@ -312,7 +329,7 @@ def store_bulk(
             offset, values = offset[inside], values[inside]
         check_source(x, site, thread, start, count)
         write_global(x, site, thread, offset, values, operation, element)
-        read_until_wait(x, site, thread, start, count)
+        read_until_wait(x, site, thread, start, count, offset, item)
 
 
 def write_global(

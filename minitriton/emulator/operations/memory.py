@@ -241,7 +241,7 @@ def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.
 def check_global_read(
     x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray, what: str = "reads"
 ) -> None:
-    """Races and uninitialised bytes of reads from global memory; `what` reads ("a bulk copy reads")."""
+    """Races, uninitialised bytes and results of bulk stores under way in reads from global memory; `what` reads ("a bulk copy reads")."""
     shadow = x.memory.shadow
     assert shadow is not None
     fresh = shadow.uninitialised(place, size)
@@ -249,6 +249,12 @@ def check_global_read(
         bad = np.nonzero(fresh)[0]
         text = f"{what} global memory that nothing has written, at {_place(x, 'global', int(place[bad[0]]))}"
         x.find("uninitialised", site, who[bad], text)
+    early = shadow.still_arriving(place, size)
+    if early is not None and early.any():
+        bad = np.nonzero(early)[0]
+        where = _place(x, "global", int(place[bad[0]]))
+        text = f"{what} what a bulk store writes, before a cp.async.bulk.wait_group (without .read) that covers it, at {where}"
+        x.find("async-read", site, who[bad], text)
     _report_races(
         x, site, place, who, shadow.read_by(Access(place, size, who, site, x.is_strong(site))), what, "writes"
     )

@@ -257,4 +257,4 @@ def store_tensor(
         bulk_copies.check_source(x, site, thread, start, size)
         values = x.shared.views[unit][place // unit]
         bulk_copies.write_global(x, site, thread, offset, values, operation, decoded.element)
-        bulk_copies.read_until_wait(x, site, thread, start, size)
+        bulk_copies.read_until_wait(x, site, thread, start, size, offset, unit)

@@ -35,7 +35,7 @@ def _wait(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     allowed = i.operands[0]
     if not isinstance(allowed, Immediate):
         raise ValueError("the number of groups must be a constant")
-    w.emit(f"bulk_wait(x, {allowed.value}, {w.active()})")
+    w.emit(f"bulk_wait(x, {allowed.value}, {'read' in parts}, {w.active()})")
 
 
 @rule("cp.async.bulk.prefetch")

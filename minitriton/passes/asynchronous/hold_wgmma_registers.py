@@ -39,10 +39,13 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from minitriton.analysis.in_flight import covering_wait, dot_of
 from minitriton.dialects import ttg, ttng
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import ViewOfTensor
+from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
+from minitriton.passes.pipelining.overlap_products import REGISTERS, words_of
 from minitriton.rewriting.effects import EffectKind, effect_kind
 
 
@@ -75,6 +78,11 @@ def _is_view(op: Operation) -> bool:
 
 def _reads_registers(dot: ttng.WarpGroupDotOp) -> bool:
     return isinstance(dot.a.type, TensorType) and bool(dot.is_async.value.data)
+
+
+_OTHER_REGISTERS = 88
+"""Of a thread, next to accumulators and A: pointers, and what is being converted (mxfp4 by bf16, 128x128 by four warps, 21 pointers: with room
+for five A of 8 registers 24 bytes are spilled, for four none)."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +178,21 @@ class _Body:
                     held.update(dict.fromkeys(sources))
                     late.extend(self._late_conversion(op))
         if len(late) == len(places):
+            if late:
+                self._limit_in_flight(late[0].dot)
             _convert_late(late)
         elif places:
             place = min(places)
             self._wait(place, [value for value in held if self.index[value.op] < place])
+
+    def _limit_in_flight(self, dot: ttng.WarpGroupDotOp) -> None:
+        """Let no more dots stay in flight than have room for their A next to the accumulator: ptxas holds A until the wait."""
+        threads = 32 * num_warps(dot)
+        room = REGISTERS - _OTHER_REGISTERS - words_of(dot.result) // threads
+        most = max(room * threads // words_of(dot.a) - 1, 1)
+        for op in self.ops:
+            if isinstance(op, ttng.WarpGroupDotWaitOp) and op.pendings.value.data > most:
+                op.properties["pendings"] = i32_attr(most)
 
     def _late_conversion(self, dot: ttng.WarpGroupDotOp) -> list[_LateConversion]:
         """How A can be written after a wait before `dot` that covers the `dot` of the iteration before, if it can."""

@@ -22,14 +22,15 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight import dot_of
-from minitriton.dialects import arith, ttng
+from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.rewriting.constants import int_constant
 
 
@@ -74,31 +75,18 @@ def _is_known_before(value: SSAValue, loop: Operation) -> bool:
 
 
 def _guard(wait: ttng.WarpGroupDotWaitOp, loop: scf.ForOp) -> None:
+    put_under_condition(loop)
     block = cast(Block, loop.parent)
-    ran = arith.CmpiOp(loop.lb, loop.ub, "slt")
-    types = [result.type for result in loop.results]
-    then, skipped = Block(), Block([scf.YieldOp(*loop.operands[3:])])
-    choice = scf.IfOp(ran.result, types, Region(then), Region(skipped))
-    block.insert_ops_before([ran, choice], loop)
-    for result, new in zip(loop.results, choice.results, strict=True):
-        new.name_hint = result.name_hint
-        result.replace_all_uses_with(new)
-    values: list[SSAValue] = [_inside(value, choice, loop) for value in wait.operands]
+    choice, end = block.parent_op(), last_op_of(block)
+    values = [
+        end.operands[value.index] if isinstance(value, OpResult) and value.op is choice else value
+        for value in wait.operands
+    ]
     inside = ttng.WarpGroupDotWaitOp(values, pendings=integer(wait.pendings))
+    inside.location = wait.location
     ended = dict(zip(values, inside.results, strict=True))
-    loop.detach()
-    end = scf.YieldOp(*(ended.get(result, result) for result in loop.results))
-    then.add_ops([loop, inside, end])
-    for op in (ran, choice):
-        op.location = loop.location
-    for op in (inside, end, skipped.last_op):
-        assert op is not None
-        op.location = wait.location
+    end.operands = [ended.get(value, value) for value in end.operands]
+    block.insert_op_before(inside, end)
     for result, value in zip(wait.results, wait.operands, strict=True):
         result.replace_all_uses_with(value)
     cast(Block, wait.parent).erase_op(wait)
-
-
-def _inside(value: SSAValue, choice: Operation, loop: Operation) -> SSAValue:
-    """What `value` is where the loop has just ended."""
-    return loop.results[value.index] if isinstance(value, OpResult) and value.op is choice else value

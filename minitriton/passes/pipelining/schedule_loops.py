@@ -11,10 +11,14 @@ Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
 
 Whether a schedule keeps the order of accesses to global memory.
 
-In: a loop and a schedule of it. Out: an op that would run before an earlier op of the same iteration that it must not pass, if any.
+In: a loop and a schedule of it. Out: an op that would run before an earlier op of the same iteration, or one of the iteration before, that it must
+not pass, if any.
 
     if c: tl.store(y, 1)          stage 2, last cluster
     v = tl.load(y)                stage 2, first cluster: it would read what `y` held before
+
+    v = tl.load(y)                stage 0: it would read what `y` held before the store of the iteration before
+    tl.store(y, v + 1)            stage 2
 
 Loads that are started ahead of their iteration are judged by `stored_arrays`. Different pointer arguments are taken to be different arrays.
 """
@@ -58,11 +62,18 @@ def first_moved_access(loop: scf.ForOp, schedule: Schedule, started_ahead: set[O
     ops = [op for op in body_ops(loop) if op not in started_ahead and _accesses(op)]
     for index, later in enumerate(ops):
         for earlier in ops[:index]:
-            if _position(schedule, later) < _position(schedule, earlier):
+            if _passes(_position(schedule, earlier), _position(schedule, later)):
                 roots = roots or roots_around(loop)
                 if _conflict(earlier, later, roots):
                     return later
     return None
+
+
+def _passes(earlier: tuple[int, int], later: tuple[int, int]) -> bool:
+    """Whether the second of two ops of a body runs before the first, or one of them before the other of the iteration before. Where all else is
+    the same, the first comes first."""
+    carried = (earlier[0] + 1, earlier[1]), (later[0] + 1, later[1])
+    return later < earlier or carried[0] <= later or carried[1] < earlier
 
 
 def _position(schedule: Schedule, op: Operation) -> tuple[int, int]:

@@ -11,8 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -118,6 +116,9 @@ def clear(root: Path) -> int:
 
 def take_away(path: Path) -> None:
     """Removes an entry, or whatever else has its name. It is renamed first: who opens it then finds all of it or nothing."""
+    import shutil
+    import tempfile
+
     grave = path
     try:
         if path.is_symlink() or not path.is_dir():
@@ -131,6 +132,8 @@ def take_away(path: Path) -> None:
 
 
 def _clear_scratch(root: Path, seconds: float) -> None:
+    import shutil
+
     with contextlib.suppress(OSError):
         for path in list(root.iterdir()):
             if _SCRATCH.fullmatch(path.name) and time.time() - path.lstat().st_mtime >= seconds:

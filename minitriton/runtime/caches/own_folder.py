@@ -12,9 +12,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
-import shutil
 import stat
-import tempfile
 import warnings
 from pathlib import Path
 
@@ -53,6 +51,8 @@ def _found(root: str, user: int) -> Path:
 @functools.cache
 def temporary_folder(root: str, why: str) -> Path:
     """A folder until this process ends, in place of `root`, which is said once."""
+    import tempfile
+
     warnings.warn(
         f"the cache folder {root} cannot be used ({why}): what is compiled is kept until this process ends. "
         "Set TRITON_CACHE_DIR to a folder of your own",
@@ -65,5 +65,7 @@ def temporary_folder(root: str, why: str) -> Path:
 
 
 def _remove(folder: str, owner: int) -> None:
+    import shutil
+
     if os.getpid() == owner:  # not a process that was copied from it
         shutil.rmtree(folder, ignore_errors=True)
