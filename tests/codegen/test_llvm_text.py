@@ -193,10 +193,13 @@ def test_what_the_pass_placed_itself_it_places_again_when_it_runs_again():
     buffer = "!ttg.memdesc<64xf32, #shared, #smem>"
     module = parse_module(f"""
 #blocked = #ttg.blocked<{{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [2], order = [0]}}>
+#rows = #ttg.blocked<{{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [2, 1], order = [1, 0]}}>
+#columns = #ttg.blocked<{{sizePerThread = [8, 1], threadsPerWarp = [16, 2], warpsPerCTA = [1, 2], order = [0, 1]}}>
 #shared = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
 #smem = #ttg.shared_memory
 module attributes {{"ttg.num-warps" = 2 : i32, "ttg.num-ctas" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
-tt.func @k(%x: tensor<64xf32, #blocked>) {{
+tt.func @k(%x: tensor<64xf32, #blocked>, %tile: tensor<128x128xf16, #rows>) {{
+  %turned = ttg.convert_layout %tile : tensor<128x128xf16, #rows> -> tensor<128x128xf16, #columns>
   %a = ttg.local_alloc %x : (tensor<64xf32, #blocked>) -> {buffer}
   %u = ttg.local_load %a : {buffer} -> tensor<64xf32, #blocked>
   %b = ttg.local_alloc %x : (tensor<64xf32, #blocked>) -> {buffer}
@@ -213,6 +216,8 @@ tt.func @k(%x: tensor<64xf32, #blocked>) {{
     load.detach()
     load.parent = None
     last.parent.insert_op_after(load, last)
+    # Nor do its places bind what looks for free memory in between.
+    Pipeline.parse("minitriton-use-free-shared-memory").steps[0].apply(make_context(), module)
     place.apply(make_context(), module)
     assert sorted(offsets()) == [0, 256]
-    assert module.attributes["ttg.shared"] == IntegerAttr(512, 32)
+    assert module.attributes["ttg.shared"].value.data >= 512

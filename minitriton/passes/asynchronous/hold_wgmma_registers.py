@@ -34,7 +34,7 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight import covering_wait, dot_of
@@ -44,6 +44,7 @@ from minitriton.dialects.facts import ViewOfTensor
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.overlap_products import REGISTERS, words_of
 from minitriton.rewriting.effects import EffectKind, effect_kind
@@ -69,6 +70,11 @@ class HoldWgmmaRegisters(Pass, stage="llir", origin="required"):
                     bodies[block] = None
         for body in bodies:
             _Body(body).guard()
+
+
+def _can_pass_wait(type_: Attribute) -> bool:
+    """Whether a wait can take registers of this type: a tensor whose elements are not predicates."""
+    return instance_of(type_, TensorType) and type_.element_type != i1
 
 
 def _is_view(op: Operation) -> bool:
@@ -209,7 +215,7 @@ class _Body:
         if Elementwise.of(convert) is None or effect_kind(convert) is not EffectKind.FREE or len(convert.results) != 1:
             return []
         starts = [self.index.get(v.op, -1) if isinstance(v, OpResult) else -1 for v in convert.operands]
-        tied = [i for i, v in enumerate(convert.operands) if starts[i] >= 0 and isinstance(v.type, TensorType)]
+        tied = [i for i, v in enumerate(convert.operands) if starts[i] >= 0 and _can_pass_wait(v.type)]
         if not tied or max(starts) >= self.index[wait]:
             return []
         return [_LateConversion(dot, wait, views, convert, tied[0])]
