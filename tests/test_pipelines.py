@@ -136,6 +136,7 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
         "exact_bounds": False,
         "slice_from": 0,
         "integers_run_on": False,
+        "exact_bounds": False,
     }
     assert all(getattr(step, key) == options[key] for step in left.steps for key in options if hasattr(step, key))
 
