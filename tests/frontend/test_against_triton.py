@@ -54,11 +54,12 @@ def test_example_compiles_as_in_triton(case: Case) -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize("kernel", ["integer_arithmetic", "for_loops", "debugging"])
-def test_debug_option_adds_the_same_assertions(kernel: str) -> None:
+@pytest.mark.parametrize(("kernel", "run_time_steps"), [("integer_arithmetic", 0), ("for_loops", 1), ("debugging", 0)])
+def test_debug_option_adds_the_same_assertions_and_one_for_each_run_time_step(kernel: str, run_time_steps: int) -> None:
     signature = PAIR[0].KERNELS[kernel][0]
     ours, theirs = oracle.both(PAIR, kernel, signature, debug=True)
-    assert ours.count("tt.assert") == theirs.count("tt.assert") > 0
+    assert ours.count("tt.assert") - run_time_steps == theirs.count("tt.assert") > 0
+    assert ours.count("the step of a loop must be positive") == run_time_steps
 
 
 OPS_WITH_PLACES = ("tt.load", "tt.store", "tt.get_program_id", "tt.make_range", "tt.addptr", "arith.addf", "arith.cmpi")
