@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,19 @@ def test_processes_may_be_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         table = lab.sweep(KERNEL, orders=100, jobs=2, run=False, store=tmp_path / "s.db")
     assert len(killed) == 3
     assert results(table) == results(lab.sweep(KERNEL, orders=100, run=False))
+
+
+def test_a_process_that_cannot_be_started_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, failing = workers.ProcessPoolExecutor.submit, [EOFError("unexpected EOF"), OSError("refused")]
+
+    def submit(self: workers.ProcessPoolExecutor, function: Any, *given: Any) -> Any:
+        if function is os.getpid and failing:
+            raise failing.pop()  # as where what starts processes was killed
+        return real(self, function, *given)
+
+    monkeypatch.setattr(workers.ProcessPoolExecutor, "submit", submit)
+    assert len(lab.sweep("masked_copy", orders=2, run=False)) == 2
+    assert not failing
 
 
 WITHOUT_GUARD = """

@@ -43,7 +43,7 @@ PACKAGES = {
     "identity": (303, 1, 6),
     "interpreter": (5069, 44, 51),
     "knobs": (876, 3, 18),
-    "lab": (15234, 93, 386),
+    "lab": (15239, 93, 386),
     "language": (3309, 24, 12),
     "layouts": (4210, 22, 27),
     "opt": (237, 1, 1),
@@ -61,11 +61,11 @@ PACKAGES = {
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
 
-PAGES = 386
+PAGES = 385
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133196,
+    "lines": 133201,
     "files": 1002,
     "files under 40 lines": 163,
     "modules with one importer": 278,

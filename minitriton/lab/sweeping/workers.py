@@ -83,8 +83,12 @@ class _Worker:
         self._pool = ProcessPoolExecutor(
             1, mp_context=_context(), initializer=serving.begin, initargs=(work, dict(os.environ), os.getcwd())
         )
-        with _without_main(), held_back():
-            self._started = self._pool.submit(os.getpid)
+        try:
+            with _without_main(), held_back():
+                self._started = self._pool.submit(os.getpid)
+        except (EOFError, OSError) as error:  # what starts processes was killed, by chance or because it cannot begin
+            self._started = Future[int]()
+            self._started.set_exception(BrokenProcessPool(f"cannot start a process: {error}"))
         self.answer: Future[WorkerAnswer] | None = None
         self.batch: PointBatch | None = batch
         self.kernels: set[Reference] = set()
@@ -236,6 +240,7 @@ class WorkerProcesses:
                     "the processes of the sweep end before they judge anything",
                     help="what they print says why; is there memory and disk enough?",
                 )
+            time.sleep(_SECONDS_BETWEEN_LOOKS)  # until it is known that what starts processes has ended, too
             waiting.put([batch])
             return Judged(0)
         if len(batch.singles()) > 1 or batch.tries < (1 if worker.too_long else 2):
