@@ -37,7 +37,7 @@ OTHERS = {
     "commands/demo.py": "puts a variable back that it has set",
     "as_triton/_C/libtriton/__init__.py": "Triton's `getenv`, for programs",
     "fuzz/mutation/verdict.py": "puts a variable back that it has set",
-    "fuzz/running/on_gpu.py": "puts a variable back that it has set",
+    "fuzz/running/oracles.py": "puts a variable back that it has set",
     "fuzz/running/known.py": "Triton's own, for its compiler, and puts it back",
 }
 

@@ -160,7 +160,7 @@ def _opened_folders(sources: list[str]) -> list[str | None]:
 
 
 def _write_page(path: Path, asked: list[Asked], *, as_json: bool) -> int:
-    from minitriton.commands.progress import progress
+    from minitriton.commands.output import progress
     from minitriton.explorer.kept_answers import compile_with_answers, lessons_with_answers
     from minitriton.explorer.page_file import file_page
     from minitriton.explorer.workshop import Workshop

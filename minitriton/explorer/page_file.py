@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from minitriton.explorer.packing import PackedCompile, packed
-from minitriton.explorer.payload import payload
+from minitriton.explorer.packing import PackedCompile, packed, payload
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.wire import CompilePlain
 

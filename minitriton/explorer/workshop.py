@@ -16,7 +16,7 @@ from minitriton.analysis.locations import user_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, allocate
 from minitriton.analysis.shared_memory.liveness import Liveness
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.commands.progress import progress
+from minitriton.commands.output import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.compiles import Compiles, Opened, stamp_of
@@ -27,8 +27,8 @@ from minitriton.explorer.lessons.exercise import grade
 from minitriton.explorer.lessons.exercises import EXERCISES, find
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_places import LLVMPlaces
+from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.patterns import pattern_of
-from minitriton.explorer.payload import payload, state_payload
 from minitriton.explorer.program import AskedProgram, open_program
 from minitriton.explorer.recording import Looked, Recording
 from minitriton.explorer.sass import assembled, resources, sass_state

@@ -11,8 +11,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minitriton.commands.output import add_json, print_json
-from minitriton.commands.progress import progress
+from minitriton.commands.output import add_json, print_json, progress
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import add_launch_option

@@ -30,7 +30,7 @@ from minitriton.target import GPUTarget
 
 if TYPE_CHECKING:
     from minitriton.compilation.ir_source import IRSource
-    from minitriton.runtime.on_cpu.host_launcher import HostLauncher
+    from minitriton.runtime.on_cpu.emulated_device import HostLauncher
 
 
 class CompiledKernel(StoredKernel):
@@ -59,7 +59,7 @@ class CompiledKernel(StoredKernel):
     def run(self) -> Launcher | HostLauncher:
         """The launcher of the current device; where there is no GPU, of the emulator."""
         if not has_gpu():
-            from minitriton.runtime.on_cpu.host_launcher import HostLauncher
+            from minitriton.runtime.on_cpu.emulated_device import HostLauncher
 
             return HostLauncher(self)
         return self.loaded()

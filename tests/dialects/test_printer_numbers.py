@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import bf16, f8E4M3FN, f8E5M2, f16, f32, f64
 
-from minitriton.dialects.printing.numbers import float_text
+from minitriton.dialects.printing.printer import float_text
 from minitriton.dialects.text import parse_module, print_module
 
 KNOWN = [
