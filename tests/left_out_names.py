@@ -78,7 +78,7 @@ LEFT_OUT: dict[str, list[str]] = {
         "triton.runtime.driver.active._obj*", "triton.runtime.driver.active.utils.fill_*d_tma_descriptor",
     ],
     "modules of Python that a module of Triton imports": [
-        "triton.runtime.autotuner.builtins", "triton.runtime.autotuner.json", "triton.runtime.autotuner.hashlib", "triton.runtime.driver.__module__",
+        "triton.runtime.autotuner.builtins", "triton.runtime.driver.__module__",
 
     ],
 }  # fmt: skip

@@ -25,7 +25,9 @@ def test_what_commutes_and_what_does_not() -> None:
     found = lab.commutation([KERNEL])
     assert found.relation("cse", "symbol-dce") == "="
     assert found.relation("tritongpu-coalesce", "tritongpu-remove-layout-conversions") == "x"
-    assert 0.9 < found.commuting() < 1
+    # Most pairs commute; those do not after which other properties hold (what is placed is to be placed again), or of which one order is refused.
+    assert 0.8 < found.commuting() < 0.95
+    assert found.relation("place-shared-memory", "canonicalize") == "x"
     assert "commute everywhere" in found.text()
     for row, column in found.counts:
         assert (found.relation(row, column) == "=") == (found.relation(column, row) == "=")

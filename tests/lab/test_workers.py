@@ -146,8 +146,6 @@ def seen(self, name, *args, **named):
     opened.append(str(name))
     begin(self, name, *args, **named)
 ctypes.CDLL.__init__ = seen
-from minitriton.dialects.xdsl_loading import load_xdsl
-load_xdsl()
 from minitriton.lab.sweeping import serving
 serving.prepare()
 print([name for name in opened if "libcuda" in name or "nvJitLink" in name], len(os.listdir("/proc/self/task")))
