@@ -140,7 +140,7 @@ def plain_compile(kernel: str, clock: Callable[[], float] = time.perf_counter) -
     from minitriton.dialects.context import make_context
     from minitriton.explorer.asked import Asked
     from minitriton.explorer.program import open_program
-    from minitriton.pass_manager import PassManager
+    from minitriton.pipeline.pass_manager import PassManager
 
     source, signature = KERNELS[kernel]
 

@@ -53,9 +53,10 @@ def _source(name: str) -> tuple[Any, dict[str, Any]]:
 
 def _harvested(path: str) -> tuple[Any, dict[str, Any]]:
     """A file that `kernel_source.py` of the conformance tests wrote: it names its kernel and how to compile it."""
+    from minitriton.compiler import ASTSource
+
     import minitriton
     import minitriton.language
-    from minitriton.compiler import ASTSource
 
     sys.modules["triton"], sys.modules["triton.language"] = minitriton, minitriton.language
     spec = importlib.util.spec_from_file_location("harvested", path)
@@ -69,9 +70,10 @@ def _harvested(path: str) -> tuple[Any, dict[str, Any]]:
 
 def hashes(name: str) -> dict[str, str]:
     """By `name@arch`, what tells the PTX of that kernel from others, or its error."""
-    from minitriton import knobs
     from minitriton.compiler import compile
-    from minitriton.pass_manager import Hook
+
+    from minitriton import knobs
+    from minitriton.pipeline.pass_manager import Hook
     from minitriton.target import GPUTarget
 
     knobs.compilation.disable_line_info = True

@@ -26,7 +26,7 @@ from contest import Row, largest_difference, print_table, ratio, resources, time
 from matmul_cases import Product, Tile, products
 from requirements_here import need_gpu
 
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 

@@ -196,8 +196,8 @@ def _with(candidates: Candidates, point: Point, line: Line) -> Point:
 
 
 def _text(step: object) -> str:
-    from minitriton.compilation.pipeline_spec import format_step
-    from minitriton.pass_registry import Pass
+    from minitriton.pipeline.pass_registry import Pass
+    from minitriton.pipeline.pipeline_spec import format_step
 
     assert isinstance(step, Pass)
     return format_step(step)

@@ -20,7 +20,7 @@ _EXPORTS = {
     "jit": "minitriton.runtime.jit",
     "JITFunction": "minitriton.runtime.jit",
     "MockTensor": "minitriton.runtime.jit",
-    "compile": "minitriton.compiler",
+    "compile": "minitriton.as_triton.compiler",
     "cdiv": "minitriton.host.functions",
     "next_power_of_2": "minitriton.host.functions",
     "TritonError": "minitriton.errors",
@@ -45,7 +45,16 @@ _ELSEWHERE = {
     "_filecheck": "as_triton._filecheck",
     "_internal_testing": "as_triton._internal_testing",
     "_utils": "as_triton._utils",
+    "compiler": "as_triton.compiler",
+    "experimental": "as_triton.experimental",
+    "opt": "commands.opt",
+    "pass_manager": "pipeline.pass_manager",
+    "pass_registry": "pipeline.pass_registry",
+    "pipelines": "pipeline.pipelines",
+    "profiler": "as_triton.profiler",
     "run_as_triton": "as_triton.run_as_triton",
+    "testing": "as_triton.testing",
+    "tools": "as_triton.tools",
 }
 """Module paths that programs know from Triton or from the docs, and where those modules are."""
 

@@ -6,12 +6,12 @@ import sys
 
 def main() -> int:
     """`minitriton`."""
-    return _run("minitriton.cli")
+    return _run("minitriton.commands.cli")
 
 
 def opt() -> int:
     """`minitriton-opt`."""
-    return _run("minitriton.opt")
+    return _run("minitriton.commands.opt")
 
 
 def _run(module: str) -> int:

@@ -11,10 +11,10 @@ from contest import balanced_orders, time_in_turns
 from matmul import arguments_of, changed_options
 from matmul_cases import LARGE, Tile
 
-from minitriton.pass_manager import Pipeline
 from minitriton.passes.accelerate_matmul import AccelerateMatmul
 from minitriton.passes.pipelining.pipeline import PipelineLoops
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from minitriton.cli import main
-from minitriton.opt import main as opt
-from minitriton.pass_manager import Pipeline, write_reproducer
+from minitriton.commands.cli import main
+from minitriton.commands.opt import main as opt
+from minitriton.pipeline.pass_manager import Pipeline, write_reproducer
 
 KERNELS = Path(__file__).parents[1] / "examples" / "kernels"
 ADD = f"{KERNELS / 'vector_add.py'}:vector_add"
@@ -24,7 +24,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import tt
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
@@ -43,7 +43,7 @@ class CountLoads(Pass):
 FAILS_UNTIL_MENDED = '''
 from dataclasses import dataclass
 
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 MENDED = []
 
@@ -292,7 +292,7 @@ def test_an_unknown_option_is_answered_with_the_commands_own_usage(capsys: pytes
 
 
 def test_a_reader_of_the_output_may_leave_early() -> None:
-    for command in (["minitriton", "passes"], ["minitriton.opt", "--help"]):
+    for command in (["minitriton", "passes"], ["minitriton.commands.opt", "--help"]):
         process = subprocess.Popen(
             [sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -399,7 +399,7 @@ def test_the_reproducer_of_a_late_step_is_replayed_from_its_text(
 def test_a_command_that_compiles_nothing_imports_no_compiler(arguments):
     program = f"""
 import sys
-from minitriton.cli import main
+from minitriton.commands.cli import main
 try:
     main({arguments!r})
 except SystemExit:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from minitriton import cli
+from minitriton.commands import cli
 
 KERNEL = """import triton
 import triton.language as tl

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.host.interrupts import held_back
 
 ROOT = Path(__file__).parents[1]

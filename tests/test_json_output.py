@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from minitriton.cli import _parser, main
+from minitriton.commands.cli import _parser, main
 
 VECTOR_ADD = ("examples/kernels/vector_add.py:vector_add", "--signature", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=128")
 BLOCKED = "blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"

@@ -10,8 +10,8 @@ from xdsl.dialects.arith import AddiOp
 from xdsl.dialects.builtin import ModuleOp, StringAttr, i32
 
 from minitriton.errors import IRError, PassError, PipelineError
-from minitriton.pass_manager import PassManager, Pipeline, Statistics, Timings, VerifyEach, read_reproducer
-from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
+from minitriton.pipeline.pass_manager import PassManager, Pipeline, Statistics, Timings, VerifyEach, read_reproducer
+from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 
 
 @register_pass

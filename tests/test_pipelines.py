@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES, Case, load_kernels
+from minitriton.compiler import ASTSource, CompiledKernel
 from triton_test_passes.allocate_shared_memory import AllocateSharedMemoryNV
 
 import minitriton
 from minitriton.codegen.cubin import assembler_available
-from minitriton.compilation.request import Switches
-from minitriton.compilation.stage_names import STAGES
-from minitriton.compilation.stages import facts_of, first_facts
-from minitriton.compiler import ASTSource, CompiledKernel
+from minitriton.commands.opt import main as opt
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.errors import PassError, PipelineError
-from minitriton.opt import main as opt
-from minitriton.pass_manager import Hook, PassManager, Pipeline, VerifyEach, representation_text
-from minitriton.pass_registry import Pass, Property, known_passes, registered_passes, with_implied
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, VerifyEach, representation_text
+from minitriton.pipeline.pass_registry import Pass, Property, known_passes, registered_passes, with_implied
+from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.pipeline.request import Switches
+from minitriton.pipeline.stage_names import STAGES
+from minitriton.pipeline.stages import facts_of, first_facts
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -133,7 +133,6 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
         "swap_tf32": False,
         "wide_integers": False,
         "least_scale": False,
-        "exact_bounds": False,
         "slice_from": 0,
         "integers_run_on": False,
         "exact_bounds": False,
@@ -286,7 +285,7 @@ def test_every_pass_says_what_it_needs() -> None:
 
 
 def test_pipelines_parse_in_a_fresh_interpreter() -> None:
-    code = "from minitriton.pass_manager import Pipeline; print(Pipeline.parse('inline,tritongpu-coalesce,emit-ptx'))"
+    code = "from minitriton.pipeline.pass_manager import Pipeline; print(Pipeline.parse('inline,tritongpu-coalesce,emit-ptx'))"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "inline,tritongpu-coalesce,emit-ptx"
 
@@ -386,7 +385,7 @@ def test_an_impossible_order_is_refused_before_anything_runs(pipeline: str, mess
 PACKAGE_PASS = '''
 from dataclasses import dataclass
 
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 
 @register_pass

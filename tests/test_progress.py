@@ -42,7 +42,7 @@ def test_a_pipe_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_check_says_which_pass_of_how_many_it_is_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    from minitriton.cli import main
+    from minitriton.commands.cli import main
 
     seen = Terminal()
     monkeypatch.setattr(sys, "stderr", seen)

@@ -56,7 +56,7 @@ def test_a_name_that_the_file_does_not_have_is_an_error(text: str, word: str) ->
 
 
 def test_the_example_compiles_with_an_element_type(capsys: pytest.CaptureFixture[str]) -> None:
-    from minitriton.cli import main
+    from minitriton.commands.cli import main
 
     signature = "*fp16:16,*fp16:16,*fp16:16,i32,i32,i32,i32:16,1,i32:16,1,i32:16,64,64,32,4,ACC=tl.float32"
     assert main(["compile", "examples/kernels/matmul.py:matmul", "--signature", signature, "--emit", "ttir"]) == 0

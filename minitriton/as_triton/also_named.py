@@ -25,10 +25,10 @@ ALSO_NAMED: dict[str, dict[str, str]] = {
         "BaseBackend": _BACKEND, "GPUTarget": _TARGET, "Language": _BACKEND, "PTXASError": "minitriton.runtime.errors",
     },
     "minitriton.backends.nvidia.driver": {"GPUDriver": "minitriton.backends.driver", "GPUTarget": _TARGET},
-    "minitriton.compiler": {
+    "minitriton.as_triton.compiler": {
         "BaseBackend": _BACKEND, "GPUTarget": _TARGET, "JITFunction": _JIT, "Language": _BACKEND, "OutOfResources": "minitriton.errors",
         "driver": "minitriton.runtime.driver:driver", "get_cache_invalidating_env_vars": _LIBTRITON, "get_cache_manager": _CACHE,
-        "get_dump_manager": _CACHE, "get_override_manager": _CACHE, "get_sass": "minitriton.tools.disasm",
+        "get_dump_manager": _CACHE, "get_override_manager": _CACHE, "get_sass": "minitriton.as_triton.tools.disasm",
     },
     "minitriton.frontend.code_generator": {
         "BoundConstexprFunction": _JIT, "CompileTimeAssertionFailure": _ERRORS, "ConstexprFunction": _JIT, "JITFunction": _JIT,
@@ -53,7 +53,7 @@ ALSO_NAMED: dict[str, dict[str, str]] = {
         "BaseBackend": _BACKEND, "driver": "minitriton.runtime.driver:driver", "find_paths_if": _UTILS,
         "get_cache_invalidating_env_vars": _LIBTRITON, "get_cache_key": _CACHE, "get_iterable_path": _UTILS, "is_namedtuple": _UTILS,
     },
-    "minitriton.testing": {"_summarize_statistics": "minitriton.runtime.benchmarking:summary", "runtime": "minitriton.runtime:"},
+    "minitriton.as_triton.testing": {"_summarize_statistics": "minitriton.runtime.benchmarking:summary", "runtime": "minitriton.runtime:"},
 }  # fmt: skip
 """Module here → name → the module that defines it, with the name that it has there (`:` alone: that module itself) if it is another."""
 

@@ -31,7 +31,7 @@ from minitriton.as_triton.also_named import add_names
 
 _ELSEWHERE = {
     "triton.compiler.code_generator": "minitriton.frontend.code_generator",
-    "triton.compiler.compiler": "minitriton.compiler",
+    "triton.compiler.compiler": "minitriton.as_triton.compiler",
     "triton.compiler.errors": "minitriton.frontend.errors",
 }
 """Triton's modules whose counterpart has another path."""

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import read_offsets
 from minitriton.codegen.lowering.lower_module import lower_module
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
 @register_pass

@@ -35,7 +35,7 @@ from minitriton.codegen.ptx import (
 )
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import LoweringError, PipelineError
-from minitriton.pass_registry import Property, Translation, register_pass
+from minitriton.pipeline.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
 
 _SPELLED_FOR_TRITON_S_LLVM = {

@@ -14,7 +14,7 @@ from minitriton.analysis.shared_memory.allocation import read_allocation
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 _PLACES = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED}
 

@@ -49,7 +49,7 @@ from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE,
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.layouts.plans import SharedMemoryRoundTrip
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
 
 REGISTER_FILE_BYTES = 256 * 1024

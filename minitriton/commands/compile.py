@@ -8,19 +8,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minitriton.as_triton.compiler import CompiledKernel, compile
 from minitriton.commands.constants import literal
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source
-from minitriton.compilation.stage_names import STAGES
-from minitriton.compiler import CompiledKernel, compile
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError
 from minitriton.host.output_files import write_output
 from minitriton.host.subcommands import Subcommands
-from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
+from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.pipeline.stage_names import STAGES
 from minitriton.target import CUDAOptions, GPUTarget, known_architectures
 
 if TYPE_CHECKING:

@@ -6,10 +6,17 @@ import argparse
 import dataclasses
 
 from minitriton.commands.output import add_json, print_json
-from minitriton.compilation.pipeline_spec import make_step
 from minitriton.dialects.facts.pass_attributes import PASS_ATTRIBUTES
 from minitriton.host.subcommands import Subcommands
-from minitriton.pass_registry import INVALIDATED_UNLESS_KEPT, KEPT_BY_DEFAULT, Origin, Property, Step, known_passes
+from minitriton.pipeline.pass_registry import (
+    INVALIDATED_UNLESS_KEPT,
+    KEPT_BY_DEFAULT,
+    Origin,
+    Property,
+    Step,
+    known_passes,
+)
+from minitriton.pipeline.pipeline_spec import make_step
 
 
 def add_passes_command(commands: Subcommands) -> None:

@@ -6,7 +6,7 @@ import argparse
 import re
 
 from minitriton.errors import PipelineError
-from minitriton.pass_manager import Pipeline
+from minitriton.pipeline.pass_manager import Pipeline
 
 
 def add_pipeline_edits(command: argparse.ArgumentParser) -> None:

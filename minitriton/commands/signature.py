@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 from minitriton.commands.constants import is_literal, split_items, value_of
 from minitriton.commands.decorators import advice_on, computed_values
-from minitriton.compilation.ast_source import ASTSource, Attributes, Path, TypeName
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
 from minitriton.language.signatures import str_to_ty
+from minitriton.pipeline.ast_source import ASTSource, Attributes, Path, TypeName
 
 DIVISIBLE, EQUAL_TO_ONE = 16, 1
 

@@ -20,7 +20,7 @@ from minitriton.explorer.recording import Recording
 from minitriton.explorer.wire import ArrayPlain, RunPlain
 from minitriton.lab.arguments import as_numbers
 from minitriton.lab.execution import Launch, Outcome
-from minitriton.pass_registry import Property
+from minitriton.pipeline.pass_registry import Property
 
 
 @dataclass

@@ -7,7 +7,7 @@ import gc
 import importlib
 import signal
 
-from minitriton.pass_registry import load_own_passes
+from minitriton.pipeline.pass_registry import load_own_passes
 
 # Ctrl-C in the terminal is for the server, which then ends its workers.
 signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -17,8 +17,6 @@ from typing import Any
 from minitriton.commands.kernel_files import load_kernel, load_plugin
 from minitriton.commands.pipeline_edits import edited
 from minitriton.commands.signature import ast_source
-from minitriton.compilation import stages
-from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
@@ -30,8 +28,10 @@ from minitriton.lab.execution import Launch
 from minitriton.lab.launches.recorded import IR, RecordedLaunch, read_launch
 from minitriton.lab.launches.replay import replayed, source_of
 from minitriton.lab.parameters import architecture_of, parameters_of
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Property, load_own_passes
+from minitriton.pipeline import stages
+from minitriton.pipeline.ir_source import IRSource
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Property, load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 DEFAULT_GRID = "2"

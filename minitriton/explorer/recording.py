@@ -19,10 +19,6 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
-from minitriton.compilation import stages
-from minitriton.compilation.ast_source import ASTSource
-from minitriton.compilation.ir_source import IRSource
-from minitriton.compilation.pipeline_spec import format_step
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.errors import MinitritonError
@@ -32,8 +28,12 @@ from minitriton.explorer.identities import Identities
 from minitriton.explorer.notebook import recording_html
 from minitriton.explorer.snapshot import Snapshot, StateRecorder
 from minitriton.host.source_text import text_at
-from minitriton.pass_manager import Hook, PassManager, Pipeline
-from minitriton.pass_registry import Property, Step
+from minitriton.pipeline import stages
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.ir_source import IRSource
+from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline
+from minitriton.pipeline.pass_registry import Property, Step
+from minitriton.pipeline.pipeline_spec import format_step
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.target.tensor_map import DescriptorCopy
 

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
+from minitriton.as_triton.tools.disasm import find_tool
 from minitriton.codegen.cubin import assembler_available, ptx_to_cubin
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import WARPS, blocks_on_sm
@@ -18,7 +19,6 @@ from minitriton.explorer.llvm_places import Callers, Place
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.snapshot import Snapshot
 from minitriton.target import CUDAOptions, GPUTarget
-from minitriton.tools.disasm import find_tool
 
 _PLACE = re.compile(r'"([^"]+)", line (\d+)')
 _REGISTER = re.compile(r"\b(?:UR|R|UP|P)\d+\b")

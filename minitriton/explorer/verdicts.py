@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects.context import make_context
 from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.asked import Asked
@@ -19,7 +18,8 @@ from minitriton.explorer.wire import VerdictPlain
 from minitriton.lab.checker import Progress, check
 from minitriton.lab.execution import Launch
 from minitriton.lab.report import PassRow
-from minitriton.pass_manager import Pipeline
+from minitriton.pipeline.ir_source import IRSource
+from minitriton.pipeline.pass_manager import Pipeline
 
 
 def verdicts(

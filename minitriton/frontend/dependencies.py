@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 from minitriton.dialects.narrowing import instance_of
 from minitriton.host import debuggers
-from minitriton.identity import loose_key_of
+from minitriton.host.identity import loose_key_of
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import ConstexprFunction
 from minitriton.language.dtypes import base_type

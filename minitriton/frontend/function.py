@@ -26,7 +26,7 @@ from minitriton.frontend.dependencies import DependenciesFinder, PlainFunction
 from minitriton.frontend.errors import CompilationError, LanguageTypeError, UnsupportedReference, location_of
 from minitriton.host import locks
 from minitriton.host.deep_stack import on_deep_stack
-from minitriton.identity import loose_key_of
+from minitriton.host.identity import loose_key_of
 from minitriton.language.declare import ConstexprFunction, LibraryFunction
 from minitriton.language.dtypes import constexpr_type, dtype, pointer_type
 

@@ -19,7 +19,7 @@ from minitriton.frontend.errors import LanguageError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.generator.base import is_static
 from minitriton.frontend.semantic.descriptors import descriptor_ir_type
-from minitriton.identity import key_of
+from minitriton.host.identity import key_of
 from minitriton.language.aggregates import aggregate_type, aggregate_value
 from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void

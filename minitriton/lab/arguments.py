@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from minitriton.as_triton.tools.tensor_descriptor import TensorDescriptor
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import damage_of, read_regular
@@ -28,7 +29,6 @@ from minitriton.interpreter.memory.device import MemoryFault
 from minitriton.interpreter.numbers.formats import decode_bf16, decode_small, encode_bf16, encode_small
 from minitriton.runtime.launching.arguments import Argument
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
-from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 _DTYPES = {
     "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,

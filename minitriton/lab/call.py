@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minitriton.compiler import ASTSource
+from minitriton.as_triton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.checker import check
 from minitriton.lab.report import CheckReport
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import load_own_passes
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
 from minitriton.runtime.on_cpu.host_arrays import host_view

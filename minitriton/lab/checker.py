@@ -16,9 +16,6 @@ from typing import Any, TypeVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.compilation import stages
-from minitriton.compilation.compile_source import shared_of_text
-from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import shown
 from minitriton.dialects.verification.verifier import verify
@@ -35,8 +32,11 @@ from minitriton.lab.report import CheckReport, PassRow
 from minitriton.lab.rounding import less_exact_dot, rounding_tolerance
 from minitriton.lab.soundness import KERNEL_RACES
 from minitriton.lab.time_limit import time_limit
-from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
-from minitriton.pass_registry import Pass, Property, Step
+from minitriton.pipeline import stages
+from minitriton.pipeline.compile_source import shared_of_text
+from minitriton.pipeline.ir_source import IRSource
+from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
+from minitriton.pipeline.pass_registry import Pass, Property, Step
 from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 

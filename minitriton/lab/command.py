@@ -16,7 +16,7 @@ from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import add_launch_option
 from minitriton.lab.time_limit import add_time_limit, time_limit
-from minitriton.pass_registry import load_own_passes
+from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from minitriton.lab.checker import check
-    from minitriton.pass_manager import Pipeline
+    from minitriton.pipeline.pass_manager import Pipeline
 
     source, launch = _launch(given)
     with progress() as show:
@@ -177,11 +177,11 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
     """The kernel, or the IR text, and what it takes."""
     from minitriton.commands.kernel_files import load_kernel
     from minitriton.commands.signature import ast_source
-    from minitriton.compilation.ir_source import IRSource
-    from minitriton.compilation.stage_names import STAGES
     from minitriton.dialects.context import make_context
     from minitriton.lab.launches.replay import source_of
     from minitriton.lab.parameters import parameters_of
+    from minitriton.pipeline.ir_source import IRSource
+    from minitriton.pipeline.stage_names import STAGES
 
     if Path(given.kernel).suffix[1:] in STAGES:
         source = IRSource(given.kernel, make_context())
@@ -235,11 +235,11 @@ def launch_arguments(
     """The `Arguments` of a launch of `source`: `sizes`, `numbers` and the arrays of file `inputs` as given, the others made up."""
     from xdsl.dialects.builtin import ModuleOp
 
-    from minitriton.compilation.stages import first_facts
     from minitriton.dialects.context import make_context
     from minitriton.lab.arguments import arrays_in, generate_arguments
     from minitriton.lab.checker import shared_bytes
     from minitriton.lab.execution import Launch
+    from minitriton.pipeline.stages import first_facts
 
     value = source.make_ir(target, options, make_context())
     lengths = {name: _count(size, "--size") for name, size in sizes.items()}

@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.compilation.request import Switches
 from minitriton.dialects.attribute_values import integer_or
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.dialects.tt.types import TensorDescType
@@ -30,9 +29,10 @@ from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.machine import Observer
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.soundness import OrderFault, has_barriers, laid_out
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Property, Step, Translation
-from minitriton.pipelines import emission_steps
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Property, Step, Translation
+from minitriton.pipeline.pipelines import emission_steps
+from minitriton.pipeline.request import Switches
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.on_cpu.emulation import emulator_value
 from minitriton.target import CUDAOptions, GPUTarget

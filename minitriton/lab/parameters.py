@@ -14,12 +14,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.commands.constants import split_items
 from minitriton.commands.signature import DIVISIBLE, typed
-from minitriton.compilation.ast_source import ASTSource, TypeName
-from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import MinitritonError
+from minitriton.pipeline.ast_source import ASTSource, TypeName
+from minitriton.pipeline.ir_source import IRSource
 
 Source = ASTSource | IRSource
 """What is compiled."""

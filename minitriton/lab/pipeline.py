@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from minitriton.errors import PipelineError
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Step
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Step
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 

@@ -49,7 +49,7 @@ from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.facts.pass_attributes import INCREASING
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, float_attr
 
 _EXTREMES: dict[str, tuple[type[arith.MaxnumfOp | arith.MinnumfOp], float]] = {

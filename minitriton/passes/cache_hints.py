@@ -44,7 +44,7 @@ from minitriton.dialects.facts.pass_attributes import CACHE_HINT, PREFETCH_BYTES
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.errors import PipelineError
-from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 HINTS = {
     "loads": ("cg", "cs", "evict_first", "evict_last", "l1_evict_first", "l1_evict_last", "no_allocate"),

@@ -24,8 +24,8 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import PipelineError
 from minitriton.layouts.builders import blocked_for_cga
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
 @register_pass

@@ -45,8 +45,8 @@ from minitriton.dialects.tt.types import PointerType
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits, with_layout
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 

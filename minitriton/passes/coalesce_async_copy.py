@@ -42,9 +42,9 @@ from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked, NVMMAShared, SwizzledShared
 from minitriton.layouts.properties import contig_per_thread
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout
 from minitriton.passes.tensor_layouts import convert_before, element_bits, layout_of_value, shape_of
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 _NOTHING_KNOWN = IntegerAttr(1, i32)
 """The lowering asks for the contiguity of the addresses in their final layout."""

@@ -22,7 +22,7 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import i32_array, integer, is_true
 from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
 from minitriton.rewriting.effects import reads_same_at
 from minitriton.rewriting.greedy import apply_patterns_greedily

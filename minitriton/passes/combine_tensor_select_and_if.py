@@ -24,8 +24,8 @@ from minitriton.dialects import arith
 from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.loop_rewriting import append_result
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.regions import is_inside
 
 

@@ -38,7 +38,6 @@ from minitriton.errors import PassError
 from minitriton.layouts import builders, inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.properties import total_elems_per_thread
-from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import (
     convert_after,
     convert_before,
@@ -49,6 +48,7 @@ from minitriton.passes.tensor_layouts import (
     shape_of,
     with_layout,
 )
+from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 
 _RULES: OpRules[Callable[[Any, Any], None]] = OpRules()

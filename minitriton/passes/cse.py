@@ -20,7 +20,7 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.dialects.fast_paths.op_access import next_use
 from minitriton.dialects.verification.dominance import immediate_dominators
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import is_isolated
 from minitriton.rewriting.effects import (
     EffectFreedom,

@@ -29,7 +29,7 @@ from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, tensor_type
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 VECTOR_BYTES = 16
 """The widest load or store of one thread."""

@@ -33,7 +33,6 @@ from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, Pa
 from minitriton.layouts.memory import stays_in_cta
 from minitriton.layouts.properties import order_for_memory
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import (
     convert_before,
     layout_of_tensor,
@@ -42,6 +41,7 @@ from minitriton.passes.tensor_layouts import (
     shape_of,
     with_layout,
 )
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 _RULES: OpRules[Callable[[Any], None]] = OpRules()
 

@@ -22,8 +22,8 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.operations import ops_of
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_element
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import float_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet

@@ -24,7 +24,7 @@ from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.facts.synchronization import TensorCoreReads
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.fast_paths.operations import ops_in
-from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 
 

@@ -21,10 +21,10 @@ from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.op_access import hand_on_name, last_op_of, operand_values, set_arguments
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.call_places import CallPlaces
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.symbol_dce import is_private
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import nested_ops
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.regions import clone_region

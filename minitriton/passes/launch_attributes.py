@@ -30,7 +30,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import MAXNREG, TARGET
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.dialects.fast_paths.operations import ops_of
-from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 
 @register_pass

@@ -27,8 +27,8 @@ from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.loop_rewriting import put_under_condition
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.regions import is_defined_outside
 

@@ -36,7 +36,7 @@ from minitriton.dialects.facts.region_flow import Call, WhileLoop
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.op_rules import OpRules
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.insertion import Inserter

@@ -20,8 +20,8 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in_inner_first
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.equivalence import OperationKeys
 from minitriton.rewriting.greedy import apply_patterns_greedily

@@ -30,7 +30,7 @@ from minitriton.analysis.exchangeable import float_order_matters
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 if TYPE_CHECKING:
     from minitriton.analysis.index.evaluation import IndexEvaluation

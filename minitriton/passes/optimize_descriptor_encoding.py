@@ -37,8 +37,8 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_layout
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.target.tensor_map import GRAIN
 
 

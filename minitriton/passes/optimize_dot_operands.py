@@ -43,10 +43,10 @@ from minitriton.layouts.conversion import cvt_needs_shared_memory
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NVMMAShared, SharedEncoding
 from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst
 from minitriton.layouts.properties import order_for_memory
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

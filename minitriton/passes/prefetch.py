@@ -29,10 +29,10 @@ from minitriton.dialects.fast_paths.op_access import operand_at, operand_values,
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import ttg_convert
 from minitriton.passes.pipelining.loops import body_ops, loops_in, terminator_of
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.insertion import Inserter

@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import tt_shape
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, element_type, number_attr, number_of
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.greedy import apply_patterns_greedily

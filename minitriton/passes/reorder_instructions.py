@@ -41,8 +41,8 @@ from minitriton.dialects.fast_paths.block_order import BlockOrder
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand
-from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import may_write, own_effects
 
 

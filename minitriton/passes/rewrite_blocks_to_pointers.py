@@ -42,7 +42,7 @@ from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import DescriptorReduceKind, PaddingOption, RMWOp
 from minitriton.dialects.tt.types import PointerType, TensorDescType, is_tensor_pointer, pointer_type, tensor_type
 from minitriton.errors import PassError
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant, number_attr
 from minitriton.rewriting.value_expansion import Rule, ValueExpansion
 

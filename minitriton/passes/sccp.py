@@ -25,7 +25,7 @@ from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.constant_pool import HomeBlocks
 from minitriton.rewriting.constants import constant_attr, constant_key, constant_op, number_of

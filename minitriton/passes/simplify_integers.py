@@ -32,9 +32,9 @@ from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
 from minitriton.dialects.fast_paths.op_access import defining, next_op, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import tt_memory
 from minitriton.passes.integer_range_rules import rewrite_by_ranges
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import (
     constant_attr,
     constant_op,

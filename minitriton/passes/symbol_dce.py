@@ -25,7 +25,7 @@ from xdsl.traits import SymbolOpInterface
 
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 
 def symbol_name(op: Operation) -> str | None:

@@ -41,9 +41,9 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet

@@ -28,8 +28,8 @@ from typing import Any, TypeAlias, TypedDict
 from minitriton import knobs
 from minitriton.frontend.errors import CompileTimeAssertionFailure
 from minitriton.host.damaged_files import parse_json
+from minitriton.host.identity import loose_key_of
 from minitriton.host.whole_file import stem_of
-from minitriton.identity import loose_key_of
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import Times, time_graph, time_launches
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint

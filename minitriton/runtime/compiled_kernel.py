@@ -7,9 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 from minitriton import knobs
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import parse_json
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
 from minitriton.runtime.launching.arguments import lies_on_host
@@ -29,7 +29,7 @@ from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target import GPUTarget
 
 if TYPE_CHECKING:
-    from minitriton.compilation.ir_source import IRSource
+    from minitriton.pipeline.ir_source import IRSource
     from minitriton.runtime.on_cpu.emulated_device import HostLauncher
 
 

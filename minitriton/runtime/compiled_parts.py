@@ -93,7 +93,7 @@ class AsmDict(dict[str, "str | bytes"]):
 
 
 def _disassembled(cubin: bytes) -> str:
-    from minitriton.tools.disasm import get_sass
+    from minitriton.as_triton.tools.disasm import get_sass
 
     return get_sass(cubin)
 

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 
 from minitriton import knobs
 from minitriton.codegen.cubin import assembler_settings, chosen_assembler
-from minitriton.compilation.ast_source import ASTSource
-from minitriton.compilation.request import Request, environment_switches, overrides_for_source
-from minitriton.compilation.stage_names import STAGES
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.garbage import no_garbage_collection
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.request import Request, environment_switches, overrides_for_source
+from minitriton.pipeline.stage_names import STAGES
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.runtime.compiled_kernel import CompiledKernel, load_stored
 from minitriton.runtime.default_target import default_target
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
-    from minitriton.compilation.ir_source import IRSource
-    from minitriton.pass_manager import Hook
+    from minitriton.pipeline.ir_source import IRSource
+    from minitriton.pipeline.pass_manager import Hook
 
 
 def compile(
@@ -97,7 +97,7 @@ def _compile_or_load(
     if knobs.compilation.listener is not None:
         _tell_listener(knobs.compilation.listener, kernel, is_hit, lookup)
     if knobs.compilation.dump_ir:
-        from minitriton.compilation.dumps import dump_stages
+        from minitriton.pipeline.dumps import dump_stages
 
         dump_stages(kernel.name, source.hash(), kernel.asm)
     return kernel
@@ -105,7 +105,7 @@ def _compile_or_load(
 
 def _ir_source(src: object) -> IRSource:
     """`src`, or the source that the path of a text names."""
-    from minitriton.compilation.ir_source import IRSource
+    from minitriton.pipeline.ir_source import IRSource
 
     if isinstance(src, IRSource):
         return src
@@ -123,7 +123,7 @@ def _environment_hooks(name: str) -> list[Hook]:
     """What the environment asks to be shown of the passes of kernel `name`."""
     if knobs.compilation.dump_passes in ("", "0") and not knobs.compilation.time_passes:
         return []
-    from minitriton.compilation.dumps import environment_hooks
+    from minitriton.pipeline.dumps import environment_hooks
 
     return environment_hooks(name)
 

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from minitriton.codegen.device_library import library_digest
-from minitriton.compilation.request import Request
-from minitriton.pass_manager import Pipeline
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.pipeline.request import Request
 
 
 def foreign_parts(request: Request) -> list[str]:

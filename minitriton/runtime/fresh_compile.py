@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from minitriton import knobs
 from minitriton.backends.compiler import Language, make_backend
-from minitriton.compilation.compile_source import Stage, compile_request
-from minitriton.compilation.request import Request
 from minitriton.dialects.context import make_context
-from minitriton.pass_manager import Hook
+from minitriton.pipeline.compile_source import Stage, compile_request
+from minitriton.pipeline.pass_manager import Hook
+from minitriton.pipeline.request import Request
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.compiled_kernel import CompiledKernel
 from minitriton.target import CUDAOptions, GPUTarget

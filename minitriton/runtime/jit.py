@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, cast, overload
 
 from minitriton import knobs
-from minitriton.compilation.ast_source import ASTSource, Attributes, TypeName
 from minitriton.errors import MinitritonError, place_of_caller
 from minitriton.frontend.function import HashedConstexprFunction as ConstexprFunction
 from minitriton.frontend.function import JITCallable, KernelParam, constexpr_function
 from minitriton.frontend.function import full_name as get_full_name
 from minitriton.host.fork_gate import finished_before_forks
-from minitriton.identity import is_same, key_of
+from minitriton.host.identity import is_same, key_of
 from minitriton.language.declare import BoundConstexprFunction
+from minitriton.pipeline.ast_source import ASTSource, Attributes, TypeName
 from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.caches.device import DeviceCaches
 from minitriton.runtime.cuda_driver import get_driver, has_gpu

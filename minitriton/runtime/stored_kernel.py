@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Self
 
 from minitriton import knobs
 from minitriton.codegen.cubin import WHEN_ASKED, assembled_without_limit, assembler_available
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.host.whole_file import stem_of
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.compiled_parts import AsmDict, make_metadata
 
 if TYPE_CHECKING:
-    from minitriton.compilation.ir_source import IRSource
     from minitriton.emulator import Report
+    from minitriton.pipeline.ir_source import IRSource
     from minitriton.runtime.launching.launcher import Launcher
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from minitriton.tools.tensor_descriptor import TensorDescriptor
 from xdsl.dialects.builtin import ModuleOp
 
 import minitriton as triton
@@ -17,10 +18,9 @@ from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.context import make_context
 from minitriton.lab.call import source_of_call
-from minitriton.pass_manager import PassManager, Pipeline
-from minitriton.pipelines import ttgir_passes, ttir_passes
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pipelines import ttgir_passes, ttir_passes
 from minitriton.target import CUDAOptions, GPUTarget
-from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit

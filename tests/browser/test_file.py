@@ -15,7 +15,7 @@ pytest.importorskip("selenium")
 
 from driving import Page, wait_for
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 
 SOFTMAX = (
     "examples/kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=256",

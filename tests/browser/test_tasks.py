@@ -226,8 +226,9 @@ def test_5_compare_ours_with_tritons_ttgir(page: Page, serve: Servers, shoot: Sh
 
 
 def test_6_follow_a_line_to_sass_and_back(page: Page, serve: Servers, shoot: Shoot) -> None:
-    from minitriton.codegen.cubin import assembler_available
     from minitriton.tools.disasm import find_tool
+
+    from minitriton.codegen.cubin import assembler_available
 
     if not assembler_available() or find_tool("nvdisasm") is None:
         pytest.skip("needs ptxas and nvdisasm")
@@ -245,7 +246,7 @@ def test_6_follow_a_line_to_sass_and_back(page: Page, serve: Servers, shoot: Sho
 
 
 def test_7_open_the_file_without_a_server(page: Page, shoot: Shoot, tmp_path: Path) -> None:
-    from minitriton.cli import main
+    from minitriton.commands.cli import main
 
     file = tmp_path / "attention.html"
     assert main(["explore", "exact_attention", "--html", str(file)]) == 0

@@ -23,7 +23,7 @@ from minitriton.codegen.text.values import float_text, string_text, symbol_text
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.errors import IRError, LoweringError
-from minitriton.pass_manager import Pipeline
+from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.target import CUDAOptions, GPUTarget
 
 HOPPER = GPUTarget("cuda", 90)

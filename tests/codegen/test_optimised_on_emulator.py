@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from minitriton import emulator
-from minitriton.compilation.request import Switches
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter.numbers.formats import encode_small
-from minitriton.pass_manager import PassManager, Pipeline
-from minitriton.pipelines import emission_steps, llvm_passes
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pipelines import emission_steps, llvm_passes
+from minitriton.pipeline.request import Switches
 from minitriton.target import CUDAOptions, GPUTarget
 
 SMEM = "#smem = #ttg.shared_memory"

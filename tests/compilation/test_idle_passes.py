@@ -11,17 +11,17 @@ import pytest
 from building import source_parts
 from cases import Case, load_kernels
 from growth_families import FAMILIES
+from minitriton.compiler import ASTSource
 from parity_cases import ALL_CASES
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import minitriton
-import minitriton.pass_manager
-from minitriton.compilation.idle_passes import IdlePasses
-from minitriton.compiler import ASTSource
+import minitriton.pipeline.pass_manager
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import print_module
-from minitriton.pass_registry import Pass, known_passes
+from minitriton.pipeline.idle_passes import IdlePasses
+from minitriton.pipeline.pass_registry import Pass, known_passes
 from minitriton.target import GPUTarget
 
 BUSY = ("pipelining", "products", "clusters", "reducing", "scanning", "control", "atomics", "shapes")
@@ -76,7 +76,7 @@ class Watched(IdlePasses):
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiles are watched, and find no result in the cache."""
     monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
-    monkeypatch.setattr(minitriton.pass_manager, "IdlePasses", Watched)
+    monkeypatch.setattr(minitriton.pipeline.pass_manager, "IdlePasses", Watched)
     for name in SAYS:
         cls: Any = known_passes()[name]
         monkeypatch.setattr(cls, "apply", _right_about_itself(cls.apply))

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.compilation.ir_source import entry_of_text
 from minitriton.dialects.text import parse_module
 from minitriton.emulator.ptx.parser import parse
 from minitriton.errors import MinitritonError
+from minitriton.pipeline.ir_source import entry_of_text
 
 N = 100_000
 SECONDS = 4.0

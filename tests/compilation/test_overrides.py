@@ -12,9 +12,9 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
+from minitriton.commands.opt import main as opt
 from minitriton.errors import MinitritonError
-from minitriton.opt import main as opt
-from minitriton.pass_manager import read_reproducer
+from minitriton.pipeline.pass_manager import read_reproducer
 from minitriton.runtime.cache import KernelCache
 from minitriton.target import GPUTarget
 

@@ -32,7 +32,6 @@ from lit_triton import triton_ptx
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32
 
 from minitriton.codegen.cubin import ptx_to_cubin
-from minitriton.compilation.request import Switches
 from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
@@ -40,9 +39,10 @@ from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments, as_numbers
 from minitriton.lab.execution import Launch
-from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.passes.fence_insertion import FenceInsertion
-from minitriton.pipelines import emission_steps, llvm_passes
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pipelines import emission_steps, llvm_passes
+from minitriton.pipeline.request import Switches
 from minitriton.target import CUDAOptions, GPUTarget
 
 FILES = [

@@ -20,8 +20,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from minitriton.commands.opt import Invocation, check_diagnostics, parse_arguments, run_chunk
 from minitriton.errors import MinitritonError
-from minitriton.opt import Invocation, check_diagnostics, parse_arguments, run_chunk
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins"))
 import triton_test_passes  # noqa: F401

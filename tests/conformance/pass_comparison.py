@@ -22,14 +22,14 @@ from wheel_passes import canonical_text
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region
 
-from minitriton.compilation.pipeline_spec import make_step
 from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
-from minitriton.pass_manager import PassManager, Pipeline
-from minitriton.pass_registry import Pass, registered_passes
 from minitriton.passes.cse import Cse
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pass_registry import Pass, registered_passes
+from minitriton.pipeline.pipeline_spec import make_step
 from minitriton.rewriting.regions import erase_dead_ops, erase_unreachable_blocks
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins"))
@@ -258,8 +258,8 @@ def _constant_text(op: Operation) -> str:
 
 def stage_texts(case: Any, record: dict[str, Any]) -> list[tuple[str, str, str | Exception]]:
     """Name of the stage, Triton's text, and ours (or what ours raised)."""
-    from minitriton.compilation.ast_source import ASTSource
-    from minitriton.pipelines import as_in_triton, ttgir_passes, ttir_passes
+    from minitriton.pipeline.ast_source import ASTSource
+    from minitriton.pipeline.pipelines import as_in_triton, ttgir_passes, ttir_passes
     from minitriton.target import CUDAOptions, GPUTarget
 
     target = GPUTarget("cuda", case.ARCH, 32)

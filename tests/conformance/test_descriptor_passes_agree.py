@@ -11,10 +11,10 @@ from wheel_passes import AddPass, ir_equal, on_wheel
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.pass_registry import Pass
 from minitriton.passes.optimize_descriptor_encoding import OptimizeDescriptorEncoding
 from minitriton.passes.rewrite_blocks_to_pointers import RewriteTensorDescriptorToPointer, RewriteTensorPointer
 from minitriton.passes.tma_lowering import TMALowering
+from minitriton.pipeline.pass_registry import Pass
 
 pytestmark = pytest.mark.oracle
 

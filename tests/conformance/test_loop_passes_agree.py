@@ -17,12 +17,12 @@ from wheel_passes import canonical_text, on_wheel
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
-from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.coalesce_async_copy import CoalesceAsyncCopy
 from minitriton.passes.combine_tensor_select_and_if import CombineTensorSelectAndIf
 from minitriton.passes.cse import Cse
 from minitriton.passes.fuse_nested_loops import FuseNestedLoops
+from minitriton.pipeline.pass_registry import Pass
 
 pytestmark = pytest.mark.oracle
 

@@ -21,14 +21,14 @@ from triton._C.libtriton import nvidia
 from wheel_passes import on_wheel
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.cse import Cse
 from minitriton.passes.warp_specialization.warp_specialization import WarpSpecialization
-from minitriton.pipelines import ttgir_passes, ttir_passes
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pipelines import ttgir_passes, ttir_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "passes"))

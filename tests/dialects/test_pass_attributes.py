@@ -10,7 +10,7 @@ from minitriton.dialects.facts.named_barriers import ALL_WARPS, FIRST_WARP_FILLS
 from minitriton.dialects.facts.pass_attributes import PASS_ATTRIBUTES
 from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError
-from minitriton.pass_registry import known_passes
+from minitriton.pipeline.pass_registry import known_passes
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from minitriton import cli, opt
+from minitriton.commands import cli, opt
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("layouts.md", "shared-memory.md")

@@ -11,7 +11,7 @@ from narrow_floats import as_bf16, from_bf16, random_codes, values
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.on_cpu.emulation import KernelFault
 from minitriton.target import CUDAOptions, GPUTarget
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from minitriton import cli, opt, run_as_triton
+from minitriton import run_as_triton
 from minitriton.codegen.cubin import Cubins
+from minitriton.commands import cli, opt
 
 KERNELS = """import triton
 import triton.language as tl

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minitriton import cli
+from minitriton.commands import cli
 
 KERNELS = """import triton
 import triton.language as tl

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import minitriton as triton
-from minitriton import cli, emulator, opt
+from minitriton import emulator
+from minitriton.commands import cli, opt
 from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError, MinitritonError
 from minitriton.host.whole_file import stem_of
@@ -80,7 +81,7 @@ def test_a_pass_that_uses_a_value_before_its_definition_is_named_by_verify_each(
     tmp_path: Path, fails: Callable[..., str]
 ) -> None:
     (tmp_path / "bad.py").write_text(
-        "from dataclasses import dataclass\nfrom minitriton.pass_registry import Pass, register_pass\n"
+        "from dataclasses import dataclass\nfrom minitriton.pipeline.pass_registry import Pass, register_pass\n"
         "@register_pass\n@dataclass(frozen=True)\nclass Bad(Pass):\n    name = 'test-turns-a-block-round'\n"
         "    def apply(self, ctx, op):\n        block = next(o for o in op.walk() if o.name == 'arith.addi').parent\n"
         "        first = block.first_op\n        first.detach()\n        block.insert_op_before(first, block.last_op)\n"
@@ -141,7 +142,7 @@ def test_a_register_limit_that_llvm_cannot_read_is_refused(
 
 def test_what_is_checked_writes_below_the_folder_of_its_reproducers(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "bad.py").write_text(
-        "from dataclasses import dataclass\nfrom minitriton.pass_registry import Pass, register_pass\n"
+        "from dataclasses import dataclass\nfrom minitriton.pipeline.pass_registry import Pass, register_pass\n"
         "@register_pass\n@dataclass(frozen=True)\nclass Bad(Pass):\n    name = 'test-fails-at-once'\n"
         "    def apply(self, ctx, op):\n        raise KeyError('x')\n"
     )

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from minitriton.compiler import ASTSource, default_target
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton import cli
-from minitriton.compiler import ASTSource, default_target
+from minitriton.commands import cli
 from minitriton.errors import OutOfResources
-from minitriton.pass_manager import Hook
-from minitriton.pass_registry import Step
+from minitriton.pipeline.pass_manager import Hook
+from minitriton.pipeline.pass_registry import Step
 from minitriton.target import GPUTarget
 
 HUGE = """#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>

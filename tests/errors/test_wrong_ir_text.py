@@ -10,7 +10,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton import cli
+from minitriton.commands import cli
 
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 

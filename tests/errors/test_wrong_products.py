@@ -11,10 +11,10 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.frontend.errors import CompilationError
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.target import CUDAOptions, GPUTarget
 
 HOPPER = GPUTarget("cuda", 90, 32)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer import program
 from minitriton.explorer.asked import Asked, EditedState

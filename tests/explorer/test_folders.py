@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.program import open_program
 

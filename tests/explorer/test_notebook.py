@@ -15,7 +15,7 @@ CELLS = (
     f"""
 import sys
 import numpy as np
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.compiles import Compiles
 from minitriton.explorer.layout_facts import layout_fact, read_encoding

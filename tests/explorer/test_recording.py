@@ -10,12 +10,12 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer.recording import Recording, record
 from minitriton.lab import corpus
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 KERNEL = "log_sum_exp"
 

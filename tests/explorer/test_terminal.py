@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minitriton import emulator
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer import run_command
 from minitriton.explorer.counts import counts_by_line
@@ -20,7 +20,7 @@ from minitriton.explorer.layout_facts import layout_fact, read_encoding
 from minitriton.explorer.terminal import background, painted
 from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.pass_registry import Property
+from minitriton.pipeline.pass_registry import Property
 from minitriton.target import GPUTarget
 
 SOFTMAX = "examples/kernels/softmax.py"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from minitriton.commands.kernel_files import load_kernel
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.target import CUDAOptions, GPUTarget
 
 TARGET = GPUTarget("cuda", 90, 32)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dying_kernels import DIFFERS, ENDS, HANGS, TRITON_HANGS, run_or_die
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.fuzz.running import campaign
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.report import as_json, as_text

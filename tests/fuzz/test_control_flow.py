@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.dialects import tt
 from minitriton.fuzz.control_flow.generator import generate
 from minitriton.fuzz.control_flow.judging import fuzz_control_flow, run_program

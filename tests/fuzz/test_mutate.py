@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minitriton import cli, opt
+from minitriton.commands import cli, opt
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.mutation import verdict as mutant_verdict
 from minitriton.fuzz.mutation.mutants import KINDS, Mutant, mutant

@@ -20,8 +20,8 @@ from minitriton.fuzz.running import oracles as oracles_module
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.shrinking import candidates, shrink
 from minitriton.fuzz.tree import Apply, Kernel, expressions, parts, statements
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Pass
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Pass
 
 ORACLES = ("interpreter", "emulator")
 

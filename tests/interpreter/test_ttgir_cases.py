@@ -9,7 +9,7 @@ import pytest
 from cases import CASES, Case
 from ttgir_programs import assert_case_right, our_module, our_passes, place_memory_and_barriers
 
-from minitriton.pass_manager import Hook
+from minitriton.pipeline.pass_manager import Hook
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.dialects.context import make_context
 from minitriton.interpreter import interpret
-from minitriton.pass_manager import PassManager, Pipeline
-from minitriton.pipelines import ttgir_passes, ttir_passes
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pipelines import ttgir_passes, ttir_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 HOPPER = GPUTarget("cuda", 90, 32)

@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith import CmpiOp
-from minitriton.pass_registry import Pass, Property, Translation, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, Translation, register_pass
 
 Mutation = Callable[[Operation], bool]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.memory.device import MemoryFault
 from minitriton.lab.arguments import Arguments, as_numbers, generate_arguments
@@ -24,7 +24,7 @@ def strided(x_ptr, out_ptr, n, STRIDE: tl.constexpr, BLOCK: tl.constexpr):
 BROKEN = """
 from dataclasses import dataclass
 from minitriton.dialects import tt
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 @register_pass
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.other_version import compare_versions
@@ -18,7 +18,7 @@ TREE = Path(__file__).parents[2]
 LOSES = '''
 from dataclasses import dataclass
 from minitriton.dialects import arith
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 @register_pass
 @dataclass(frozen=True)

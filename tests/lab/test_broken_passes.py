@@ -13,7 +13,7 @@ from minitriton.dialects import arith
 from minitriton.lab import CheckReport, check_call, with_passes
 from minitriton.lab.comparison import Verdict
 from minitriton.lab.time_limit import time_limit
-from minitriton.pass_manager import read_reproducer
+from minitriton.pipeline.pass_manager import read_reproducer
 
 SHOWN_IN_MIXED: list[tuple[Any, str]] = [
     (mistakes.swap_subi, "distance = index - columns"),

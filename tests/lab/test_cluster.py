@@ -91,7 +91,7 @@ def test_workers_that_are_killed_lose_and_double_nothing(client: Any, tmp_path: 
 def test_a_point_that_ends_workers_is_recorded_and_the_rest_goes_on(client: Any, tmp_path: Path) -> None:
     file = tmp_path / "ending.py"
     file.write_text(
-        "import os\nfrom dataclasses import dataclass\nfrom minitriton.pass_registry import Pass, register_pass\n"
+        "import os\nfrom dataclasses import dataclass\nfrom minitriton.pipeline.pass_registry import Pass, register_pass\n"
         "@register_pass\n@dataclass(frozen=True)\nclass Ends(Pass):\n    '''Ends its process.'''\n"
         "    name = 'test-ends-a-worker'\n    def apply(self, ctx, op):\n        os._exit(7)\n"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minitriton import lab
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.references import references
@@ -98,7 +98,7 @@ def test_records_of_another_launch_or_an_edited_kernel_are_not_taken(
 
 PASS = """
 from dataclasses import dataclass
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 @register_pass
 @dataclass(frozen=True)

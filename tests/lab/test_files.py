@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import minitriton
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.commands.signature import ast_source
 

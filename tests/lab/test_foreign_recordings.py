@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from minitriton import knobs
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.program import open_program

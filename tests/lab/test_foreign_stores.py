@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minitriton import knobs
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.program import KernelProgram

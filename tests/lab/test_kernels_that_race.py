@@ -9,7 +9,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.lab import check_call
 
 

@@ -16,7 +16,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import lab
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.host.output_files import write_output
 from minitriton.lab.sweeping.judging import Class, Record

@@ -13,7 +13,7 @@ import minitriton.language as tl
 from minitriton.dialects import tt
 from minitriton.dialects.tt import InputPrecision, InputPrecisionAttr
 from minitriton.lab import CheckReport, check_call
-from minitriton.pass_manager import Pipeline
+from minitriton.pipeline.pass_manager import Pipeline
 
 
 @triton.jit

@@ -17,7 +17,7 @@ import minitriton.language as tl
 from minitriton.lab import checker
 from minitriton.lab.comparison import Verdict
 from minitriton.lab.execution import Launch, Level, Outcome
-from minitriton.pass_registry import Property
+from minitriton.pipeline.pass_registry import Property
 from minitriton.runtime.on_cpu.emulation import KernelFault
 
 

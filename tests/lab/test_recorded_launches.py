@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import launches_in, read_launch
 from minitriton.lab.launches.recorder import Noted, Recorder
 from minitriton.lab.launches.spans import SpannedMemory, array_in, laid_out
-from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 PROGRAM = """
 import numpy as np

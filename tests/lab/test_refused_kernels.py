@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.cli import main
+from minitriton.commands.cli import main
 
 KERNEL = """
 import minitriton as triton, minitriton.language as tl

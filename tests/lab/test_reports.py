@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minitriton import lab
-from minitriton.cli import main
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.ranking import spearman, spearman_beyond
@@ -99,7 +99,7 @@ def test_the_page_names_passes_that_make_numbers_wrong_and_needs_nothing_right(t
 LOSES = """
 from dataclasses import dataclass
 from minitriton.dialects import arith
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 @register_pass
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from minitriton.lab.sweeping.judging import Class, Judge
 from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
 from minitriton.lab.sweeping.states import State, States
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Property
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Property
 
 WIDE = Space(
     vary={"num_warps": (2, 4, 8), "arch": (80, 90), "optimize-llvm-ir{level}": (1, 2, 3)},

@@ -15,7 +15,7 @@ from minitriton.dialects.tt import MakeRangeOp
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.judging import Class, Judge
 from minitriton.lab.sweeping.metrics import program_digest, static_metrics
-from minitriton.pass_manager import PassManager
+from minitriton.pipeline.pass_manager import PassManager
 
 BRANCHES = """
 func.func @f(%c: i1, %a: i32, %b: i32) -> i32 {

@@ -29,8 +29,8 @@ from minitriton.lab.sweeping.references import references
 from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
 from minitriton.lab.sweeping.states import State
 from minitriton.lab.sweeping.store import Store
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 KERNEL = "running_product"
 
@@ -159,7 +159,7 @@ def told_of(table: lab.Table) -> list[tuple[str, str, str]]:
 OWN_PASS = """
 from dataclasses import dataclass
 from minitriton.dialects import arith
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 @register_pass
 @dataclass(frozen=True)

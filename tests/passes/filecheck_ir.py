@@ -13,7 +13,7 @@ from filecheck.options import Options
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.pass_registry import Pass
+from minitriton.pipeline.pass_registry import Pass
 
 
 def run(source: str, *passes: Pass) -> str:

@@ -11,7 +11,7 @@ import minitriton.language as tl
 from minitriton.emulator.rules.modifiers import unknown_modifier
 from minitriton.errors import PipelineError
 from minitriton.language.extra.cuda import gdc_wait
-from minitriton.pass_manager import Pipeline
+from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.runtime.compiled_kernel import CompiledKernel
 
 FLOATS = triton.MockTensor(tl.float32)

@@ -19,12 +19,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.pass_registry import Pass
 from minitriton.passes.convert_triton_to_tritongpu import ConvertTritonToTritonGPU
 from minitriton.passes.optimize_dot_operands import ReduceDataDuplication
 from minitriton.passes.optimize_thread_locality import OptimizeThreadLocality
 from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions
 from minitriton.passes.reorder_instructions import ReorderInstructions
+from minitriton.pipeline.pass_registry import Pass
 
 pytestmark = pytest.mark.oracle
 

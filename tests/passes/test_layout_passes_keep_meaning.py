@@ -10,7 +10,6 @@ from filecheck_ir import run
 
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import interpret
-from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.coalesce import Coalesce
 from minitriton.passes.convert_triton_to_tritongpu import ConvertTritonToTritonGPU
@@ -18,6 +17,7 @@ from minitriton.passes.optimize_dot_operands import ReduceDataDuplication
 from minitriton.passes.optimize_thread_locality import OptimizeThreadLocality
 from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions
 from minitriton.passes.reorder_instructions import ReorderInstructions
+from minitriton.pipeline.pass_registry import Pass
 
 PASSES: list[Pass] = [
     ConvertTritonToTritonGPU(target="cuda:90"),

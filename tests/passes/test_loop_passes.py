@@ -6,10 +6,10 @@ import pytest
 from filecheck_ir import check, run
 from triton_test_passes.scf_to_cf import ConvertScfToCf
 
-from minitriton.pass_registry import Pass
 from minitriton.passes.licm import LoopInvariantCodeMotion, TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.loop_unroll import LoopUnroll
+from minitriton.pipeline.pass_registry import Pass
 
 
 def counted(bound: str, attributes: str = "") -> str:

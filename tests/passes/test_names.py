@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import minitriton
-from minitriton.compilation.pipeline_spec import make_step
 from minitriton.errors import PipelineError
-from minitriton.pass_registry import Pass, load_own_passes, own_passes, register_pass, registered_passes
+from minitriton.pipeline.pass_registry import Pass, load_own_passes, own_passes, register_pass, registered_passes
+from minitriton.pipeline.pipeline_spec import make_step
 
 PACKAGE = Path(minitriton.__file__).parent
 
@@ -40,7 +40,7 @@ def test_a_name_of_a_pass_that_is_not_imported_yet_is_taken() -> None:
     program = """
         import sys
         from minitriton.errors import PipelineError
-        from minitriton.pass_registry import Pass, register_pass
+        from minitriton.pipeline.pass_registry import Pass, register_pass
         assert "minitriton.passes.cse" not in sys.modules
         class Mine(Pass):
             name = "cse"
@@ -56,7 +56,7 @@ def test_a_name_of_a_pass_that_is_not_imported_yet_is_taken() -> None:
 def test_a_pipeline_imports_the_passes_that_it_names() -> None:
     program = """
         import sys
-        from minitriton.pass_manager import Pipeline
+        from minitriton.pipeline.pass_manager import Pipeline
         Pipeline.parse("inline,cse")
         print("minitriton.passes.cse" in sys.modules, "minitriton.passes.sccp" in sys.modules)
     """

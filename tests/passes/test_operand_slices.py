@@ -13,7 +13,7 @@ import minitriton.language as tl
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.text import parse_module
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 PLAIN, SCALED, CHOSEN, SUMMED, PACKED = range(5)

@@ -18,12 +18,12 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects import arith
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
-from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.cse import Cse
 from minitriton.passes.pipelining.assign_latencies import AssignLatencies
 from minitriton.passes.pipelining.pipeline import PipelineLoops
 from minitriton.passes.pipelining.schedule_loops import ScheduleLoops
+from minitriton.pipeline.pass_registry import Pass
 
 pytestmark = pytest.mark.oracle
 

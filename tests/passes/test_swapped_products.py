@@ -15,7 +15,7 @@ from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.text import parse_module
 from minitriton.layouts.encodings import NvidiaMma
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 PASS = "tritongpu-accelerate-matmul"

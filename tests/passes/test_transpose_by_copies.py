@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from minitriton.compiler import ASTSource
 
 import minitriton
 from minitriton import emulator
-from minitriton.compiler import ASTSource
 from minitriton.dialects import ttg
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/matmul.py", "minitriton")

@@ -17,7 +17,6 @@ from triton_test_passes.scf_to_cf import ConvertScfToCf
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
-from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.combine import Combine
 from minitriton.passes.cse import Cse
@@ -27,6 +26,7 @@ from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.loop_unroll import LoopUnroll
 from minitriton.passes.reorder_broadcast import ReorderBroadcast
 from minitriton.passes.symbol_dce import SymbolDce
+from minitriton.pipeline.pass_registry import Pass
 
 pytestmark = pytest.mark.oracle
 

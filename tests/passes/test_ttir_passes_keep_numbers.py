@@ -4,8 +4,8 @@ import pytest
 
 from minitriton.lab import corpus
 from minitriton.lab.checker import check
-from minitriton.pass_manager import Pipeline
-from minitriton.pipelines import ttir_passes
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pipelines import ttir_passes
 from minitriton.target import GPUTarget
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from minitriton import cli, knobs
+from minitriton import knobs
+from minitriton.commands import cli
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.caches import eviction as cache_eviction
 from minitriton.runtime.caches.eviction import entries_of, evict

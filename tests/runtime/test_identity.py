@@ -17,7 +17,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.identity import UnknownIdentity, key_of
+from minitriton.host.identity import UnknownIdentity, key_of
 
 
 class Alike:

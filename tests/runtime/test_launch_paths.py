@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.errors import MinitritonError
-from minitriton.identity import key_of
+from minitriton.host.identity import key_of
 from minitriton.runtime import jit
 from minitriton.runtime.jit import JITFunction
 from minitriton.runtime.launching import constants, dispatch

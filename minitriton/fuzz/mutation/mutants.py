@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from minitriton.as_triton.compiler import compile
 from minitriton.commands.signature import ast_source
-from minitriton.compiler import compile
 from minitriton.fuzz.mutation import kernels
 from minitriton.fuzz.mutation.text_mutation import mutated
 from minitriton.target import GPUTarget

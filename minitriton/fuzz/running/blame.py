@@ -15,7 +15,7 @@ from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.oracles import ARCH, Compilation, OracleOutcome, written
 from minitriton.lab.rounding import less_exact_dot, rounding_tolerance
-from minitriton.pass_registry import Property
+from minitriton.pipeline.pass_registry import Property
 
 IsRight = Callable[[OracleOutcome], bool]
 NOT_OURS = frozenset({"triton", "python"})

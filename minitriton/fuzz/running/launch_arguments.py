@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitriton.compilation.ast_source import Attributes
 from minitriton.fuzz.generation.fills import contents, scalar_argument
 from minitriton.fuzz.judging.analysis import Analysis
 from minitriton.fuzz.tree import Array, Kernel, Scalar
 from minitriton.lab.arguments import Arguments
+from minitriton.pipeline.ast_source import Attributes
 
 ALIGNMENT = 128
 GUARD = 256

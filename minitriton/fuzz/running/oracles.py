@@ -32,8 +32,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 import minitriton
 import minitriton.language
 from minitriton import emulator, knobs
-from minitriton.compiler import ASTSource, CompiledKernel
-from minitriton.compiler import compile as compile_kernel
+from minitriton.as_triton.compiler import ASTSource, CompiledKernel
+from minitriton.as_triton.compiler import compile as compile_kernel
 from minitriton.dialects.context import make_context
 from minitriton.dialects.narrowing import instance_of
 from minitriton.emulator import device_functions, inline_assembly
@@ -42,8 +42,8 @@ from minitriton.fuzz.printing import KERNEL
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.time_limit import limited
 from minitriton.interpreter import interpret
-from minitriton.pass_registry import Pass, Property, Step
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pass_registry import Pass, Property, Step
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minitriton import knobs
-from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
@@ -36,6 +35,7 @@ from minitriton.lab.launches.recorded import (
     Span,
 )
 from minitriton.lab.launches.spans import SpannedMemory
+from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type, rounds_to_tf32

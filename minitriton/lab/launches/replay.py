@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minitriton.compilation.ast_source import ASTSource, TypeName
-from minitriton.compilation.ir_source import IRSource
+from minitriton.as_triton.tools.tensor_descriptor import TensorDescriptor
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import damage_of
 from minitriton.lab.arguments import (
@@ -30,9 +29,10 @@ from minitriton.lab.launches.constants import named, read
 from minitriton.lab.launches.recorded import ARRAYS, DESCRIPTION, Kind, Passed, RecordedLaunch
 from minitriton.lab.launches.spans import array_in, laid_out
 from minitriton.lab.parameters import Parameters, parameters_of
+from minitriton.pipeline.ast_source import ASTSource, TypeName
+from minitriton.pipeline.ir_source import IRSource
 from minitriton.runtime.launching.arguments import Argument
 from minitriton.target import CUDAOptions, GPUTarget
-from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 if TYPE_CHECKING:
     from minitriton.runtime.jit import JITFunction

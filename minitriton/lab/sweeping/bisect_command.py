@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from minitriton.commands.output import add_json, print_json
-from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
 from minitriton.host.output_files import check_place, write_output
 from minitriton.host.subcommands import Subcommands
@@ -25,6 +24,7 @@ from minitriton.lab.sweeping.other_version import OtherVersion
 from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
 from minitriton.lab.sweeping.space import is_fixed
+from minitriton.pipeline.pipeline_spec import format_step
 
 APART = 1.02
 """More than this times as much is more."""

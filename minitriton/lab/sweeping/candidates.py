@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
 
-from minitriton.compilation.pipeline_spec import make_step
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt import LoadOp, StoreOp
 from minitriton.errors import MinitritonError
@@ -27,8 +26,9 @@ from minitriton.lab.sweeping.memory_choices import memory_steps, with_memory_ste
 from minitriton.lab.sweeping.point import Point, Settings, Value, sorted_settings
 from minitriton.lab.sweeping.space import Space, is_legal, segments
 from minitriton.lab.sweeping.subject import Subject
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Step
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Step
+from minitriton.pipeline.pipeline_spec import make_step
 
 _TRIES = 30
 

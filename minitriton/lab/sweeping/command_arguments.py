@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.references import references
 from minitriton.lab.sweeping.space import SPACE_WORDS, Space, foreign_passes
-from minitriton.pass_registry import load_own_passes
+from minitriton.pipeline.pass_registry import load_own_passes
 
 if TYPE_CHECKING:
     from minitriton.lab.sweeping.references import Reference

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import is_fixed, segments
 from minitriton.lab.sweeping.states import State, States, StepFailure
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Step
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Step
 
 SAME, ENABLED, DESTROYED, DIFFER, FAILS = "=", ">", "<", "x", "!"
 

@@ -21,7 +21,6 @@ import numpy as np
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.compilation.pipeline_spec import make_step
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects import math as math_ops
 from minitriton.errors import MinitritonError
@@ -32,8 +31,9 @@ from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.search import value_of
 from minitriton.lab.sweeping.space import foreign_passes, is_fixed
 from minitriton.lab.sweeping.states import State, StepFailure
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Property, Step
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Property, Step
+from minitriton.pipeline.pipeline_spec import make_step
 
 try:
     import gymnasium  # pyright: ignore[reportMissingImports]

@@ -17,7 +17,7 @@ from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
 from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.subject import Subject
-from minitriton.pass_manager import Pipeline
+from minitriton.pipeline.pass_manager import Pipeline
 
 
 class Evaluator:

@@ -32,8 +32,8 @@ from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.space import is_legal
 from minitriton.lab.sweeping.states import Digest, State, States, StepFailure
 from minitriton.lab.sweeping.subject import Subject
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Property
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Property
 
 
 class Class(StrEnum):

@@ -105,7 +105,7 @@ _SASS = {
 
 def sass_metrics(program: KernelProgram) -> dict[str, float]:
     """How many instructions of each kind the disassembly has; what is no memory access and no control is `sass_math`."""
-    from minitriton.tools.disasm import get_sass
+    from minitriton.as_triton.tools.disasm import get_sass
 
     check_assembler()
     kinds = {opcode: name for name, opcodes in _SASS.items() for opcode in opcodes}

@@ -7,13 +7,13 @@ memory_steps(subject)    [[minitriton-overlap-launches], [minitriton-cache-hints
 
 from __future__ import annotations
 
-from minitriton.compilation.pipeline_spec import make_step
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt import LoadOp, StoreOp
 from minitriton.lab.sweeping.subject import Subject
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Step
 from minitriton.passes.cache_hints import HINTS, PREFETCHES
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Step
+from minitriton.pipeline.pipeline_spec import make_step
 
 CACHE_HINTS = "minitriton-cache-hints"
 OVERLAP = "minitriton-overlap-launches"

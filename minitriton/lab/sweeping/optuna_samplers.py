@@ -24,8 +24,8 @@ from minitriton.lab.sweeping.candidates import Ask, Candidates, Sampler, with_la
 from minitriton.lab.sweeping.memory_choices import with_memory_step
 from minitriton.lab.sweeping.point import Point, Value
 from minitriton.lab.sweeping.space import LLVM_PASSES, is_fixed, is_legal, segments, with_llvm_pass, with_option
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Step
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Step
 
 _LEFT_OUT = 0.1
 _STAYS = 0.5

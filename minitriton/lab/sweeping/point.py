@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Step
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Step
+from minitriton.pipeline.pipeline_spec import format_step
 
 Value = int | float | bool | str
 Settings = tuple[tuple[str, Value], ...]

@@ -14,8 +14,8 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Judge, Record
 from minitriton.lab.sweeping.space import is_fixed
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Step
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Step
 
 BROKEN = (Class.WRONG, Class.UNSOUND, Class.FAILED)
 

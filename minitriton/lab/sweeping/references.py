@@ -26,7 +26,7 @@ from minitriton.lab.arguments import Arguments, generate_arguments
 from minitriton.lab.launches.recorded import is_launch, read_launch
 from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.lab.sweeping.subject import Subject
-from minitriton.pass_registry import load_own_passes
+from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class Reference:
 
     def _of_launch(self) -> Subject:
         from minitriton.commands.kernel_files import load_kernel
-        from minitriton.compilation.ir_source import IRSource
         from minitriton.dialects.context import make_context
         from minitriton.lab.launches.replay import arguments_of, source_of
+        from minitriton.pipeline.ir_source import IRSource
 
         launch = read_launch(self.kernel)
         reference, numbers = launch.reference, dict(self.numbers)

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.evaluation import Evaluator
@@ -32,6 +31,7 @@ from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.lab.sweeping.table import pareto_front
 from minitriton.lab.sweeping.timing import ROUNDS, time_programs
+from minitriton.pipeline.pipeline_spec import format_step
 
 
 @dataclass
@@ -135,7 +135,7 @@ def search(
             if name not in first.all_metrics:
                 raise MinitritonError(
                     f"{name} of kernel {subject.name!r} is not known: its own program gives none",
-                    help="search by another metric, such as cycles; minitriton.testing.do_bench times any launch",
+                    help="search by another metric, such as cycles; minitriton.as_triton.testing.do_bench times any launch",
                 )
         found = Found(subject.name, objectives, first, first, [first])
         ask = _Asking(judge, found, budget, patience, progress)

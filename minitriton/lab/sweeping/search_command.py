@@ -23,7 +23,7 @@ from minitriton.lab.sweeping.command_arguments import (
     references_of,
     space_of,
 )
-from minitriton.pass_registry import load_own_passes
+from minitriton.pipeline.pass_registry import load_own_passes
 
 
 def add_search_commands(commands: Subcommands) -> None:

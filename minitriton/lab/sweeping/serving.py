@@ -19,7 +19,7 @@ from minitriton.lab.sweeping.judging import Record
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store
-from minitriton.pass_registry import load_own_passes
+from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.runtime.driver import has_gpu
 
 SMALL = "masked_copy"

@@ -19,11 +19,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from minitriton.compilation.pipeline_spec import make_step
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.sweeping.point import Value, by_identity, value_of, value_text
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Pass, Property, Step, registered_passes
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Pass, Property, Step, registered_passes
+from minitriton.pipeline.pipeline_spec import make_step
 
 LEVELS = frozenset({Property.TTIR, Property.ENCODINGS, Property.LLVM_DIALECT, Property.LLVM_IR, Property.PTX})
 """The properties that say which representation a program has."""

@@ -23,8 +23,8 @@ from minitriton.dialects.fast_paths.copying import copy_of, frozen, parts_of
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.lab.sweeping.point import by_identity
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Pass, Property, Step
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Pass, Property, Step
 from minitriton.target.tensor_map import DescriptorCopy
 
 MODULES_KEPT = 400

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.compilation import stages
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.execution import Launch
 from minitriton.lab.parameters import Source
 from minitriton.lab.sweeping.point import Settings, Value
-from minitriton.pass_manager import Pipeline
-from minitriton.pass_registry import Property
+from minitriton.pipeline import stages
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Property
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table
 from minitriton.lab.sweeping.workers import WorkerProcesses, progress_text
-from minitriton.pass_manager import Pipeline
+from minitriton.pipeline.pass_manager import Pipeline
 
 
 def sweep(

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from minitriton.as_triton.tools.nvidia_smi import nvsmi
 from minitriton.errors import MinitritonError
 from minitriton.lab.device_memory import DeviceArguments, on_device
 from minitriton.lab.sweeping.machine import cubin_of, entry_of, threads_of
@@ -28,7 +29,6 @@ from minitriton.lab.sweeping.subject import Subject
 from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape
 from minitriton.runtime.launching.loading import full_grid
-from minitriton.tools.nvidia_smi import nvsmi
 
 ROUNDS = 15
 GRAPH_MICROSECONDS = 300.0

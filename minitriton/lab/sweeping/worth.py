@@ -19,7 +19,7 @@ from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import is_fixed
-from minitriton.pass_manager import Pipeline
+from minitriton.pipeline.pass_manager import Pipeline
 
 
 @dataclass

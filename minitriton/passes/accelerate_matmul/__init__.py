@@ -46,7 +46,6 @@ from xdsl.ir import Attribute, Block, SSAValue
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.layouts.encodings import NvidiaMma
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.accelerate_matmul.instruction import FP8, mma_layout
 from minitriton.passes.accelerate_matmul.operands import (
     in_registers,
@@ -58,7 +57,8 @@ from minitriton.passes.accelerate_matmul.operands import (
 )
 from minitriton.passes.accelerate_matmul.scaled import decompose_scaled, transpose_for_left_scale
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
-from minitriton.remarks import remark
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

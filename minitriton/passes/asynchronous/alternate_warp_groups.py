@@ -32,7 +32,7 @@ from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.facts.named_barriers import TURNS
 from minitriton.dialects.fast_paths.operations import ops_of
-from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 _WARPS_OF_TWO_GROUPS = 8
 

@@ -29,8 +29,8 @@ from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import nested_operands
+from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 
 

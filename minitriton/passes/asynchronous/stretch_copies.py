@@ -24,8 +24,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 
 _PASSED = (

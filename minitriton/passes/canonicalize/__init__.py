@@ -17,7 +17,6 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, PassResult, Property, register_pass
 from minitriton.passes.canonicalize import (
     arith_cast,
     arith_compare,
@@ -27,6 +26,7 @@ from minitriton.passes.canonicalize import (
     tt_shape,
     ttg_convert,
 )
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, PassResult, Property, register_pass
 from minitriton.rewriting.greedy import rewrite_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.scf_patterns import SCF_PATTERNS

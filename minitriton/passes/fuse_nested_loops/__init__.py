@@ -44,7 +44,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.bounds import (
     InnerLoop,
     Lengths,
@@ -58,6 +57,7 @@ from minitriton.passes.fuse_nested_loops.bounds import (
 from minitriton.passes.fuse_nested_loops.fused_body import FusedBody
 from minitriton.passes.fuse_nested_loops.sections import LoopNode, Section, find_loop_nests, sections_of
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE, prepare
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.insertion import Inserter
 
 NUM_STAGES = "tt.num_stages"

@@ -45,12 +45,12 @@ from minitriton.dialects.facts.layout import allows_reorder, axis_of, has_effici
 from minitriton.layouts.builders import blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import get_order, is_expensive_view, thread_order, warp_order
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.optimize_thread_locality.loop_reductions import (
     reduce_after_loops,
     reduce_any_axis_after_loops,
 )
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_layout, shape_of, with_layout
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

@@ -29,7 +29,6 @@ from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.fast_paths.op_access import operand_at
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import (
     LOADS,
     SMALLEST_COPY,
@@ -50,6 +49,7 @@ from minitriton.passes.pipelining.loops import (
     reaches_back_further,
 )
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 LATENCY = "tt.latency"
 

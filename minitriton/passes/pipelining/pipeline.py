@@ -30,13 +30,13 @@ from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.expander import expand
 from minitriton.passes.pipelining.loops import loops_in, num_stages, terminator_of
 from minitriton.passes.pipelining.lower_loads import lower_loads
 from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule
 from minitriton.passes.pipelining.tensor_maps import pipeline_stores, rotate_tensor_maps
 from minitriton.passes.pipelining.warp_group_dots import run_dots_asynchronously
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.insertion import Inserter
 

@@ -38,7 +38,6 @@ from minitriton.analysis.slices.pointer_roots import PointerRoots, points
 from minitriton.dialects import gpu, tt
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
-from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.pipelining.assign_latencies import LATENCY
 from minitriton.passes.pipelining.loops import (
     ancestor_in_body,
@@ -52,7 +51,8 @@ from minitriton.passes.pipelining.loops import (
 from minitriton.passes.pipelining.predication import can_be_held_back
 from minitriton.passes.pipelining.schedule import Cluster, Schedule, producers, schedule_dependencies
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, roots_around, written_pointers
-from minitriton.remarks import remark
+from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
+from minitriton.pipeline.remarks import remark
 from minitriton.rewriting.effects import own_effects
 
 

@@ -18,10 +18,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.plan_cta.casts import CastQueue
 from minitriton.passes.plan_cta.propagation import propagate_all
 from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_layouts, store_layouts
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
 @register_pass

@@ -37,7 +37,6 @@ from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError
-from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
 from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
@@ -49,7 +48,8 @@ from minitriton.passes.warp_specialization.data_partition import partition_data
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, CannotSpecialize, tasks_of
 from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
-from minitriton.remarks import remark
+from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
+from minitriton.pipeline.remarks import remark
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.regions import clone_op
 

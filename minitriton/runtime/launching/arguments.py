@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
-from minitriton.compilation.ast_source import TypeName
 from minitriton.errors import MinitritonError
 from minitriton.host.containers import is_tuple
+from minitriton.pipeline.ast_source import TypeName
 from minitriton.runtime.launching.host_values import (
     Exchangeable,
     HostDescriptor,

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from minitriton.compilation.ast_source import ASTSource
 from minitriton.frontend.function import JITCallable
 from minitriton.host.containers import is_list, is_object
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.target import CUDAOptions
 
 _SHOWN = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion", "launch_cooperative_grid")

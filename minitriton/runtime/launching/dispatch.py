@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.identity import key_of
+from minitriton.host.identity import key_of
 from minitriton.runtime._async_compile import FutureKernel
 from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu, number_of_devices, torch_module
 from minitriton.runtime.kernel_interface import Path, Purpose

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minitriton.compilation.ast_source import TypeName
 from minitriton.errors import MinitritonError
+from minitriton.pipeline.ast_source import TypeName
 from minitriton.runtime.cuda_driver import NO_CONTEXT
 from minitriton.runtime.launching.arguments import Argument, collect_arguments
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments, is_descriptor_type

@@ -15,8 +15,8 @@ from minitriton import knobs
 from minitriton.codegen.cubin import WHEN_ASKED, assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import blocks_on_sm
-from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.runtime.cuda_driver import CudaDriver, LoadedKernel, TensorMapAddress, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.arguments import (
     Argument,

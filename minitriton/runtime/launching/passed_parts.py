@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from minitriton.compilation.ast_source import TypeName
+from minitriton.pipeline.ast_source import TypeName
 from minitriton.runtime.launching.arguments import Argument
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments, expanded_types, is_descriptor_type
 from minitriton.runtime.launching.host_values import HostDescriptor

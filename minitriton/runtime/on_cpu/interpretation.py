@@ -12,7 +12,6 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
-from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -20,6 +19,7 @@ from minitriton.emulator import device_functions, inline_assembly
 from minitriton.interpreter import interpret
 from minitriton.passes.argmax import NaNInArgmax
 from minitriton.passes.inline import Inline
+from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
 from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around

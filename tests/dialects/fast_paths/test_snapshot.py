@@ -13,8 +13,8 @@ from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import parse_module
-from minitriton.pass_manager import PassManager, Pipeline
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pass_registry import Pass, register_pass
 
 TEXT = """
 tt.func @f(%a: i32, %b: i32, %c: i1) {

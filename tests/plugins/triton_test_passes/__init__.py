@@ -4,7 +4,7 @@ import triton_test_passes
 minitriton-opt --load tests/plugins/triton_test_passes/__init__.py --test-print-alias k.ttgir
 """
 
-from minitriton.pass_registry import load_own_passes
+from minitriton.pipeline.pass_registry import load_own_passes
 from triton_test_passes import (
     allocate_shared_memory,
     print_alias,

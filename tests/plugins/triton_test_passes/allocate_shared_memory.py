@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 
 @register_pass

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.shared_memory.liveness import Aliases, shared_memory_aliases
-from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 from triton_test_passes.print_allocation import Remark, print_remarks
 
 

@@ -26,7 +26,7 @@ from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
 from minitriton.errors import SourceLocation
-from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from minitriton.analysis.axis_info.explain import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, FunctionAllocation, ScratchBytes, allocate
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.attribute_values import plain_text
-from minitriton.pass_registry import EVERYTHING, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 Remark = tuple[Operation, str]
 

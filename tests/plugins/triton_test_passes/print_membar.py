@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
 @register_pass

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 
 

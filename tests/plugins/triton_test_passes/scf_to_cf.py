@@ -22,7 +22,7 @@ from minitriton.dialects import arith
 from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.errors import PassError
-from minitriton.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 
 
 def _end_with(block: Block, op: Operation, like: Operation) -> None:

@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import tt
 from minitriton.errors import PassError
-from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.warp_specialization.code_partition import partition_code
 from minitriton.passes.warp_specialization.data_partition import partition_data
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, tasks_inside
 from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
 @dataclass(frozen=True)

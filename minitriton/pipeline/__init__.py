@@ -1,0 +1,1 @@
+"""What a pass is, the pass manager, the lists of passes for each target; a compile, without cache and device: what is compiled, the stages it goes through, pipelines as text, stages taken from files, dumps."""

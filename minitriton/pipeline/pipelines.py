@@ -1,0 +1,190 @@
+"""The order of passes, one readable list per stage. This is the whole compiler, read from top to bottom.
+
+In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLVM's own passes included.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
+from minitriton.errors import PipelineError
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Pass
+from minitriton.pipeline.request import Switches
+from minitriton.target import CUDAOptions, GPUTarget
+
+_ONE_CTA_AN_SM = 32768
+"""Elements of a sum that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such a sum waits, no other one computes."""
+
+
+def ttir_passes(target: GPUTarget) -> list[str]:
+    """Cleans up what the frontend emits; no layouts yet."""
+    return [
+        "inline",
+        "triton-rewrite-tensor-pointer",
+        *([] if target.features.has_tma else ["triton-rewrite-tensor-descriptor-to-pointer"]),
+        "canonicalize",
+        "minitriton-nan-in-argmax",
+        "triton-combine",
+        "triton-reorder-broadcast",
+        "minitriton-simplify-integers",
+        "cse",
+        "symbol-dce",
+        "triton-loop-unroll",
+        "minitriton-merge-tile-axes",
+    ]
+
+
+def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
+    """Gives every tensor a layout, then moves and removes the conversions between layouts."""
+    convert = (
+        f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} "
+        f"threads-per-warp={target.warp_size} num-ctas={options.num_ctas}}}"
+    )
+    dot_operands = f"tritongpu-optimize-dot-operands{{hoist-layout-conversion={_text(target.features.has_cp_async)}}}"
+    hopper = _text(target.features.has_tma)
+    limit = [] if options.maxnreg is None else [f"limit-registers{{registers={options.maxnreg}}}"]
+    return [
+        convert,
+        *limit,
+        "minitriton-longest-programs-first",
+        "minitriton-enumerate-indices",
+        "tritongpu-coalesce",
+        "minitriton-coalesce-by-width",
+        f"tritongpu-F32DotTC{{emu-tf32={_text(target.features.has_tf32)}}}",
+        *_on_hopper(target, "triton-nvidia-gpu-plan-cta"),
+        "tritongpu-remove-layout-conversions",
+        "tritongpu-optimize-thread-locality{any-axis=true}",
+        f"tritongpu-accelerate-matmul{{swap-tf32={hopper} wide-integers={hopper} least-scale=true}}",
+        *_on_hopper(target, "minitriton-transpose-by-copies"),
+        "tritongpu-remove-layout-conversions{recompute-indices=true}",
+        dot_operands,
+        "triton-nvidia-optimize-descriptor-encoding",
+        "triton-loop-aware-cse",
+        "tritongpu-fuse-nested-loops{exact-bounds=true}",
+        "canonicalize",
+        "triton-licm",
+        "canonicalize",
+        "tritongpu-combine-tensor-select-and-if",
+        *_on_hopper(target, f"nvgpu-warp-specialization{{num-stages={options.num_stages}}}"),
+        *_pipelining(target, options),
+        "canonicalize",
+        "triton-loop-aware-cse",
+        "tritongpu-prefetch",
+        dot_operands,
+        "tritongpu-coalesce-async-copy",
+        *_on_hopper(target, "triton-nvidia-tma-lowering"),
+        "tritongpu-remove-layout-conversions",
+        "tritongpu-reduce-data-duplication",
+        "tritongpu-reorder-instructions",
+        "triton-loop-aware-cse",
+        "symbol-dce",
+        *_on_hopper(target, f"triton-nvidia-gpu-fence-insertion{{compute-capability={target.arch}}}"),
+        "sccp",
+        "cse",
+        "canonicalize",
+        "minitriton-widen-late",
+    ]
+
+
+def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
+    """Loads of later iterations run while earlier ones compute, where the target has asynchronous copies."""
+    if not target.features.has_cp_async:
+        return ()
+    stages = f"{{num-stages={options.num_stages}}}"
+    slices = f"slice-from={_ONE_CTA_AN_SM if target.features.has_tma else 0}"
+    return (
+        f"tritongpu-assign-latencies{stages}",
+        "tritongpu-schedule-loops",
+        *_on_hopper(target, "minitriton-overlap-products"),
+        f"tritongpu-pipeline{{num-stages={options.num_stages} {slices} "
+        f"integers-run-on={_text(target.features.has_tma)} exact-bounds=true}}",
+    )
+
+
+def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
+    """`passes` where the target has tensor copies and asynchronous tensor cores, else none."""
+    return passes if target.features.has_tma else ()
+
+
+def llvm_passes() -> list[str]:
+    """Settles how shared memory is used, places memory, orders the accesses of it, and lowers to the LLVM dialect."""
+    return [
+        "tritongpu-combine-tensor-select-and-if",
+        "tritongpu-allocate-warp-groups",
+        "minitriton-stretch-copies",
+        "minitriton-delay-dot-waits",
+        "hold-wgmma-registers",
+        "minitriton-wait-where-loops-ran",
+        "minitriton-share-pointer-steps",
+        "minitriton-use-free-shared-memory",
+        "exchange-between-ctas",
+        "tritongpu-global-scratch-memory-allocation",
+        "place-shared-memory",
+        "insert-proxy-fences",
+        "insert-barriers",
+        "minitriton-first-warp-barriers",
+        "minitriton-alternate-warp-groups",
+        "minitriton-keep-what-is-read-again",
+        "minitriton-ordered-indices",
+        "convert-triton-gpu-to-llvm",
+    ]
+
+
+def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
+    """LLVM IR, LLVM's optimiser, PTX."""
+    version = options.ptx_version or DEFAULT_PTX_VERSION
+    has_variables = switches.line_info and switches.local_variables
+    flags = f' flags="{",".join(switches.llvm_flags)}"' if switches.llvm_flags else ""
+    variables, keep = (" local-variables", " keep-debug") if has_variables else ("", "")
+    return [
+        f"translate-to-llvm-ir{{line-info={_text(switches.line_info)} reflect-ftz={_text(options.enable_reflect_ftz)} "
+        f"ptx-version={version}{variables}}}",
+        f"optimize-llvm-ir{{arch={target.arch} level={3 if switches.optimize_llvm else 0}{_libraries(options)}{flags}}}",
+        f"emit-ptx{{arch={target.arch} enable-fp-fusion={_text(options.enable_fp_fusion)} ptx-version={version}{keep}{flags}}}",
+    ]
+
+
+def _libraries(options: CUDAOptions) -> str:
+    """The option that names the files of `extern_libs`, in their order. Raises `PipelineError` for a path that is no value of it."""
+    paths = [path for _, path in options.extern_libs]
+    for path in paths:
+        if "," in path or '"' in path:
+            raise PipelineError(
+                f"extern_libs: {path!r} cannot stand in a pipeline", help='name the file without , and "'
+            )
+    return f' libraries="{",".join(paths)}"' if paths else ""
+
+
+def _text(flag: bool) -> str:
+    return str(flag).lower()
+
+
+@functools.lru_cache(maxsize=256)
+def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
+    """The pipeline that compiles for `target`; `options.pipeline` replaces it, `options.without` leaves out passes.
+
+    Raises `PipelineError` for a bad one.
+    """
+    if options.pipeline is not None:
+        return Pipeline.parse(options.pipeline)
+    steps = (
+        ttir_passes(target) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+    )
+    return _left(Pipeline.parse(",".join(steps)), options.without)
+
+
+def _left(pipeline: Pipeline, without: str) -> Pipeline:
+    """`pipeline` less the passes that `without` names; `minitriton` stands for all that Triton does not have, options too."""
+    named = dict.fromkeys(name for each in without.split(",") if (name := each.strip()))
+    for name in named:
+        if name != "minitriton":
+            pipeline = pipeline.skip(name)
+    return as_in_triton(pipeline) if "minitriton" in named else pipeline
+
+
+def as_in_triton(pipeline: Pipeline) -> Pipeline:
+    """`pipeline` less the passes that Triton does not have, the others with Triton's choice of their options."""
+    kept = (step for step in pipeline.steps if step.origin != "optional")
+    return Pipeline(tuple(step.as_in_triton() if isinstance(step, Pass) else step for step in kept))

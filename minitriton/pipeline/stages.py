@@ -1,0 +1,106 @@
+"""Where one stage of a compile ends and the next begins.
+
+split(pipeline_for(sm_90, options), "source")    →    [("ttir", inline,...), ("ttgir", convert-triton-to-tritongpu,...), ("llir", ...), ("ptx", emit-ptx)]
+split(pipeline_for(sm_90, options), "ttgir")     →    [("llir", ...), ("ptx", emit-ptx)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from minitriton.analysis.axis_info.types import shape_of
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts import Contraction
+from minitriton.dialects.facts.launch import num_ctas
+from minitriton.dialects.facts.memory_access import DescriptorAccess
+from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
+from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Property, Step, with_implied
+from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.pipeline.stage_names import STAGES
+from minitriton.target import CUDAOptions, GPUTarget
+
+_TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
+
+_FIRST_FACTS: dict[str, frozenset[Property]] = {
+    "source": _TENSORS | {Property.TTIR},
+    "ttir": _TENSORS | {Property.TTIR, Property.INLINED, Property.BLOCK_POINTERS_REWRITTEN},
+    "ttgir": _TENSORS
+    | {
+        Property.ENCODINGS,
+        Property.INLINED,
+        Property.BLOCK_POINTERS_REWRITTEN,
+        Property.DESCRIPTOR_LAYOUTS,
+        Property.DOT_OPERANDS_FENCED,
+    },
+    "llir": frozenset({Property.LLVM_IR}),
+    "ptx": frozenset({Property.PTX}),
+}
+
+
+def first_facts(ext: str) -> frozenset[Property]:
+    """What holds of every kernel where a compile of the frontend's IR (`source`), or of a stage's text, begins."""
+    return _FIRST_FACTS[ext]
+
+
+def facts_of(value: object, ext: str, target: GPUTarget) -> frozenset[Property]:
+    """What holds of `value`, where a compile of `ext` begins: also that it lacks ops of some kinds, and needs no pass for these.
+
+    A file of IR may hold what the stages before would have replaced.
+    """
+    facts = set(first_facts(ext))
+    if not isinstance(value, ModuleOp):
+        return frozenset(facts)
+    found = {fact for op in ops_in(value) for fact in _untrue_for(op)}
+    facts |= {Property.NO_DESCRIPTORS, Property.NO_ASYNC_DOTS, Property.NO_PARTITIONS} - found
+    if not target.features.has_wgmma:
+        facts.add(Property.NO_ASYNC_DOTS)
+    if ext == "ttgir" and num_ctas(value) == 1:
+        facts.add(Property.NO_CLUSTERS)
+    return with_implied(frozenset(facts - found))
+
+
+_REDUCED_MULTIPLICATION_RANK = 3
+"""`triton-combine` makes a dot of a reduced multiplication whose operands are broadcast to this many dimensions."""
+
+
+def _untrue_for(op: Operation) -> Iterator[Property]:
+    """Which facts the presence of `op` makes untrue."""
+    if isinstance(op, tt.MakeTensorPtrOp):
+        yield Property.BLOCK_POINTERS_REWRITTEN
+    if DescriptorAccess.of(op) is not None:
+        yield Property.NO_DESCRIPTORS
+    if Contraction.of(op) is not None or (
+        isinstance(op, tt.ReduceOp) and len(shape_of(op.operands[0].type)) >= _REDUCED_MULTIPLICATION_RANK
+    ):
+        yield Property.NO_ASYNC_DOTS
+    if isinstance(op, ttg.WarpSpecializeOp):
+        yield from (Property.NO_PARTITIONS, Property.PARTITION_WARPS)
+    if WARP_SPECIALIZE in op.attributes:
+        yield Property.NO_PARTITIONS
+
+
+def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:
+    """The stages after `ext`, each with its part of `pipeline` (a stage's own passes are not run on its text)."""
+    parts: dict[str, list[Step]] = {"ttir": []} if ext == "source" else {}
+    stage = "ttir"
+    for step in pipeline.steps:
+        stage = _stage_of(step, stage)
+        parts.setdefault(stage, []).append(step)
+    first = 0 if ext == "source" else STAGES.index(ext) + 1
+    return [(stage, Pipeline(tuple(parts[stage]))) for stage in STAGES[first:] if stage in parts]
+
+
+def own_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
+    """The target's own passes after the stage `ext`."""
+    parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext)
+    return Pipeline(tuple(step for _, part in parts for step in part.steps))
+
+
+def _stage_of(step: Step, stage: str) -> str:
+    """The stage that `step` is part of, after one of `stage`: its own, but none that has been left."""
+    return max(stage, step.stage or stage, key=STAGES.index)
