@@ -100,7 +100,7 @@ def assembled(ptx: str, target: GPUTarget, options: AssemblyOptions) -> Cubins:
         if chosen_assembler() == "nvjitlink":
             if has_calls(ptx) and not knobs.nvidia.assembler and find_ptxas() is not None:
                 with contextlib.suppress(MinitritonError):
-                    # Not relocatable: no calls. mxfp4 matmuls with 64-bit indices run at 1.05 to 1.19 of nvJitLink's speed (H200, 2026-11-26).
+                    # Not relocatable: no calls. mxfp4 matmuls with 64-bit indices run at 1.05 to 1.19 of their speed with calls (H200, 2026-11-26).
                     return Cubins(_run_ptxas(ptx, by_ptxas))
             return _link(ptx, _link_flags(target, flags, passed), getattr(options, "shared", 0) or 0)
         return Cubins(_run_ptxas(ptx, by_ptxas))

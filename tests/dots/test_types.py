@@ -11,6 +11,8 @@ from narrow_floats import as_bf16, from_bf16, random_codes, values
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.codegen.convert_triton_gpu_to_llvm import ConvertTritonGPUToLLVM
+from minitriton.errors import BrokenContract
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.on_cpu.emulation import KernelFault
 from minitriton.target import CUDAOptions, GPUTarget
@@ -205,5 +207,9 @@ def test_products_in_flight_keep_the_registers_of_their_operand(monkeypatch: pyt
     target = GPUTarget("cuda", 90, 32)
     steps = str(pipeline_for(target, CUDAOptions.for_target(target)))
     assert "hold-wgmma-registers," in steps
+    without = steps.replace("hold-wgmma-registers,", "")
+    with pytest.raises(BrokenContract, match="needs: registers of asynchronous dots held"):
+        widened_product(pipeline=without)
+    monkeypatch.setattr(ConvertTritonGPUToLLVM, "requires", frozenset())
     with pytest.raises(KernelFault, match="writes a register that wgmma may still use"):
-        widened_product(pipeline=steps.replace("hold-wgmma-registers,", ""))
+        widened_product(pipeline=without)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from minitriton.compilation.pipeline_spec import format_step
-from minitriton.compilation.request import Switches
-from minitriton.pipelines import pipeline_for
+from minitriton.pipeline.pipeline_spec import format_step
+from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.pipeline.request import Switches
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.target.architectures import ARCHITECTURES
 

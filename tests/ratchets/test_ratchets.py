@@ -38,7 +38,7 @@ PACKAGES = {
     "host": (1265, 20, 19),
     "interpreter": (5073, 40, 51),
     "knobs": (878, 3, 18),
-    "lab": (15449, 94, 386),
+    "lab": (15454, 94, 386),
     "language": (3311, 24, 13),
     "layouts": (4193, 22, 27),
     "passes": (18875, 108, 361),
@@ -53,7 +53,7 @@ PAGES = 381
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 132875,
+    "lines": 132880,
     "files": 889,
     "files under 40 lines": 123,
     "modules with one importer": 215,

@@ -63,7 +63,7 @@ PASS_ATTRIBUTES = {
         "bytes that L2 fetches at once from memory (PTX `.L2::128B`)",
     ),
     OVERLAPS_LAUNCHES: PassAttribute(
-        (ModuleOp,), UnitAttr, ("minitriton-overlap-launches",), "compilation.compile_source",
+        (ModuleOp,), UnitAttr, ("minitriton-overlap-launches",), "pipeline.compile_source",
         "the kernel waits for the launch before it, so that its own may begin earlier (programmatic dependent launch)",
     ),
     SCRATCH_LIMIT: PassAttribute(

@@ -121,7 +121,12 @@ class Judge:
                     text, Class.REFUSED, error.message.partition("'")[2].partition("'")[0], _reason(error)
                 )
         if not any(Property.PTX in step.establishes for step in pipeline.steps[-1:]):
-            return self._point(text, Class.REFUSED, "", "the pipeline does not lead to PTX; end it with emit-ptx")
+            return self._point(
+                text,
+                Class.REFUSED,
+                "".join(s.name for s in pipeline.steps[-1:]),
+                "it does not lead to PTX; end it with emit-ptx",
+            )
         end = self.states.run(pipeline)
         if isinstance(end, StepFailure):
             return self._point(text, Class.FAILED, end.step, _reason(end.error))
