@@ -19,7 +19,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
 from minitriton.dialects.facts import Fact, MayNotReturn, give
-from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
+from minitriton.dialects.facts.layout import NeverRematerialized, NoLayoutRule
 from minitriton.dialects.fast_paths.op_access import (
     block_of,
     block_successors,
@@ -203,10 +203,10 @@ def receivers(op: Operation, operand: int) -> list[SSAValue]:
     return found
 
 
-give(scf.ForOp, CountedLoop(), PassesOn())
-give(scf.WhileOp, WhileLoop(), PassesOn(), OnlyOnce(), MayNotReturn())
+give(scf.ForOp, CountedLoop(), NoLayoutRule())
+give(scf.WhileOp, WhileLoop(), NoLayoutRule(), NeverRematerialized(), MayNotReturn())
 give(scf.IfOp, Conditional())
 give(scf.IndexSwitchOp, Alternatives())
 give(scf.ExecuteRegionOp, Alternatives())
-give(scf.YieldOp, PassesOn())
-give(scf.ConditionOp, PassesOn(), OnlyOnce())
+give(scf.YieldOp, NoLayoutRule())
+give(scf.ConditionOp, NoLayoutRule(), NeverRematerialized())

@@ -96,7 +96,7 @@ class _Plan:
             return None
         return Drawing(self.space or Space(), self.orders, self.seed, self.neighbours)
 
-    def dearest_first(self) -> list[Reference]:
+    def most_expensive_first(self) -> list[Reference]:
         """The kernels, those that probably take longest first: the dearest, begun last, would keep a sweep after all others. By length of
         source `tiled_dot`, half as dear again as any other, is the first of the 25 of `benchmarks/orders_a_minute.py` (2026-11-25)."""
         return sorted(self.kernels, key=Reference.source_length, reverse=True)
@@ -159,7 +159,7 @@ def _judged(
     wanted = _Wanted(store, plan.kernels)
     drawing, given = plan.drawing(), plan.given()
     batches = (
-        [PointBatch(reference, drawing=drawing) for reference in plan.dearest_first()]
+        [PointBatch(reference, drawing=drawing) for reference in plan.most_expensive_first()]
         if drawing is not None
         else [batch for reference in plan.kernels for batch in wanted.batches(reference, given)]
     )

@@ -51,7 +51,7 @@ from minitriton.passes.accelerate_matmul.operands import (
     in_registers,
     in_shared_memory,
     is_from_memory,
-    lies_across,
+    is_not_k_major,
     loaded_bits,
     swap_product,
 )
@@ -116,7 +116,7 @@ def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[
         precision, imprecise = op.input_precision.data, op.max_num_imprecise_acc.value.data
         if mma.is_hopper:
             bits = element_bits(cast(TensorType, op.a.type))
-            if is_from_memory(op.a) and not (swap_tf32 and bits == _TF32_BITS and lies_across(op.a, 0)):
+            if is_from_memory(op.a) and not (swap_tf32 and bits == _TF32_BITS and is_not_k_major(op.a, 0)):
                 a = in_shared_memory(op.a, 0, rewriter)
             else:
                 a = in_registers(op.a, 0, bits, mma, rewriter)
