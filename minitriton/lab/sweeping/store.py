@@ -30,7 +30,7 @@ from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.target import OPTIONS_THAT_NAME_FILES
 
-VERSION = 4
+VERSION = 5
 _WAIT_SECONDS = 60
 
 _SCHEMA = """

@@ -5,7 +5,7 @@
                                                      use %x                                        {stage 2}
 
 A ring has a buffer for each stage between, one more where an asynchronous dot still reads when the next copy begins. A load too
-narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped products (`overlap_products`) the early ones
+narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped products (`overlap_dots`) the early ones
 are over when copies begin: by one warp group, which has no other to let run ahead, their rings are one shorter.
 
 Answers to lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.

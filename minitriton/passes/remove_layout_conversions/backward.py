@@ -22,7 +22,7 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from minitriton.dialects.facts import OrderSensitive
+from minitriton.dialects.facts import Expensive, OrderSensitive
 from minitriton.dialects.facts.layout import axis_of
 from minitriton.dialects.fast_paths.op_access import operand_use
 from minitriton.dialects.narrowing import instance_of
