@@ -46,10 +46,9 @@ class _OwnCodeDone(Exception):
 
 def _minitriton(kernel: Any, program: Program, own_only: bool) -> dict[str, float]:
     """Seconds of `frontend`, of each pass, and of what becomes of them: `own`, `LLVM`, `assembler`."""
-    from minitriton.compiler import ASTSource
-
     import minitriton
     from minitriton.codegen.cubin import ptx_to_cubin
+    from minitriton.compiler import ASTSource
     from minitriton.pipeline.pass_manager import Hook
     from minitriton.target import GPUTarget
 

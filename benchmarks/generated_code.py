@@ -53,10 +53,9 @@ def _source(name: str) -> tuple[Any, dict[str, Any]]:
 
 def _harvested(path: str) -> tuple[Any, dict[str, Any]]:
     """A file that `kernel_source.py` of the conformance tests wrote: it names its kernel and how to compile it."""
-    from minitriton.compiler import ASTSource
-
     import minitriton
     import minitriton.language
+    from minitriton.compiler import ASTSource
 
     sys.modules["triton"], sys.modules["triton.language"] = minitriton, minitriton.language
     spec = importlib.util.spec_from_file_location("harvested", path)
@@ -70,9 +69,8 @@ def _harvested(path: str) -> tuple[Any, dict[str, Any]]:
 
 def hashes(name: str) -> dict[str, str]:
     """By `name@arch`, what tells the PTX of that kernel from others, or its error."""
-    from minitriton.compiler import compile
-
     from minitriton import knobs
+    from minitriton.compiler import compile
     from minitriton.pipeline.pass_manager import Hook
     from minitriton.target import GPUTarget
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from minitriton.compiler import ASTSource, CompiledKernel
 
 import minitriton
 import minitriton.language as tl
 from minitriton.backends.compiler import GPUTarget
+from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.dialects.text import parse_module
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cache import KernelCache
@@ -60,11 +60,10 @@ def entries(cache: Path) -> set[str]:
 
 
 def test_the_module_paths_are_triton_s() -> None:
+    import minitriton.backends.compiler
     import minitriton.compiler
     import minitriton.testing
     import minitriton.tools
-
-    import minitriton.backends.compiler
 
     assert minitriton.backends.compiler.GPUTarget("cuda", 80, 32).arch == 80
     assert minitriton.compiler.ASTSource is ASTSource

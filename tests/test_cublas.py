@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from minitriton._C.libtriton import nvidia
 
+from minitriton._C.libtriton import nvidia
 from minitriton.errors import MinitritonError
 
 torch = pytest.importorskip("torch")

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from minitriton.compiler import ASTSource
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.checker import check

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES, Case, load_kernels
-from minitriton.compiler import ASTSource, CompiledKernel
 from triton_test_passes.allocate_shared_memory import AllocateSharedMemoryNV
 
 import minitriton
 from minitriton.codegen.cubin import assembler_available
 from minitriton.commands.opt import main as opt
+from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from minitriton._C.libtriton import ir, native_specialize_impl
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton._C.libtriton import ir, native_specialize_impl
 from minitriton.backends.amd.compiler import HIPBackend
 from minitriton.backends.compiler import BaseBackend, GPUTarget, make_backend
 from minitriton.backends.nvidia.compiler import CUDABackend, min_dot_size

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from minitriton.tools.tensor_descriptor import TensorDescriptor
 from xdsl.dialects.builtin import ModuleOp
 
 import minitriton as triton
@@ -21,6 +20,7 @@ from minitriton.lab.call import source_of_call
 from minitriton.pipeline.pass_manager import PassManager, Pipeline
 from minitriton.pipeline.pipelines import ttgir_passes, ttir_passes
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit

@@ -22,7 +22,6 @@ def test_a_known_path_gives_the_module_itself(name: str) -> None:
 
 def test_what_is_below_a_known_path_is_not_loaded_again() -> None:
     from minitriton._C.libtriton import ir
-
     from minitriton.as_triton._C.libtriton import ir as own
 
     assert ir is own

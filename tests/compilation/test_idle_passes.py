@@ -11,13 +11,13 @@ import pytest
 from building import source_parts
 from cases import Case, load_kernels
 from growth_families import FAMILIES
-from minitriton.compiler import ASTSource
 from parity_cases import ALL_CASES
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import minitriton
 import minitriton.pipeline.pass_manager
+from minitriton.compiler import ASTSource
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import print_module
 from minitriton.pipeline.idle_passes import IdlePasses

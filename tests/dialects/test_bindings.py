@@ -7,12 +7,12 @@ from pathlib import Path
 
 import llvmlite.binding as llvmlite
 import pytest
-from minitriton._C import libtriton
-from minitriton._C.libtriton import ir, llvm
-from minitriton._C.libtriton.linear_layout import LinearLayout
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton._C import libtriton
+from minitriton._C.libtriton import ir, llvm
+from minitriton._C.libtriton.linear_layout import LinearLayout
 from minitriton.compiler import ASTSource, IRSource
 from minitriton.dialects.bindings import ModuleView, OperationView
 from minitriton.errors import IRError, MinitritonError

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from minitriton.compiler import ASTSource, default_target
 
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.commands import cli
+from minitriton.compiler import ASTSource, default_target
 from minitriton.errors import OutOfResources
 from minitriton.pipeline.pass_manager import Hook
 from minitriton.pipeline.pass_registry import Step

@@ -16,11 +16,11 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from minitriton.run_as_triton import triton_means_minitriton
 
 from minitriton.dialects.text import parse_module
 from minitriton.frontend.code_generator import ast_to_ttir
 from minitriton.interpreter import interpret
+from minitriton.run_as_triton import triton_means_minitriton
 from minitriton.target import CUDAOptions, GPUTarget
 
 HERE = Path(__file__).parent

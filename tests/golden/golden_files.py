@@ -16,10 +16,10 @@ sys.path[:0] = [str(FOLDER.parents[1] / "examples"), str(FOLDER.parent / "parity
 
 from building import source_parts
 from cases import CASES, Case, load_kernels
-from minitriton.compiler import ASTSource, compile
 from pipeline_texts import pipeline_texts
 
 from minitriton import knobs
+from minitriton.compiler import ASTSource, compile
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.lab import corpus
 from minitriton.pipeline.pass_manager import Hook

@@ -14,8 +14,9 @@ torch = pytest.importorskip("torch")
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "inductor"))
 from families import all_kernels
-from minitriton.run_as_triton import triton_means_minitriton
 from writing import Kernel, assert_expected, decoded, load
+
+from minitriton.run_as_triton import triton_means_minitriton
 
 
 def launched(kernel: Kernel, function: Any) -> dict[str, np.ndarray]:

@@ -16,9 +16,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from families import all_kernels, sample
-from minitriton.run_as_triton import triton_means_minitriton
 from writing import Kernel, assert_expected, load
 
+from minitriton.run_as_triton import triton_means_minitriton
 from minitriton.runtime.interpreter import InterpretedFunction
 
 KERNELS = all_kernels() if os.environ.get("INDUCTOR_KERNELS") == "all" else sample()

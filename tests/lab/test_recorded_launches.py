@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 import minitriton as triton
 import minitriton.language as tl
@@ -24,6 +23,7 @@ from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import launches_in, read_launch
 from minitriton.lab.launches.recorder import Noted, Recorder
 from minitriton.lab.launches.spans import SpannedMemory, array_in, laid_out
+from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 PROGRAM = """
 import numpy as np

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from filecheck_ir import check, run
-from minitriton.compiler import ASTSource
 from test_hold_wgmma_registers import HEAD
 
 import minitriton
+from minitriton.compiler import ASTSource
 from minitriton.lab.corpus.case import load_file
 from minitriton.passes.asynchronous.alternate_warp_groups import AlternateWarpGroups
 from minitriton.passes.asynchronous.first_warp_barriers import FirstWarpBarriers

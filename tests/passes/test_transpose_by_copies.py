@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from minitriton.compiler import ASTSource
 
 import minitriton
 from minitriton import emulator
+from minitriton.compiler import ASTSource
 from minitriton.dialects import ttg
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.text import parse_module

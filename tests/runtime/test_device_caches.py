@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from minitriton._utils import find_paths_if, get_iterable_path
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton._utils import find_paths_if, get_iterable_path
 from minitriton.runtime.caches.device import DeviceCaches
 
 FACTOR = tl.constexpr(2)

@@ -179,7 +179,7 @@ def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
             yield from zip(branch.passed, branch.received, strict=False)
 
 
-def hands_on(op: Operation) -> bool:
+def is_forwarding_terminator(op: Operation) -> bool:
     """Whether `op` does nothing to its operands but hand them on to where control goes: it runs regions, ends a block, or calls."""
     return RegionFlow.of(op) is not None or Call.of(op) is not None or op.has_trait(IsTerminator)
 
