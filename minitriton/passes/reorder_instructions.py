@@ -7,7 +7,7 @@ In: TTGIR. Out: the same ops in another order.
       tt.dot %a, %b, %acc                     =>       tt.dot %a, %b, %acc
     }                                                }
 
-Answers to lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
 
 Casts to wider types behind the loads, reductions, loops and conversions that come before their first use.
 

@@ -9,7 +9,7 @@ vectors are.
 A load or store marked `split_mask` (by `minitriton-coalesce-by-width`) has a mask that is true up to some element of each vector: whole vectors
 move at once, and a branch that few warps take moves the elements of those that the mask cuts.
 
-Answers to Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
+Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
 """
 
 from __future__ import annotations

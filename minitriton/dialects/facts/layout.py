@@ -5,7 +5,7 @@
     LayoutAnchor.of(tt.dot).holds(op)      True: propagation starts from its layout
     AnyLayout.of(tt.splat).allows(op, layout)      True: `convert(splat x)` is a splat
 
-Answers to `inferDstEncoding` and `inferSrcEncoding` of lib/Dialect/TritonGPU/Transforms/Utility.cpp.
+Counterpart of `inferDstEncoding` and `inferSrcEncoding` of lib/Dialect/TritonGPU/Transforms/Utility.cpp.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
                                                        from the body   into the body    %next -> %x
                                                        from the body   behind the op    %next -> %r
 
-Answers to MLIR's RegionBranchOpInterface.
+Counterpart of MLIR's RegionBranchOpInterface.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ In: an operand of a dot. Out: the same in a `#ttg.dot_op` layout, or a buffer th
     %a                   ->  ttg.convert_layout %a : ... -> #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
     %b = tt.load ...     ->  ttg.local_alloc %b : ... -> !ttg.memdesc<64x128xf16, #shared, #smem>
 
-Answers to `getSharedMemoryMMAOperand`, `convertDotOperandForMMA`, `computeOrigBitWidth` of
+Counterpart of `getSharedMemoryMMAOperand`, `convertDotOperandForMMA`, `computeOrigBitWidth` of
 lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
 A product of tf32 whose right operand lies with K not contiguous changes sides: what was on the right comes first, and goes through registers.

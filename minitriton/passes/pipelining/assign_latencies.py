@@ -10,7 +10,7 @@ other such loads wait for share the stages: with n stages and loads k deep each 
 
 Loads through descriptors always count: the copy unit moves any block. Loads of what the loop stores do not (`stored_arrays.py`).
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 """
 
 from __future__ import annotations

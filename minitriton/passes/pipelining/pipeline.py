@@ -10,7 +10,7 @@ How many copies may still be under way behind a wait: all that began after the o
 
     commit 0; commit 1; for: wait (0); ...; commit i + 2          =>          wait {num = 1}
 
-Answers to updateWaits in lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
+Counterpart of updateWaits in lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 """
 
 from __future__ import annotations

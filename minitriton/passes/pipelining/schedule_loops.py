@@ -7,7 +7,7 @@ Ops that follow from a load run as many stages later as latencies lie between; i
 that a buffer is read before it is filled again. Then what these need is placed with them, what they need of the previous
 iteration one stage later, conditionals in front of or behind everything, and all else in the last stage.
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
 
 Whether a schedule keeps the order of accesses to global memory.
 

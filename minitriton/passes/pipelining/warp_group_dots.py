@@ -13,7 +13,7 @@ A dot may run into the next iteration ("properly asynchronous") if
 3. the iteration after uses it only as the accumulator of a dot, or behind a wait for all.
 Every other dot is waited for at once. What is waited for is handed through the wait, buffers too: they live until then.
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 """
 
 from __future__ import annotations
