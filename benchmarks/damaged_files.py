@@ -29,7 +29,7 @@ import numpy as np
 from minitriton import knobs
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import read_launch
 from minitriton.lab.launches.recorder import Recorder
@@ -119,7 +119,7 @@ class Recordings:
 
     def read(self, folder: Path) -> object:
         launch = read_launch(folder)
-        program = open_program(Asked(launch.reference, launch=str(launch.folder)))
+        program = open_program(CompileRequest(launch.reference, launch=str(launch.folder)))
         values = program.launch().arguments.values
         text = str(program.source.make_ir(program.target, program.options, _context()))
         return [np.asarray(one).tolist() for one in values], launch.grid, str(program.options), "mulf" in text

@@ -1,6 +1,6 @@
 """From what is asked to a program: its source, target, options, passes and, where it is to run, its launch.
 
-program = open_program(Asked("softmax.py:softmax", "*fp32,*fp32,i32,BLOCK=1024"))
+program = open_program(CompileRequest("softmax.py:softmax", "*fp32,*fp32,i32,BLOCK=1024"))
 program.source, .target, .options, .pipeline
 program.launch()                                      with inputs given or made up
 """
@@ -19,7 +19,7 @@ from minitriton.commands.pipeline_edits import edited
 from minitriton.commands.signature import ast_source
 from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.folders import compiled_with
 from minitriton.host.whole_file import write_whole
 from minitriton.lab import corpus
@@ -38,10 +38,10 @@ DEFAULT_GRID = "2"
 
 
 @dataclass
-class AskedProgram:
-    """What an `Asked` names. `subject`: of a kernel of the corpus, its own launch; `recorded`: the launch that was recorded."""
+class RequestedProgram:
+    """What a `CompileRequest` names. `subject`: of a kernel of the corpus, its own launch; `recorded`: the launch that was recorded."""
 
-    asked: Asked
+    asked: CompileRequest
     source: Any
     target: GPUTarget
     options: CUDAOptions
@@ -87,7 +87,7 @@ class AskedProgram:
         return Launch(self.source.entry, arguments, grid, self.target, self.options)
 
 
-def open_program(asked: Asked) -> AskedProgram:
+def open_program(asked: CompileRequest) -> RequestedProgram:
     """The program. Raises `MinitritonError` where there is none, at the kernel's line where its file fails."""
     load_own_passes()
     for path in asked.loads:
@@ -112,10 +112,10 @@ def open_program(asked: Asked) -> AskedProgram:
         source = subject.source
     target = GPUTarget("cuda", arch or 90, 32)
     options = CUDAOptions.for_target(target, **{**known, **source.parse_options(), **given})
-    return AskedProgram(asked, source, target, options, subject, recorded)
+    return RequestedProgram(asked, source, target, options, subject, recorded)
 
 
-def _ir_source(asked: Asked) -> Any:
+def _ir_source(asked: CompileRequest) -> Any:
     return IRSource(_with_text(asked, asked.source), make_context())
 
 
@@ -123,7 +123,7 @@ def _architecture(source: Any) -> int | None:
     return architecture_of(source)
 
 
-def _of_corpus(asked: Asked) -> tuple[Any, dict[str, Any]]:
+def _of_corpus(asked: CompileRequest) -> tuple[Any, dict[str, Any]]:
     case = corpus.find(asked.source)
     subject = corpus.subject(asked.source, seed=asked.seed, arch=asked.arch or 90)
     if asked.kernel_text is not None:
@@ -134,7 +134,7 @@ def _of_corpus(asked: Asked) -> tuple[Any, dict[str, Any]]:
     return subject, dict(case.launch_options)
 
 
-def _kernel_source(asked: Asked, recorded: RecordedLaunch | None) -> Any:
+def _kernel_source(asked: CompileRequest, recorded: RecordedLaunch | None) -> Any:
     path, colon, name = asked.source.partition(":")
     try:
         kernel = load_kernel(_with_text(asked, path) + colon + name)
@@ -148,7 +148,7 @@ def _kernel_source(asked: Asked, recorded: RecordedLaunch | None) -> Any:
     return ast_source(kernel, asked.signature or example_signature(kernel))
 
 
-def _with_text(asked: Asked, path: str) -> str:
+def _with_text(asked: CompileRequest, path: str) -> str:
     """The path of the file: of an edited one, of a copy with its text, in a folder of its own that goes with the process. Several processes
     may write the same copy, and Python reads it again for the source of each of its functions: so it is seen whole at any time."""
     if asked.kernel_text is None:
