@@ -39,13 +39,13 @@ DEFAULT_GRID = "2"
 
 @dataclass
 class RequestedProgram:
-    """What a `CompileRequest` names. `subject`: of a kernel of the corpus, its own launch; `recorded`: the launch that was recorded."""
+    """What a `CompileRequest` names. `task`: of a kernel of the corpus, its own launch; `recorded`: the launch that was recorded."""
 
     asked: CompileRequest
     source: Any
     target: GPUTarget
     options: CUDAOptions
-    subject: Any = None
+    task: Any = None
     recorded: RecordedLaunch | None = None
 
     def own_pipeline(self) -> Pipeline:
@@ -76,8 +76,8 @@ class RequestedProgram:
                 numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed, sizes=named(list(asked.sizes)),
             )  # fmt: skip
         is_own = asked.grid is None and not (asked.numbers or asked.sizes or asked.inputs)
-        if self.subject is not None and is_own:
-            launch = self.subject.launch()
+        if self.task is not None and is_own:
+            launch = self.task.launch()
             return Launch(self.source.entry, launch.arguments, launch.grid, self.target, self.options)
         grid = grid_of(asked.grid or DEFAULT_GRID)
         arguments = launch_arguments(
@@ -94,7 +94,7 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
         load_plugin(path)
     given = named(list(asked.options))
     recorded = read_launch(asked.launch) if asked.launch else None
-    subject, known, arch = None, {}, asked.arch
+    task, known, arch = None, {}, asked.arch
     if recorded is not None:
         known, arch = recorded.options, arch or recorded.arch
     if asked.source.endswith((".ttir", ".ttgir", ".llir")):
@@ -108,11 +108,11 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
             "a kernel of the corpus has its own launch", help="name FILE.py:kernel, or none, beside --launch"
         )
     else:
-        subject, known = _of_corpus(asked)
-        source = subject.source
+        task, known = _of_corpus(asked)
+        source = task.source
     target = GPUTarget("cuda", arch or 90, 32)
     options = CUDAOptions.for_target(target, **{**known, **source.parse_options(), **given})
-    return RequestedProgram(asked, source, target, options, subject, recorded)
+    return RequestedProgram(asked, source, target, options, task, recorded)
 
 
 def _ir_source(asked: CompileRequest) -> Any:
@@ -125,13 +125,13 @@ def _architecture(source: Any) -> int | None:
 
 def _of_corpus(asked: CompileRequest) -> tuple[Any, dict[str, Any]]:
     case = corpus.find(asked.source)
-    subject = corpus.subject(asked.source, seed=asked.seed, arch=asked.arch or 90)
+    task = corpus.task(asked.source, seed=asked.seed, arch=asked.arch or 90)
     if asked.kernel_text is not None:
         raise MinitritonError(
             "the text of a kernel of the corpus cannot be edited here",
             help="copy it into a file of your own and open that, as FILE.py:kernel",
         )
-    return subject, dict(case.launch_options)
+    return task, dict(case.launch_options)
 
 
 def _kernel_source(asked: CompileRequest, recorded: RecordedLaunch | None) -> Any:

@@ -63,7 +63,7 @@ def test_of_another_users_recording_the_ir_is_taken_and_no_python_is_run(recorde
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert np.array_equal(np.asarray(opened(recorded)[0]), np.arange(16))
-        assert references([str(recorded)])[0].subject().source.ext == "ttir"
+        assert references([str(recorded)])[0].task().source.ext == "ttir"
         assert main(["run", str(recorded)]) == 0
 
 
