@@ -29,11 +29,11 @@ import numpy as np
 from minitriton import knobs
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import read_launch
 from minitriton.lab.launches.recorder import Recorder
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import of_store, references
 from minitriton.lab.sweeping.store import Store
@@ -119,7 +119,7 @@ class Recordings:
 
     def read(self, folder: Path) -> object:
         launch = read_launch(folder)
-        program = open_program(Asked(launch.reference, launch=str(launch.folder)))
+        program = open_program(CompileRequest(launch.reference, launch=str(launch.folder)))
         values = program.launch().arguments.values
         text = str(program.source.make_ir(program.target, program.options, _context()))
         return [np.asarray(one).tolist() for one in values], launch.grid, str(program.options), "mulf" in text
@@ -144,7 +144,7 @@ class Stores:
         store.add_kernel("k", references(["running_sums"])[0].text(), "cse")
         store.add(
             [
-                Record("k", f"cse,p{n}", Class.RIGHT, "", "", f"d{n % 9}", {"instructions": n % 9 + 0.5})
+                Evaluation("k", f"cse,p{n}", Class.RIGHT, "", "", f"d{n % 9}", {"instructions": n % 9 + 0.5})
                 for n in range(300)
             ],
             [KernelProgram("k", f"d{n}", f".version {n}\n" * 200, 90, CUDAOptions()) for n in range(9)],

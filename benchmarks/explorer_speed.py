@@ -138,7 +138,7 @@ def given(kernel: str) -> list[str]:
 def plain_compile(kernel: str, clock: Callable[[], float] = time.perf_counter) -> Callable[[str], float]:
     """What gives the seconds that one compile of a text of the kernel's file takes, in this process, which is warm."""
     from minitriton.dialects.context import make_context
-    from minitriton.explorer.asked import Asked
+    from minitriton.explorer.compile_request import CompileRequest
     from minitriton.explorer.program import open_program
     from minitriton.pipeline.pass_manager import PassManager
 
@@ -147,7 +147,7 @@ def plain_compile(kernel: str, clock: Callable[[], float] = time.perf_counter) -
     def once(text: str) -> float:
         gc.collect()
         start = clock()
-        program = open_program(Asked(source, signature, options=OPTIONS, kernel_text=text))
+        program = open_program(CompileRequest(source, signature, options=OPTIONS, kernel_text=text))
         context = make_context()
         value = program.source.make_ir(program.target, program.options, context)
         PassManager(program.pipeline(), []).run(context, value)
@@ -245,12 +245,12 @@ def measure_edits(browser: Any, kernel: str, rounds: int, measured: Measured) ->
 
 def measure_processor(kernel: str, rounds: int, measured: Measured) -> None:
     """Processor time of what an edit takes in the process that answers it, beyond the compile: other programs disturb it less."""
-    from minitriton.explorer.asked import Asked
+    from minitriton.explorer.compile_request import CompileRequest
     from minitriton.explorer.packing import packed
-    from minitriton.explorer.workshop import Workshop
+    from minitriton.explorer.session import ExplorerSession
 
     once = plain_compile(kernel, time.process_time)
-    workshop = Workshop(keeps=False)
+    session = ExplorerSession(keeps=False)
     source, signature = KERNELS[kernel]
     gc.freeze()
     gc.set_threshold(200_000)
@@ -258,9 +258,9 @@ def measure_processor(kernel: str, rounds: int, measured: Measured) -> None:
         text = edited(kernel, number)
         alone = once(text)
         start = time.process_time()
-        asked = Asked(source, signature, options=OPTIONS, kernel_text=text).plain()
+        asked = CompileRequest(source, signature, options=OPTIONS, kernel_text=text).plain()
         question = {"asked": asked, "look": ["tritongpu-coalesce", 14]}
-        json.dumps(packed(workshop.answer("compile", question)), separators=(",", ":"))
+        json.dumps(packed(session.answer("compile", question)), separators=(",", ":"))
         took = time.process_time() - start
         if number > 1:
             measured.add(kernel, "edit: processor time of the compile alone", alone)

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import launches_in, read_launch
 from minitriton.lab.sweeping.store import Store, compiler_name
@@ -132,7 +132,7 @@ class Record(Trial):
         found = launches_in(self.written)
         for folder in found:
             launch = read_launch(folder)
-            values = open_program(Asked(launch.reference, launch=str(folder))).launch().arguments.values
+            values = open_program(CompileRequest(launch.reference, launch=str(folder))).launch().arguments.values
             if np.asarray(values[0]).size != 100_000:
                 raise Broken(f"{folder} has other arrays")
         if broken := [path for path in there if path not in found]:

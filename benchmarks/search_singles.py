@@ -24,9 +24,9 @@ from minitriton import lab
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.candidates import Candidates
-from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker, Evaluation
 from minitriton.lab.sweeping.memory_choices import with_memory_step
-from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.search import difference
 from minitriton.lab.sweeping.timing import ROUNDS, time_programs
 
@@ -43,7 +43,7 @@ class Option:
     """A point of the first stage, and what it varies."""
 
     group: str
-    point: Point
+    point: Configuration
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Singles:
 def options_of(kernel: str) -> tuple[Candidates, list[Option]]:
     """The points of the first stage; the own one is the first."""
     space = lab.Space(order=False, omit=False, duplicate=False, constants=True, layouts=True, memory=True)
-    candidates = Candidates(space, corpus.subject(kernel))
+    candidates = Candidates(space, corpus.task(kernel))
     settings = list(itertools.islice(candidates.grid(), MOST_SETTINGS + 1))
     found = [Option("own", candidates.first)]
     if len(settings) <= MOST_SETTINGS:
@@ -108,21 +108,21 @@ def options_of(kernel: str) -> tuple[Candidates, list[Option]]:
 
 
 class _Stages:
-    """Judges and times points of one kernel."""
+    """Evaluates and times points of one kernel."""
 
     def __init__(self, candidates: Candidates, by_cycles: bool) -> None:
-        self.subject, self.by_cycles = candidates.subject, by_cycles
-        self.judge = Judge(self.subject)
-        self.own = self.judge.record(candidates.first)
+        self.task, self.by_cycles = candidates.task, by_cycles
+        self.checker = CorrectnessChecker(self.task)
+        self.own = self.checker.record(candidates.first)
         if self.own.result is not Class.RIGHT:
-            raise MinitritonError(f"{self.subject.name} is {self.own.result} as it is: {self.own.reason}")
+            raise MinitritonError(f"{self.task.name} is {self.own.result} as it is: {self.own.reason}")
         self.wrong: list[str] = []
 
     def lines(self, options: Iterable[Option], rounds: int) -> list[Line]:
         """A line for each different program, timed in turns, the fastest first."""
-        records: dict[str, tuple[Option, Record]] = {}
+        records: dict[str, tuple[Option, Evaluation]] = {}
         for option in options:
-            record = self.judge.record(option.point)
+            record = self.checker.record(option.point)
             if record.result is Class.RIGHT:
                 records.setdefault(record.program, (option, record))
             elif record.result is not Class.REFUSED:
@@ -140,9 +140,9 @@ class _Stages:
     def _numbers(self, digests: list[str], rounds: int) -> dict[str, dict[str, float]]:
         if self.by_cycles:
             return self._estimates(digests)
-        own, programs = self.judge.programs[self.own.program], [self.judge.programs[digest] for digest in digests]
-        hot = time_programs(self.subject, own, programs, rounds)
-        cold = time_programs(self.subject, own, programs, rounds, cold=True)
+        own, programs = self.checker.programs[self.own.program], [self.checker.programs[digest] for digest in digests]
+        hot = time_programs(self.task, own, programs, rounds)
+        cold = time_programs(self.task, own, programs, rounds, cold=True)
         return {
             digest: {
                 "speedup": one["speedup"], "spread": one["spread"], "microseconds": one["microseconds"],
@@ -158,7 +158,7 @@ class _Stages:
         found: dict[str, dict[str, float]] = {}
         for digest in digests:
             with suppress(MinitritonError):
-                found[digest] = {"registers": machine_metrics(self.judge.programs[digest])["registers"]}
+                found[digest] = {"registers": machine_metrics(self.checker.programs[digest])["registers"]}
         return found
 
 
@@ -174,18 +174,18 @@ def _together(candidates: Candidates, lines: list[Line]) -> list[Option]:
     for launch in launches:
         for count in (1, 2, 3):
             for chosen in itertools.combinations([*best["memory"], *best["layout"]], count):
-                point = Point.parse(launch)
+                point = Configuration.parse(launch)
                 for line in chosen:
                     point = _with(candidates, point, line)
                 found.append(Option("together", point))
     return found
 
 
-def _with(candidates: Candidates, point: Point, line: Line) -> Point:
+def _with(candidates: Candidates, point: Configuration, line: Line) -> Configuration:
     """`point` with the passes that `line` has and the own pipeline lacks."""
     own = set(candidates.first.pipeline.steps)
     pipeline = point.pipeline
-    for step in Point.parse(line.point).pipeline.steps:
+    for step in Configuration.parse(line.point).pipeline.steps:
         if step in own:
             continue
         if step.name.startswith("minitriton-choose-layout"):
@@ -212,7 +212,7 @@ def singles(kernel: str, by_cycles: bool, rounds: int = ROUNDS) -> Singles | str
         lines = stages.lines(options, rounds)
         together = stages.lines(_together(candidates, lines), rounds)
         fastest = sorted([*lines, *together], key=lambda line: -line.numbers.get("speedup", 0.0))
-        last = [Option(line.group, Point.parse(line.point)) for line in fastest if line.group != "own"][:3]
+        last = [Option(line.group, Configuration.parse(line.point)) for line in fastest if line.group != "own"][:3]
         final = stages.lines(last, 4 * rounds)
     except MinitritonError as error:
         return f"{kernel}: {error}"

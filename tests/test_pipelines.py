@@ -134,7 +134,7 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
         "wide_integers": False,
         "least_scale": False,
         "slice_from": 0,
-        "integers_run_on": False,
+        "async_integer_dots": False,
         "exact_bounds": False,
     }
     assert all(getattr(step, key) == options[key] for step in left.steps for key in options if hasattr(step, key))
@@ -191,7 +191,7 @@ def without(*names: str) -> Pipeline:
         (without("triton-nvidia-optimize-descriptor-encoding"), "tritongpu-pipeline", "triton-nvidia-optimize-descriptor-encoding"),
         (without("tritongpu-allocate-warp-groups"), "convert-triton-gpu-to-llvm", "tritongpu-allocate-warp-groups"),
         (without().move("tritongpu-accelerate-matmul", after="triton-nvidia-gpu-fence-insertion"), "convert-triton-gpu-to-llvm", "triton-nvidia-gpu-fence-insertion"),
-        (without().move("minitriton-delay-dot-waits", after="hold-wgmma-registers"), "convert-triton-gpu-to-llvm", "hold-wgmma-registers"),
+        (without().move("minitriton-sink-dot-waits", after="hold-wgmma-registers"), "convert-triton-gpu-to-llvm", "hold-wgmma-registers"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

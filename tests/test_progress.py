@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from minitriton.commands.output import progress, show_progress
-from minitriton.lab.checker import silent
+from minitriton.lab.checker import no_progress
 
 
 class Terminal(io.StringIO):
@@ -48,6 +48,6 @@ def test_check_says_which_pass_of_how_many_it_is_at(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "stderr", seen)
     signature = "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=64"
     given = ["--grid", "1", "--arg", "n_rows=1", "--arg", "n_cols=50", "--pipeline", "inline,canonicalize,cse"]
-    silent(0, 3, "cse")
+    no_progress(0, 3, "cse")
     assert main(["check", "examples/kernels/softmax.py:softmax", "--signature", signature, *given]) == 0
     assert "checking softmax: 2 of 3 passes, cse…" in seen.getvalue()

@@ -28,7 +28,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import Commutative
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.facts import Rounds
+from minitriton.dialects.facts import Inexact
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt.types import element_type
@@ -131,7 +131,7 @@ def _rounds(op: Operation) -> bool:
     if not isinstance(op, tt.ReduceOp | tt.ScanOp):
         return False
     return any(
-        Rounds.of(inner) and any(isinstance(result.type, AnyFloat) for result in inner.results)
+        Inexact.of(inner) and any(isinstance(result.type, AnyFloat) for result in inner.results)
         for region in op.regions
         for inner in region.walk()
     )

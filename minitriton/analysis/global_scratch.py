@@ -7,7 +7,7 @@ each function, and those of the kernel on the module.
     tt.call @f                                                   offset 128: what @f needs, 128 bytes aligned to 128
                                                                  size 256, alignment 128
 
-Nothing is shared or reused: a kernel asks for a few descriptors. Answers to
+Nothing is shared or reused: a kernel asks for a few descriptors. Counterpart of
 lib/Conversion/TritonGPUToLLVM/GlobalScratchMemoryAllocation.cpp.
 """
 

@@ -19,8 +19,8 @@ from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.inline_calls import has_calls
-from minitriton.codegen.limits_to_try import ALL_REGISTERS, expected_limit, limits_to_try
 from minitriton.codegen.occupancy import allotted
+from minitriton.codegen.register_limits import ALL_REGISTERS, candidate_register_limits, expected_limit
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.target import GPUTarget
 
@@ -60,14 +60,14 @@ def assembler_settings() -> tuple[str, ...]:
 
 
 class Cubins(NamedTuple):
-    """`cubin`, and where it was assembled under a limit of registers `few`, without it: for launches whose blocks all run at
-    once however many registers they take. Where `few` is `WHEN_ASKED`, `assembled_without_limit` makes it."""
+    """`cubin`, and where it was assembled under a limit of registers, `unlimited` without it: for launches whose blocks all run at
+    once however many registers they take. Where `unlimited` is `ASSEMBLED_ON_DEMAND`, `assembled_without_limit` makes it."""
 
     cubin: bytes
-    few: bytes | None = None
+    unlimited: bytes | None = None
 
 
-WHEN_ASKED = b""
+ASSEMBLED_ON_DEMAND = b""
 """In place of a cubin that is assembled when a launch asks for it."""
 
 
@@ -109,7 +109,7 @@ def assembled(ptx: str, target: GPUTarget, options: AssemblyOptions) -> Cubins:
 
 
 def assembled_without_limit(ptx: str, target: GPUTarget, options: AssemblyOptions) -> bytes:
-    """The cubin of `ptx` with all the registers that nvJitLink gives it: what stands for `WHEN_ASKED` in `assembled`'s answer."""
+    """The cubin of `ptx` with all the registers that nvJitLink gives it: what stands for `ASSEMBLED_ON_DEMAND` in `assembled`'s answer."""
     try:
         return nvjitlink.assemble(ptx, _link_flags(target, *_flags(ptx, options))).cubin
     except MinitritonError as error:
@@ -163,22 +163,22 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
         limited = limited_to(expected)
         assert limited is not None
         _show(limited.log)
-        return Cubins(limited.cubin, WHEN_ASKED)
+        return Cubins(limited.cubin, ASSEMBLED_ON_DEMAND)
     free = nvjitlink.assemble(ptx, flags)
     _show(free.log)
     taken = kernel_resources(free.cubin, name)
-    limits = limits_to_try(ptx, taken, threads, shared_bytes)
+    limits = candidate_register_limits(ptx, taken, threads, shared_bytes)
     chosen: bytes | None = None
     # Of a kernel that is given all registers a limit far below spills as a rule, after a long time; of others it is taken.
-    far = bool(limits) and 2 * limits[0] < taken.registers and taken.registers >= ALL_REGISTERS
-    for limit in reversed(limits) if far else limits:
+    likely_spills = bool(limits) and 2 * limits[0] < taken.registers and taken.registers >= ALL_REGISTERS
+    for limit in reversed(limits) if likely_spills else limits:
         limited = limited_to(limit)
         if limited is None or _is_worse(limited, free, name):
-            if far:
+            if likely_spills:
                 break  # so would a kernel with fewer registers still be
             continue
         chosen = limited.cubin
-        if not far:
+        if not likely_spills:
             break
     return Cubins(free.cubin) if chosen is None else Cubins(chosen, free.cubin)
 
@@ -195,7 +195,7 @@ def _first_entry(ptx: str) -> tuple[str, int, int] | None:
 def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str) -> bool:
     """Whether a kernel keeps within `limit` without spilling or waiting, and takes all that is allotted under it: if it had taken more, no other
     limit would be chosen, and if not, it is what it is without one."""
-    if limited is None or _products_one_by_one(limited.log):
+    if limited is None or _dots_are_serialized(limited.log):
         return False
     taken = kernel_resources(limited.cubin, entry)
     return not taken.local_bytes and allotted(taken.registers) == allotted(limit)
@@ -204,10 +204,10 @@ def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str) -
 def _is_worse(limited: nvjitlink.Assembled, free: nvjitlink.Assembled, entry: str) -> bool:
     """Whether the limit makes the kernel spill more, or its products on tensor cores run one by one."""
     spills_more = kernel_resources(limited.cubin, entry).local_bytes > kernel_resources(free.cubin, entry).local_bytes
-    return spills_more or _products_one_by_one(limited.log) > _products_one_by_one(free.log)
+    return spills_more or _dots_are_serialized(limited.log) > _dots_are_serialized(free.log)
 
 
-def _products_one_by_one(log: str) -> bool:
+def _dots_are_serialized(log: str) -> bool:
     """Whether ptxas says that it waits for each `wgmma` before the next, for want of registers (C7511, C7512) or otherwise."""
     return "wgmma.mma_async instructions are serialized" in log
 

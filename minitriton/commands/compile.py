@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"kernel {arguments.source!r} of the corpus has its own signature",
                 help=f"name its file: {corpus.find(arguments.source).file}.py:{arguments.source}",
             )
-        source = corpus.subject(arguments.source, arch=arguments.arch).source
+        source = corpus.task(arguments.source, arch=arguments.arch).source
         options = {**corpus.find(arguments.source).launch_options, **options}
     report = _Report(arguments)
     hooks = report.hooks()

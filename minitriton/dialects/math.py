@@ -15,7 +15,7 @@ from xdsl.traits import Pure
 
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.arith.float import FloatBinaryOp, FloatUnaryOp
-from minitriton.dialects.facts import Dear, DeviceFunction, Rounds
+from minitriton.dialects.facts import DeviceFunction, Expensive, Inexact
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import declared, op_definition
 from minitriton.dialects.tt.constraints import var
@@ -46,7 +46,7 @@ class AcosOp(FloatUnaryOp):
     """Arc cosine."""
 
     name = "math.acos"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_acosf", "__nv_acos"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_acosf", "__nv_acos"))
 
 
 @op_definition
@@ -54,7 +54,7 @@ class AsinOp(FloatUnaryOp):
     """Arc sine."""
 
     name = "math.asin"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_asinf", "__nv_asin"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_asinf", "__nv_asin"))
 
 
 @op_definition
@@ -62,7 +62,7 @@ class AtanOp(FloatUnaryOp):
     """Arc tangent."""
 
     name = "math.atan"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_atanf", "__nv_atan"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_atanf", "__nv_atan"))
 
 
 @op_definition
@@ -70,7 +70,7 @@ class CbrtOp(FloatUnaryOp):
     """Cube root."""
 
     name = "math.cbrt"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_cbrtf", "__nv_cbrt"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_cbrtf", "__nv_cbrt"))
 
 
 @op_definition
@@ -85,7 +85,7 @@ class CosOp(FloatUnaryOp):
     """Cosine."""
 
     name = "math.cos"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -93,7 +93,7 @@ class CoshOp(FloatUnaryOp):
     """Hyperbolic cosine."""
 
     name = "math.cosh"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_coshf", "__nv_cosh"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_coshf", "__nv_cosh"))
 
 
 @op_definition
@@ -101,7 +101,7 @@ class ErfOp(FloatUnaryOp):
     """Error function."""
 
     name = "math.erf"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -109,7 +109,7 @@ class Exp2Op(FloatUnaryOp):
     """Power of two."""
 
     name = "math.exp2"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -117,7 +117,7 @@ class ExpM1Op(FloatUnaryOp):
     """`exp(x) - 1`."""
 
     name = "math.expm1"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_expm1f", "__nv_expm1"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_expm1f", "__nv_expm1"))
 
 
 @op_definition
@@ -125,7 +125,7 @@ class ExpOp(FloatUnaryOp):
     """Exponential."""
 
     name = "math.exp"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -140,7 +140,7 @@ class Log10Op(FloatUnaryOp):
     """Logarithm to base 10."""
 
     name = "math.log10"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_log10f", "__nv_log10"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_log10f", "__nv_log10"))
 
 
 @op_definition
@@ -148,7 +148,7 @@ class Log1pOp(FloatUnaryOp):
     """`log(1 + x)`."""
 
     name = "math.log1p"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_log1pf", "__nv_log1p"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_log1pf", "__nv_log1p"))
 
 
 @op_definition
@@ -156,7 +156,7 @@ class Log2Op(FloatUnaryOp):
     """Logarithm to base 2."""
 
     name = "math.log2"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -164,7 +164,7 @@ class LogOp(FloatUnaryOp):
     """Natural logarithm."""
 
     name = "math.log"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -186,7 +186,7 @@ class RsqrtOp(FloatUnaryOp):
     """`1 / sqrt(x)`."""
 
     name = "math.rsqrt"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -194,7 +194,7 @@ class SinOp(FloatUnaryOp):
     """Sine."""
 
     name = "math.sin"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -202,7 +202,7 @@ class SinhOp(FloatUnaryOp):
     """Hyperbolic sine."""
 
     name = "math.sinh"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_sinhf", "__nv_sinh"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_sinhf", "__nv_sinh"))
 
 
 @op_definition
@@ -210,7 +210,7 @@ class SqrtOp(FloatUnaryOp):
     """Square root."""
 
     name = "math.sqrt"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -218,7 +218,7 @@ class TanOp(FloatUnaryOp):
     """Tangent."""
 
     name = "math.tan"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_tanf", "__nv_tan"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_tanf", "__nv_tan"))
 
 
 @op_definition
@@ -226,7 +226,7 @@ class TanhOp(FloatUnaryOp):
     """Hyperbolic tangent."""
 
     name = "math.tanh"
-    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_tanhf", "__nv_tanh"))
+    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_tanhf", "__nv_tanh"))
 
 
 @op_definition
@@ -241,7 +241,7 @@ class Atan2Op(FloatBinaryOp):
     """Angle of the point `(rhs, lhs)`."""
 
     name = "math.atan2"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -256,7 +256,7 @@ class PowFOp(FloatBinaryOp):
     """Power."""
 
     name = "math.powf"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -271,7 +271,7 @@ class CountLeadingZerosOp(_IntegerUnaryOp):
     """Number of leading zeros."""
 
     name = "math.ctlz"
-    traits = traits_def(Dear())
+    traits = traits_def(Expensive())
 
 
 @op_definition
@@ -279,7 +279,7 @@ class CountTrailingZerosOp(_IntegerUnaryOp):
     """Number of trailing zeros."""
 
     name = "math.cttz"
-    traits = traits_def(Dear())
+    traits = traits_def(Expensive())
 
 
 @op_definition
@@ -287,7 +287,7 @@ class CtPopOp(_IntegerUnaryOp):
     """Number of ones."""
 
     name = "math.ctpop"
-    traits = traits_def(Dear())
+    traits = traits_def(Expensive())
 
 
 @op_definition
@@ -301,7 +301,7 @@ class FmaOp(IRDLOperation):
     c = operand_def(T)
     fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
     result = result_def(T)
-    traits = traits_def(Pure(), Elementwise(), Rounds())
+    traits = traits_def(Pure(), Elementwise(), Inexact())
     assembly_format = "$a `,` $b `,` $c (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
     def __init__(self, a: SSAValue, b: SSAValue, c: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:

@@ -21,7 +21,7 @@ from minitriton.analysis.locations import user_location
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.dialects.narrowing import instance_of
 from minitriton.explorer.facts import Facts, ValueFact
-from minitriton.explorer.wire import AccessPlain, FileLine
+from minitriton.explorer.wire import AccessJson, FileLine
 
 _SPLIT = "where the mask cuts one of these vectors, a branch moves its elements one by one"
 _CLAIMS: dict[str, Claim] = {"pointers": "contiguity", "alignment": "divisibility", "mask": "constancy"}
@@ -57,9 +57,9 @@ class AccessFact:
     chain: tuple[str, ...]
     hint: str
 
-    def plain(self, line: FileLine | None) -> AccessPlain:
+    def plain(self, line: FileLine | None) -> AccessJson:
         """As JSON can hold it; `line` with the number of its file."""
-        return AccessPlain(
+        return AccessJson(
             op=self.op, name=self.name, line=line, pointer=self.pointer, mask=self.mask, bytes=self.bytes, width=self.width, most=self.most,
             of_thread=self.of_thread, limit=self.limit, reason=self.reason, claim=self.claim, axis=self.axis, chain=self.chain, hint=self.hint,
         )  # fmt: skip

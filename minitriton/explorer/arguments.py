@@ -6,7 +6,7 @@ import argparse
 
 from minitriton.commands.pipeline_edits import add_pipeline_edits
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.lab.launches.recorded import add_launch_option, is_launch, read_launch
 from minitriton.target import known_architectures
 
@@ -44,10 +44,10 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
     )
 
 
-def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
+def asked_of(given: argparse.Namespace, source: str | None = None) -> CompileRequest:
     """What the command line asks for. Raises `MinitritonError` where it names no program."""
     if given.state is not None:
-        return Asked.of_code(given.state, is_trusted=given.trust_state)
+        return CompileRequest.of_code(given.state, is_trusted=given.trust_state)
     source = source or given.source
     if source and is_launch(source):
         given.launch, source = given.launch or source, None
@@ -58,7 +58,7 @@ def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
             "no program is named",
             help="name one as FILE.py:kernel, as a kernel of `minitriton corpus`, or a recorded launch by --launch",
         )
-    return Asked(
+    return CompileRequest(
         source, given.signature, given.arch, tuple(given.option), given.pipeline, tuple(given.edits), grid=given.grid,
         numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),
         launch=None if launch is None else str(launch.folder), anyway=given.anyway,

@@ -21,8 +21,8 @@ from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import is_launch, launches_in
 
 if TYPE_CHECKING:
-    from minitriton.explorer.asked import Asked
-    from minitriton.explorer.program import AskedProgram
+    from minitriton.explorer.compile_request import CompileRequest
+    from minitriton.explorer.program import RequestedProgram
     from minitriton.explorer.recording import Recording
 
 
@@ -159,17 +159,17 @@ def _opened_folders(sources: list[str]) -> list[str | None]:
     return found
 
 
-def _write_page(path: Path, asked: list[Asked], *, as_json: bool) -> int:
+def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> int:
     from minitriton.commands.output import progress
     from minitriton.explorer.kept_answers import compile_with_answers, lessons_with_answers
     from minitriton.explorer.page_file import file_page
-    from minitriton.explorer.workshop import Workshop
+    from minitriton.explorer.session import ExplorerSession
 
     check_place(path)
-    workshop = Workshop()
+    session = ExplorerSession()
     with progress() as show:
-        compiles = [compile_with_answers(workshop, one, show) for one in asked]
-        lessons = lessons_with_answers(workshop, show)
+        compiles = [compile_with_answers(session, one, show) for one in asked]
+        lessons = lessons_with_answers(session, show)
         show("writing")
         write_output(path, file_page(compiles, lessons))
     passes = sum(len(one["steps"]) - 1 for one in compiles)
@@ -181,7 +181,7 @@ def _write_page(path: Path, asked: list[Asked], *, as_json: bool) -> int:
     return 1 if any(one["steps"][-1]["error"] for one in compiles) else 0
 
 
-def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[AskedProgram, Recording]:
+def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[RequestedProgram, Recording]:
     """The compile that the command line asks for."""
     from minitriton.explorer.program import open_program
     from minitriton.explorer.recording import record

@@ -7,24 +7,24 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.execution import Ran
 from minitriton.explorer.inspection import Tables
-from minitriton.explorer.program import AskedProgram, open_program
-from minitriton.explorer.recording import Looked, Recording, record
-from minitriton.explorer.wire import InspectionPlain
+from minitriton.explorer.program import RequestedProgram, open_program
+from minitriton.explorer.recording import Recording, StepAnchor, record
+from minitriton.explorer.wire import InspectionJson
 
 _KEPT = 6
 
 
 @dataclass
-class Opened:
+class RecordedCompile:
     """One compile, with what was found out about it since."""
 
-    program: AskedProgram
+    program: RequestedProgram
     recording: Recording
     tables: Tables
-    inspected: dict[int, InspectionPlain] = field(default_factory=dict[int, InspectionPlain])
+    inspected: dict[int, InspectionJson] = field(default_factory=dict[int, InspectionJson])
     has_modules: bool = True
     ended: float = 0.0
     """When the compile ended, in seconds since 1970."""
@@ -41,7 +41,7 @@ class Opened:
         return self.tables.files
 
 
-def stamp_of(asked: Asked) -> list[int] | None:
+def stamp_of(asked: CompileRequest) -> list[int] | None:
     """What changes when the file that is compiled does; None for a kernel of the corpus, and for edited text."""
     if asked.kernel_text is not None:
         return None
@@ -52,7 +52,7 @@ def stamp_of(asked: Asked) -> list[int] | None:
     return [found.st_mtime_ns // 1000, found.st_size]
 
 
-def _made(asked: Asked, keep: bool, only: Looked | None = None) -> Opened:
+def _made(asked: CompileRequest, keep: bool, only: StepAnchor | None = None) -> RecordedCompile:
     stamp, start = stamp_of(asked), time.perf_counter()
     program = open_program(asked)
     recording = record(
@@ -60,7 +60,7 @@ def _made(asked: Asked, keep: bool, only: Looked | None = None) -> Opened:
         contracts=not asked.anyway,
     )  # fmt: skip
     recording.own_pipeline = str(program.own_pipeline())
-    found = Opened(program, recording, Tables(sorted(recording.sources)), has_modules=keep)
+    found = RecordedCompile(program, recording, Tables(sorted(recording.sources)), has_modules=keep)
     found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp
     return found
 
@@ -69,10 +69,10 @@ class Compiles:
     """The compiles of a session. `keeps`: with the modules of their states, of which facts are asked."""
 
     def __init__(self, *, keeps: bool = True) -> None:
-        self._opened: OrderedDict[Asked, Opened] = OrderedDict()
+        self._opened: OrderedDict[CompileRequest, RecordedCompile] = OrderedDict()
         self._keeps = keeps
 
-    def opened(self, asked: Asked, *, kept: bool = False) -> Opened:
+    def opened(self, asked: CompileRequest, *, kept: bool = False) -> RecordedCompile:
         """The compile of `asked`, made or, while its file is what it was, remembered; `kept`: with its modules in any case."""
         found = self._opened.get(asked)
         stamp = stamp_of(asked)
@@ -84,7 +84,7 @@ class Compiles:
         self._opened.move_to_end(asked)
         return found
 
-    def looked(self, asked: Asked, only: Looked) -> Opened:
+    def looked(self, asked: CompileRequest, only: StepAnchor) -> RecordedCompile:
         """The compile of `asked` with the lines of one step, before and after it, or, where it is known or a pass fails, of all."""
         found = self._opened.get(asked)
         if found is None or found.stamp != stamp_of(asked):
@@ -93,6 +93,6 @@ class Compiles:
                 return made
         return self.opened(asked)
 
-    def forget(self, asked: Asked) -> None:
+    def forget(self, asked: CompileRequest) -> None:
         """Makes the next question compile again: the file may have changed."""
         self._opened.pop(asked, None)

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from minitriton.emulator.memory.access_cost import SECTOR
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.emulator.report import Report
-from minitriton.explorer.wire import CountsPlain
+from minitriton.explorer.wire import CountsJson
 
 Number = Literal[
     "instructions", "requests", "sectors", "bytes", "wasted", "shared_requests", "wavefronts", "conflicts", "barriers"
@@ -47,9 +47,9 @@ class LineCounts:
         """32-byte sectors that each request of a warp to global memory moves; 0 without any."""
         return self.sectors / self.requests if self.requests else 0.0
 
-    def plain(self) -> CountsPlain:
+    def plain(self) -> CountsJson:
         """As JSON can hold it, without zeros."""
-        shown = CountsPlain()
+        shown = CountsJson()
         for name in NUMBERS:
             if (value := getattr(self, name)) != 0:
                 shown[name] = value

@@ -15,9 +15,9 @@ import numpy as np
 from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.counts import LineCounts, Place, counts_by_line, total_of
-from minitriton.explorer.program import AskedProgram
+from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import Recording
-from minitriton.explorer.wire import ArrayPlain, RunPlain
+from minitriton.explorer.wire import ArrayJson, RunJson
 from minitriton.lab.arguments import as_numbers
 from minitriton.lab.execution import Launch, Outcome
 from minitriton.pipeline.pass_registry import Property
@@ -45,7 +45,7 @@ class Ran:
         shown = {text for one in self.sources.values() for text in one.findings}
         return [text for text in dict.fromkeys(self.total.findings) if text not in shown]
 
-    def plain(self, files: dict[str, int]) -> RunPlain:
+    def plain(self, files: dict[str, int]) -> RunJson:
         """As JSON can hold it; files by their numbers."""
         return {
             "grid": list(self.grid), "seconds": round(self.seconds, 3), "total": self.total.plain(),
@@ -57,7 +57,7 @@ class Ran:
         }  # fmt: skip
 
 
-def summary(array: np.ndarray) -> ArrayPlain:
+def summary(array: np.ndarray) -> ArrayJson:
     """What is shown of an array: its length, some numbers, and a digest."""
     import hashlib
 
@@ -76,7 +76,7 @@ def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
     return float(min(np.max(apart, initial=0.0), 1e300))
 
 
-def launch_of(program: AskedProgram, recording: Recording) -> Launch:
+def launch_of(program: RequestedProgram, recording: Recording) -> Launch:
     """A launch that knows what only the compile says: shared memory, scratch, tensor maps."""
     launch = program.launch()
     launch.shared, launch.global_scratch = recording.shared, recording.global_scratch
@@ -84,7 +84,7 @@ def launch_of(program: AskedProgram, recording: Recording) -> Launch:
     return launch
 
 
-def run_program(program: AskedProgram, recording: Recording, launch: Launch | None = None) -> Ran:
+def run_program(program: RequestedProgram, recording: Recording, launch: Launch | None = None) -> Ran:
     """Runs the PTX of `recording`. Raises `MinitritonError` where there is none or it cannot be run."""
     state = recording.stage("ptx")
     assert state.raw is not None, "PTX is kept whole"

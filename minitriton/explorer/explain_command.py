@@ -20,13 +20,13 @@ from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.accesses import accesses
 from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.facts import Facts
+from minitriton.explorer.session import ExplorerSession, inspect_compile
 from minitriton.explorer.terminal import BOLD, FAINT, GREEN, RED, is_coloured, painted
-from minitriton.explorer.workshop import Workshop, inspect_opened
 from minitriton.host.source_text import source_text
 
 if TYPE_CHECKING:
     from minitriton.analysis.axis_info.explain import Claim
-    from minitriton.explorer.compiles import Opened
+    from minitriton.explorer.compiles import RecordedCompile
     from minitriton.explorer.facts import Facts
 
 
@@ -36,8 +36,8 @@ def run_explain(given: argparse.Namespace) -> int:
     if not line.isdigit() or not path:
         raise MinitritonError(f"{given.source!r} names no line", help="write FILE.py:LINE")
     asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}")
-    workshop = Workshop()
-    opened = workshop.opened(asked)
+    session = ExplorerSession()
+    opened = session.opened(asked)
     found = explanation(opened, str(Path(path)), int(line))
     if given.json:
         print(json.dumps(found))
@@ -70,7 +70,7 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
     )  # fmt: skip
 
 
-def explanation(opened: Opened, path: str, line: int) -> dict[str, Any]:
+def explanation(opened: RecordedCompile, path: str, line: int) -> dict[str, Any]:
     """What is known of a line of file `path`, as plain values: values, accesses, movements."""
     steps = [
         at
@@ -96,7 +96,7 @@ def explanation(opened: Opened, path: str, line: int) -> dict[str, Any]:
         if one.line == (file, line)
     ]
     number = opened.files[file]
-    movements = [one for one in inspect_opened(opened, step)["movements"].values() if one["line"] == [number, line]]
+    movements = [one for one in inspect_compile(opened, step)["movements"].values() if one["line"] == [number, line]]
     if not (values or found or movements):
         lines = sorted({fact.line[1] for fact in facts.all() if fact.line and fact.line[0] == file})
         raise MinitritonError(
@@ -110,7 +110,7 @@ def explanation(opened: Opened, path: str, line: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _file_of(opened: Opened, path: str) -> str:
+def _file_of(opened: RecordedCompile, path: str) -> str:
     """The file as the IR names it."""
     wanted = Path(path).resolve()
     for file in opened.recording.sources:

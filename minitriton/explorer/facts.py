@@ -22,7 +22,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import SourceLocation
 from minitriton.explorer.snapshot import KeptModule
-from minitriton.explorer.wire import FileLine, ValuePlain
+from minitriton.explorer.wire import FileLine, ValueJson
 
 HUGE = 1 << 62
 """What is divisible by this is divisible by everything: zero."""
@@ -58,9 +58,9 @@ class ValueFact:
             parts.append(f"from {self.range[0]} to {self.range[1]}")
         return "; ".join(parts) or "nothing is known"
 
-    def plain(self, type_: int, line: FileLine | None) -> ValuePlain:
+    def plain(self, type_: int, line: FileLine | None) -> ValueJson:
         """As JSON can hold it, without what says nothing; the type by its row, `line` with the number of its file."""
-        found = ValuePlain(type=type_, origin=self.origin, line=line)
+        found = ValueJson(type=type_, origin=self.origin, line=line)
         if self.rule:
             found["rule"] = self.rule
         if self.claims:

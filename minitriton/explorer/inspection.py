@@ -25,7 +25,7 @@ from minitriton.explorer.accesses import accesses
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.layout_facts import Encoding, conversion_fact, layout_fact, local_cost
 from minitriton.explorer.snapshot import Snapshot
-from minitriton.explorer.wire import CostPlain, InspectionPlain, LayoutPlain, MovementPlain, TypeRow, ValuePlain
+from minitriton.explorer.wire import CostJson, InspectionJson, LayoutJson, MovementJson, TypeRow, ValueJson
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 
 
@@ -35,7 +35,7 @@ class Tables:
     def __init__(self, files: list[str]) -> None:
         self.files = {path: index for index, path in enumerate(files)}
         self.types: list[TypeRow] = []
-        self.layouts: list[LayoutPlain] = []
+        self.layouts: list[LayoutJson] = []
         self._types: dict[Attribute, int] = {}
         self._layouts: dict[tuple[Encoding, tuple[int, ...]], int] = {}
 
@@ -80,18 +80,18 @@ def bits_of(type_: TensorType | MemDescType) -> int:
     return 64 if isinstance(element, PointerType) else int(getattr(element, "bitwidth", 32))
 
 
-def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None) -> InspectionPlain:
+def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None) -> InspectionJson:
     """Values, accesses and movements of `state`, by the names and numbers that its lines have; rows are those of `tables`."""
     if state.kept is None:
         return {"values": {}, "accesses": {}, "movements": {}}
     facts = Facts(state.kept, grid)
-    values: dict[str, ValuePlain] = {}
+    values: dict[str, ValueJson] = {}
     for name, value in state.kept.values.items():
         fact = facts.get(name)
         values[name] = fact.plain(tables.type_of(value.type), tables.place(fact.line))
     is_laid_out = state.level == "ttgir"
     found = {str(one.op): one.plain(tables.place(one.line)) for one in accesses(facts)} if is_laid_out else {}
-    movements: dict[str, MovementPlain] = {}
+    movements: dict[str, MovementJson] = {}
     for number, op in state.kept.ops.items():
         with suppress(MinitritonError):
             movement = _movement(op, tables, arch)
@@ -100,7 +100,7 @@ def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, .
     return {"values": values, "accesses": found, "movements": movements}
 
 
-def _movement(op: Operation, tables: Tables, arch: int) -> MovementPlain | None:
+def _movement(op: Operation, tables: Tables, arch: int) -> MovementJson | None:
     """Layouts from and to, and the cost, of an op that moves a tile within the block."""
     place = user_location(op.location)
     line = tables.place((place.file, place.line) if place else None)
@@ -131,7 +131,7 @@ def _movement(op: Operation, tables: Tables, arch: int) -> MovementPlain | None:
     shape = tuple(tile.get_shape())
     cost = local_cost(encoding, shared, shape, bits_of(memory), tuple(memory.get_alloc_shape()), arch, is_load=is_load)
     rows = tables.layout_of(tile), tables.layout_of(memory)
-    told = CostPlain(kind="shared memory", text=cost.text())
+    told = CostJson(kind="shared memory", text=cost.text())
     if is_load:
         told["loads"] = [cost.plain()]
     else:

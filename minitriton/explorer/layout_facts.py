@@ -20,7 +20,7 @@ from minitriton.dialects.parsing.parser import TritonParser
 from minitriton.emulator.memory.access_cost import wavefronts
 from minitriton.errors import MinitritonError
 from minitriton.explorer.notebook import layout_html
-from minitriton.explorer.wire import Bases, CostPlain, LayoutPlain, SharedCostPlain
+from minitriton.explorer.wire import Bases, CostJson, LayoutJson, SharedCostJson
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.matrix_access import local_matrix_access
@@ -73,9 +73,9 @@ class LayoutFact:
         """In a notebook."""
         return layout_html(self)
 
-    def plain(self) -> LayoutPlain:
+    def plain(self) -> LayoutJson:
         """As JSON can hold it."""
-        found = LayoutPlain(encoding=self.encoding, kind=self.kind, shape=self.shape, bases=self.bases)
+        found = LayoutJson(encoding=self.encoding, kind=self.kind, shape=self.shape, bases=self.bases)
         if self.padding:
             found["padding"] = self.padding
         return found
@@ -132,7 +132,7 @@ class SharedCost:
     bytes: int
     """That a lane moves at a time."""
 
-    def plain(self) -> SharedCostPlain:
+    def plain(self) -> SharedCostJson:
         """As JSON can hold it."""
         return {
             "instruction": self.instruction, "instructions": self.instructions, "wavefronts": self.wavefronts,
@@ -199,7 +199,7 @@ class ConversionFact:
     loads: tuple[SharedCost, ...] = ()
     steps: tuple[str, ...] = field(default=())
 
-    def plain(self) -> CostPlain:
+    def plain(self) -> CostJson:
         """As JSON can hold it."""
         return {
             "kind": self.kind, "registers": self.registers, "shuffles": self.shuffles, "scratch_bytes": self.scratch_bytes,

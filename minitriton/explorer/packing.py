@@ -13,7 +13,7 @@ from typing import NotRequired, TypedDict, cast
 from minitriton.explorer.difference import Difference
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.snapshot import Snapshot
-from minitriton.explorer.wire import CompilePlain, RowPlain, StatePlain, StepPlain
+from minitriton.explorer.wire import CompileJson, RowJson, StateJson, StepJson
 
 
 class Lines(TypedDict):
@@ -37,7 +37,7 @@ class PackedState(TypedDict):
 
 
 class PackedCompile(TypedDict):
-    """A `CompilePlain` so packed; what else it has is there too."""
+    """A `CompileJson` so packed; what else it has is there too."""
 
     kernel: str
     arch: int
@@ -45,20 +45,20 @@ class PackedCompile(TypedDict):
     sources: dict[str, str]
     lines: Lines
     states: list[PackedState]
-    steps: list[StepPlain]
+    steps: list[StepJson]
 
 
-def packed(compile: CompilePlain) -> PackedCompile:
+def packed(compile: CompileJson) -> PackedCompile:
     """`payload(...)` with lines and runs of rows in place of texts and rows; what else it has stays."""
     lines: Lines = {"text": [], "op": [], "file": [], "line": [], "defines": {}, "uses": {}}
     known: dict[tuple[str, int, int, int], int] = {}
     states = [_state(state, lines, known) for state in compile["states"]]
-    steps: list[StepPlain] = [{**step, "rows": _runs(step["rows"])} for step in compile["steps"]]
+    steps: list[StepJson] = [{**step, "rows": _runs(step["rows"])} for step in compile["steps"]]
     rest = {name: value for name, value in compile.items() if name not in ("states", "steps")}
     return cast("PackedCompile", {**rest, "lines": lines, "states": states, "steps": steps})
 
 
-def _state(state: StatePlain, lines: Lines, known: dict[tuple[str, int, int, int], int]) -> PackedState:
+def _state(state: StateJson, lines: Lines, known: dict[tuple[str, int, int, int], int]) -> PackedState:
     found: list[int] = []
     for at, line in enumerate(zip(state["text"], state["op"], state["file"], state["line"], strict=True)):
         number = known.get(line)
@@ -78,8 +78,8 @@ def _state(state: StatePlain, lines: Lines, known: dict[tuple[str, int, int, int
     return packed
 
 
-def _runs(rows: list[RowPlain]) -> list[RowPlain]:
-    runs: list[RowPlain] = []
+def _runs(rows: list[RowJson]) -> list[RowJson]:
+    runs: list[RowJson] = []
     count = 0
     for row in rows:
         first = runs[-1] if runs else None
@@ -113,12 +113,12 @@ def _back(line: str | int | None, by: int) -> int | None:
 # LLVM IR and PTX have `number` too, the line's number from 1 in the whole text. `own` is the target's pipeline where another was asked for.
 
 
-def payload(recording: Recording) -> CompilePlain:
+def payload(recording: Recording) -> CompileJson:
     """`recording` as values that JSON can hold."""
     files = sorted(recording.sources)
     number = {path: index for index, path in enumerate(files)}
-    states: list[StatePlain] = []
-    steps: list[StepPlain] = []
+    states: list[StateJson] = []
+    steps: list[StepJson] = []
     for index, step in enumerate(recording.steps):
         if index == 0 or step.changed:
             states.append(state_payload(step.after, number))
@@ -139,10 +139,10 @@ def payload(recording: Recording) -> CompilePlain:
     }  # fmt: skip
 
 
-def state_payload(state: Snapshot, number: dict[str, int]) -> StatePlain:
+def state_payload(state: Snapshot, number: dict[str, int]) -> StateJson:
     """One state; `number` has the files by their paths."""
     lines = state.lines
-    found: StatePlain = {
+    found: StateJson = {
         "level": state.level, "ops": state.ops,
         "text": [line.text for line in lines],
         "op": [line.op for line in lines],
@@ -156,5 +156,5 @@ def state_payload(state: Snapshot, number: dict[str, int]) -> StatePlain:
     return found
 
 
-def _rows(difference: Difference | None) -> list[RowPlain]:
+def _rows(difference: Difference | None) -> list[RowJson]:
     return [[str(row.kind), row.left, row.right, row.other] for row in difference.rows] if difference else []

@@ -13,7 +13,7 @@ from importlib import resources
 
 from minitriton.explorer.packing import PackedCompile, packed, payload
 from minitriton.explorer.recording import Recording
-from minitriton.explorer.wire import CompilePlain
+from minitriton.explorer.wire import CompileJson
 
 
 def html(recording: Recording) -> str:
@@ -21,7 +21,7 @@ def html(recording: Recording) -> str:
     return file_page([payload(recording)])
 
 
-def file_page(compiles: list[CompilePlain], lessons: str | None = None) -> str:
+def file_page(compiles: list[CompileJson], lessons: str | None = None) -> str:
     """The page with everything inside: `compiles` and `lessons` as `kept_answers` makes them."""
     given = {"compiles": [packed(one) for one in compiles], **({"lessons": lessons} if lessons else {})}
     return _page(given, "'none'")[0]

@@ -20,7 +20,7 @@ from minitriton.dialects.tt.func import FuncOp
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import vectorized
 from minitriton.explorer.snapshot import KeptModule
-from minitriton.explorer.wire import PatternPlain, RunOfAccessPlain
+from minitriton.explorer.wire import PatternJson, RunOfAccessJson
 from minitriton.lab.arguments import array_of
 from minitriton.lab.execution import Launch
 from minitriton.layouts.encodings import DistributedEncoding
@@ -49,9 +49,9 @@ class Pattern:
     bytes: int
     programs: tuple[RunOfAccess, ...] = field(default=())
 
-    def plain(self) -> PatternPlain:
+    def plain(self) -> PatternJson:
         """As JSON can hold it."""
-        programs: list[RunOfAccessPlain] = [
+        programs: list[RunOfAccessJson] = [
             {"program": one.program, "offsets": one.offsets, "warps": one.warps} for one in self.programs
         ]
         return {

@@ -13,7 +13,7 @@ from minitriton.pipeline.pass_registry import load_own_passes
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 for module in (
-    "minitriton.explorer.workshop", "minitriton.frontend.code_generator", "minitriton.runtime.jit",
+    "minitriton.explorer.session", "minitriton.frontend.code_generator", "minitriton.runtime.jit",
     "minitriton.explorer.sass",
 ):  # fmt: skip
     importlib.import_module(module)

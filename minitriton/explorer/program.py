@@ -1,6 +1,6 @@
 """From what is asked to a program: its source, target, options, passes and, where it is to run, its launch.
 
-program = open_program(Asked("softmax.py:softmax", "*fp32,*fp32,i32,BLOCK=1024"))
+program = open_program(CompileRequest("softmax.py:softmax", "*fp32,*fp32,i32,BLOCK=1024"))
 program.source, .target, .options, .pipeline
 program.launch()                                      with inputs given or made up
 """
@@ -19,7 +19,7 @@ from minitriton.commands.pipeline_edits import edited
 from minitriton.commands.signature import ast_source
 from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.folders import compiled_with
 from minitriton.host.whole_file import write_whole
 from minitriton.lab import corpus
@@ -38,14 +38,14 @@ DEFAULT_GRID = "2"
 
 
 @dataclass
-class AskedProgram:
-    """What an `Asked` names. `subject`: of a kernel of the corpus, its own launch; `recorded`: the launch that was recorded."""
+class RequestedProgram:
+    """What a `CompileRequest` names. `task`: of a kernel of the corpus, its own launch; `recorded`: the launch that was recorded."""
 
-    asked: Asked
+    asked: CompileRequest
     source: Any
     target: GPUTarget
     options: CUDAOptions
-    subject: Any = None
+    task: Any = None
     recorded: RecordedLaunch | None = None
 
     def own_pipeline(self) -> Pipeline:
@@ -76,8 +76,8 @@ class AskedProgram:
                 numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed, sizes=named(list(asked.sizes)),
             )  # fmt: skip
         is_own = asked.grid is None and not (asked.numbers or asked.sizes or asked.inputs)
-        if self.subject is not None and is_own:
-            launch = self.subject.launch()
+        if self.task is not None and is_own:
+            launch = self.task.launch()
             return Launch(self.source.entry, launch.arguments, launch.grid, self.target, self.options)
         grid = grid_of(asked.grid or DEFAULT_GRID)
         arguments = launch_arguments(
@@ -87,14 +87,14 @@ class AskedProgram:
         return Launch(self.source.entry, arguments, grid, self.target, self.options)
 
 
-def open_program(asked: Asked) -> AskedProgram:
+def open_program(asked: CompileRequest) -> RequestedProgram:
     """The program. Raises `MinitritonError` where there is none, at the kernel's line where its file fails."""
     load_own_passes()
     for path in asked.loads:
         load_plugin(path)
     given = named(list(asked.options))
     recorded = read_launch(asked.launch) if asked.launch else None
-    subject, known, arch = None, {}, asked.arch
+    task, known, arch = None, {}, asked.arch
     if recorded is not None:
         known, arch = recorded.options, arch or recorded.arch
     if asked.source.endswith((".ttir", ".ttgir", ".llir")):
@@ -108,14 +108,14 @@ def open_program(asked: Asked) -> AskedProgram:
             "a kernel of the corpus has its own launch", help="name FILE.py:kernel, or none, beside --launch"
         )
     else:
-        subject, known = _of_corpus(asked)
-        source = subject.source
+        task, known = _of_corpus(asked)
+        source = task.source
     target = GPUTarget("cuda", arch or 90, 32)
     options = CUDAOptions.for_target(target, **{**known, **source.parse_options(), **given})
-    return AskedProgram(asked, source, target, options, subject, recorded)
+    return RequestedProgram(asked, source, target, options, task, recorded)
 
 
-def _ir_source(asked: Asked) -> Any:
+def _ir_source(asked: CompileRequest) -> Any:
     return IRSource(_with_text(asked, asked.source), make_context())
 
 
@@ -123,18 +123,18 @@ def _architecture(source: Any) -> int | None:
     return architecture_of(source)
 
 
-def _of_corpus(asked: Asked) -> tuple[Any, dict[str, Any]]:
+def _of_corpus(asked: CompileRequest) -> tuple[Any, dict[str, Any]]:
     case = corpus.find(asked.source)
-    subject = corpus.subject(asked.source, seed=asked.seed, arch=asked.arch or 90)
+    task = corpus.task(asked.source, seed=asked.seed, arch=asked.arch or 90)
     if asked.kernel_text is not None:
         raise MinitritonError(
             "the text of a kernel of the corpus cannot be edited here",
             help="copy it into a file of your own and open that, as FILE.py:kernel",
         )
-    return subject, dict(case.launch_options)
+    return task, dict(case.launch_options)
 
 
-def _kernel_source(asked: Asked, recorded: RecordedLaunch | None) -> Any:
+def _kernel_source(asked: CompileRequest, recorded: RecordedLaunch | None) -> Any:
     path, colon, name = asked.source.partition(":")
     try:
         kernel = load_kernel(_with_text(asked, path) + colon + name)
@@ -148,7 +148,7 @@ def _kernel_source(asked: Asked, recorded: RecordedLaunch | None) -> Any:
     return ast_source(kernel, asked.signature or example_signature(kernel))
 
 
-def _with_text(asked: Asked, path: str) -> str:
+def _with_text(asked: CompileRequest, path: str) -> str:
     """The path of the file: of an edited one, of a copy with its text, in a folder of its own that goes with the process. Several processes
     may write the same copy, and Python reads it again for the source of each of its functions: so it is seen whole at any time."""
     if asked.kernel_text is None:

@@ -22,7 +22,7 @@ from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import EditedState
+from minitriton.explorer.compile_request import EditedState
 from minitriton.explorer.difference import Difference, compare
 from minitriton.explorer.identities import Identities
 from minitriton.explorer.notebook import recording_html
@@ -101,7 +101,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Looked:
+class StepAnchor:
     """The step that somebody looks at: one of text `text` and not far before `near`; where there is none the step `near`."""
 
     text: str
@@ -125,7 +125,7 @@ def record(
     *,
     states: Sequence[EditedState] = (),
     keep: bool = False,
-    only: Looked | None = None,
+    only: StepAnchor | None = None,
     contracts: bool = True,
 ) -> Recording:
     """Compiles `source` (an `ASTSource` or `IRSource`) and keeps every state, `keep`: with its module; `only`: prints the states

@@ -18,13 +18,13 @@ from minitriton.commands.output import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary
+from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted
-from minitriton.explorer.workshop import Workshop
 from minitriton.lab.gpu import run_on_gpu
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
 
 if TYPE_CHECKING:
-    from minitriton.explorer.compiles import Opened
+    from minitriton.explorer.compiles import RecordedCompile
 
 
 def run_run(given: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ def run_run(given: argparse.Namespace) -> int:
             asked = replace(asked, arch=driver.target(driver.current_device()).arch)
     with progress() as show:
         show("compiling")
-        opened = Workshop().opened(asked)
+        opened = ExplorerSession().opened(asked)
         show("running on the GPU" if given.gpu else "running on the emulator")
         ran = None if given.gpu else run_program(opened.program, opened.recording)
     if ran is None:
@@ -51,7 +51,7 @@ def run_run(given: argparse.Namespace) -> int:
     return 1 if ran.report.findings else 0
 
 
-def _on_gpu(opened: Opened, given: argparse.Namespace) -> int:
+def _on_gpu(opened: RecordedCompile, given: argparse.Namespace) -> int:
     """What the arrays hold after a run on the device, which counts nothing."""
     launch = launch_of(opened.program, opened.recording)
     start = time.perf_counter()

@@ -22,7 +22,7 @@ import webbrowser
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.page_file import live_page
 from minitriton.explorer.wire import Json, Question
 from minitriton.explorer.worker import Asking, Worker, error_bytes
@@ -60,7 +60,7 @@ class _Refused(Exception):
 class _Service:
     """What the server does with each request."""
 
-    def __init__(self, guard: Guard, asked: list[Asked], pool: WorkerPool) -> None:
+    def __init__(self, guard: Guard, asked: list[CompileRequest], pool: WorkerPool) -> None:
         self.guard = guard
         self.asked = asked
         self.pool = pool
@@ -142,7 +142,7 @@ class _Service:
         return Response(text, media_type="application/json", headers=_HEADERS)
 
 
-def application(guard: Guard, asked: list[Asked], pool: WorkerPool) -> Any:
+def application(guard: Guard, asked: list[CompileRequest], pool: WorkerPool) -> Any:
     """The ASGI application. Raises `MinitritonError` where the server library is not installed."""
     try:
         from starlette.applications import Starlette
@@ -188,7 +188,7 @@ def bound_socket(port: int) -> socket.socket:
 
 
 def serve(
-    asked: list[Asked],
+    asked: list[CompileRequest],
     *,
     port: int = DEFAULT_PORT,
     browser: bool = True,

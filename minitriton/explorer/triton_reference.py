@@ -21,7 +21,7 @@ from typing import Any
 from minitriton.errors import MinitritonError
 from minitriton.explorer.llvm_places import LLVMPlaces, Place
 from minitriton.explorer.module_lines import Line
-from minitriton.explorer.program import AskedProgram
+from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
 
@@ -30,7 +30,7 @@ _HEAD = re.compile(r"^// -----// IR Dump Before (\S+) \(([\w-]+)\).*//----- //\s
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
 
 
-def triton_recording(program: AskedProgram) -> Recording:
+def triton_recording(program: RequestedProgram) -> Recording:
     """What Triton does with `program`. Raises `MinitritonError` where its wheel is not installed, or it cannot compile it."""
     try:
         version = importlib.metadata.version("triton")
@@ -64,7 +64,7 @@ def triton_recording(program: AskedProgram) -> Recording:
     return recording
 
 
-def _given(program: AskedProgram) -> dict[str, Any]:
+def _given(program: RequestedProgram) -> dict[str, Any]:
     source = program.source
     options = {name: value for name in _OPTIONS if (value := getattr(program.options, name, None)) is not None}
     common = {"arch": program.target.arch, "options": options}

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from minitriton.dialects.context import make_context
 from minitriton.errors import BrokenContract, MinitritonError
-from minitriton.explorer.asked import Asked
-from minitriton.explorer.program import AskedProgram
+from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import level_of
-from minitriton.explorer.wire import VerdictPlain
+from minitriton.explorer.wire import VerdictJson
 from minitriton.lab.checker import Progress, check
 from minitriton.lab.execution import Launch
 from minitriton.lab.report import PassRow
@@ -23,8 +23,8 @@ from minitriton.pipeline.pass_manager import Pipeline
 
 
 def verdicts(
-    program: AskedProgram, asked: Asked, show: Callable[[str], None] = lambda text: None
-) -> list[VerdictPlain | None]:
+    program: RequestedProgram, asked: CompileRequest, show: Callable[[str], None] = lambda text: None
+) -> list[VerdictJson | None]:
     """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR.
     `show` is told in words how far it is."""
     launch = program.launch()
@@ -50,7 +50,9 @@ def verdicts(
     return _after_edit(program, asked, launch, tell)
 
 
-def _after_edit(program: AskedProgram, asked: Asked, launch: Launch, tell: Progress) -> list[VerdictPlain | None]:
+def _after_edit(
+    program: RequestedProgram, asked: CompileRequest, launch: Launch, tell: Progress
+) -> list[VerdictJson | None]:
     """The check from the last edited state on."""
     last = max(asked.states, key=lambda one: one.after)
     steps = program.pipeline().steps
@@ -76,11 +78,11 @@ def _after_edit(program: AskedProgram, asked: Asked, launch: Launch, tell: Progr
             contracts=not asked.anyway,
             progress=tell,
         )
-    before: list[VerdictPlain | None] = [None] * (last.after + 1 + sum(one is not last for one in asked.states))
+    before: list[VerdictJson | None] = [None] * (last.after + 1 + sum(one is not last for one in asked.states))
     return [*before, {"name": "edited", "verdict": "first", "ok": True, "why": ""}, *map(_verdict, report.rows[1:])]
 
 
-def _verdict(row: PassRow, broken: BrokenContract | None = None) -> VerdictPlain:
+def _verdict(row: PassRow, broken: BrokenContract | None = None) -> VerdictJson:
     if row.ok:
         verdict = row.against_before.value if row.changed else "unchanged"
     else:
@@ -93,7 +95,7 @@ def _verdict(row: PassRow, broken: BrokenContract | None = None) -> VerdictPlain
         f"first wrong op: {row.culprit}" if row.culprit else None,
     ]
     why = "\n".join(part for part in parts if part)
-    found: VerdictPlain = {"name": row.name, "verdict": verdict, "ok": row.ok, "why": why}
+    found: VerdictJson = {"name": row.name, "verdict": verdict, "ok": row.ok, "why": why}
     if broken is not None:
         found["why"] = f"{broken.message}\n{broken.help}\n{why}".strip()
         found["lacks"] = list(broken.makers)

@@ -1,7 +1,7 @@
 """What a page and its server send each other, as types: `web/src/payload.ts` says the same to the page.
 
-CompilePlain     all of a compile: states, steps          InspectionPlain   what is known of one state
-RunPlain         a run on the emulator, line by line      Json              any other JSON value, such as what a question holds
+CompileJson     all of a compile: states, steps          InspectionJson   what is known of one state
+RunJson         a run on the emulator, line by line      Json              any other JSON value, such as what a question holds
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import NotRequired, TypedDict
 from minitriton.host.json_values import Json
 
 Question = dict[str, Json]
-"""What a page asks with: `asked`, a state as `Asked.plain` writes it, and what the service takes."""
+"""What a page asks with: `asked`, a state as `CompileRequest.plain` writes it, and what the service takes."""
 
 FileLine = list[int]
 """The number of a file, and a line from 1."""
-RowPlain = list[str | int | None]
+RowJson = list[str | int | None]
 """A row of a difference: kind, left, right, other; in runs of rows a count behind."""
 
 
@@ -23,7 +23,7 @@ Bases = dict[str, tuple[tuple[int, ...], ...]]
 """Of a layout: for each bit of `register`, `lane`, `warp`, `block` or `offset` the index that it stands for."""
 
 
-class SharedCostPlain(TypedDict):
+class SharedCostJson(TypedDict):
     """A `SharedCost` as JSON can hold it."""
 
     instruction: str
@@ -33,7 +33,7 @@ class SharedCostPlain(TypedDict):
     bytes: int
 
 
-class CostPlain(TypedDict):
+class CostJson(TypedDict):
     """What a movement costs, in words and, as far as it has them, in numbers."""
 
     kind: str
@@ -42,12 +42,12 @@ class CostPlain(TypedDict):
     shuffles: NotRequired[int]
     scratch_bytes: NotRequired[int]
     barriers: NotRequired[int]
-    stores: NotRequired[list[SharedCostPlain]]
-    loads: NotRequired[list[SharedCostPlain]]
+    stores: NotRequired[list[SharedCostJson]]
+    loads: NotRequired[list[SharedCostJson]]
     steps: NotRequired[tuple[str, ...]]
 
 
-class LayoutPlain(TypedDict):
+class LayoutJson(TypedDict):
     """A `LayoutFact` as JSON can hold it."""
 
     encoding: str
@@ -57,7 +57,7 @@ class LayoutPlain(TypedDict):
     padding: NotRequired[tuple[tuple[int, int], ...]]
 
 
-class StatePlain(TypedDict):
+class StateJson(TypedDict):
     """A state in columns that run beside each other."""
 
     level: str
@@ -71,7 +71,7 @@ class StatePlain(TypedDict):
     number: NotRequired[list[int]]
 
 
-class StepPlain(TypedDict):
+class StepJson(TypedDict):
     """A pass; `state` is the index of the one that it left."""
 
     name: str
@@ -83,10 +83,10 @@ class StepPlain(TypedDict):
     error: str | None
     edit: bool
     counts: dict[str, int]
-    rows: list[RowPlain]
+    rows: list[RowJson]
 
 
-class CompilePlain(TypedDict):
+class CompileJson(TypedDict):
     """A compile. What stands behind `steps` is of programs that can be asked about."""
 
     kernel: str
@@ -95,8 +95,8 @@ class CompilePlain(TypedDict):
     own: str
     files: list[str]
     sources: dict[str, str]
-    states: list[StatePlain]
-    steps: list[StepPlain]
+    states: list[StateJson]
+    steps: list[StepJson]
     asked: NotRequired[Question]
     code: NotRequired[str]
     command: NotRequired[str]
@@ -106,7 +106,7 @@ class CompilePlain(TypedDict):
     stamp: NotRequired[list[int] | None]
     shown: NotRequired[int]
     """The one step whose states have lines: service "states" has those of the others."""
-    kept: NotRequired[KeptPlain]
+    kept: NotRequired[KeptJson]
 
 
 class TypeRow(TypedDict):
@@ -118,7 +118,7 @@ class TypeRow(TypedDict):
     layout: NotRequired[int]
 
 
-class ValuePlain(TypedDict, total=False):
+class ValueJson(TypedDict, total=False):
     """A value: `facts.ValueFact` without what says nothing, its type by its row, its line with the file's number."""
 
     type: int
@@ -131,7 +131,7 @@ class ValuePlain(TypedDict, total=False):
     range: tuple[int, int]
 
 
-class AccessPlain(TypedDict):
+class AccessJson(TypedDict):
     """A load or store: `accesses.AccessFact`, its line with the file's number."""
 
     op: int
@@ -151,24 +151,24 @@ class AccessPlain(TypedDict):
     hint: str
 
 
-MovementPlain = TypedDict(
-    "MovementPlain",
-    {"name": str, "line": FileLine | None, "from": int | None, "to": int | None, "bits": int, "cost": CostPlain},
+MovementJson = TypedDict(
+    "MovementJson",
+    {"name": str, "line": FileLine | None, "from": int | None, "to": int | None, "bits": int, "cost": CostJson},
 )
 """An op that moves a tile: layouts by their rows."""
 
 
-class InspectionPlain(TypedDict):
+class InspectionJson(TypedDict):
     """What is known of one state, by the names of values and the numbers of ops."""
 
-    values: dict[str, ValuePlain]
-    accesses: dict[str, AccessPlain]
-    movements: dict[str, MovementPlain]
+    values: dict[str, ValueJson]
+    accesses: dict[str, AccessJson]
+    movements: dict[str, MovementJson]
     types: NotRequired[list[TypeRow]]
-    layouts: NotRequired[list[LayoutPlain]]
+    layouts: NotRequired[list[LayoutJson]]
 
 
-class CountsPlain(TypedDict, total=False):
+class CountsJson(TypedDict, total=False):
     """`counts.LineCounts` without zeros; of a line of the source with its place."""
 
     instructions: int
@@ -187,7 +187,7 @@ class CountsPlain(TypedDict, total=False):
     line: int
 
 
-class ArrayPlain(TypedDict):
+class ArrayJson(TypedDict):
     """An array after a run. `differs`: the largest distance from that of another run."""
 
     elements: int
@@ -196,27 +196,27 @@ class ArrayPlain(TypedDict):
     differs: NotRequired[float]
 
 
-class RunPlain(TypedDict):
+class RunJson(TypedDict):
     """A run on the emulator."""
 
     grid: list[int]
     seconds: float
-    total: CountsPlain
-    sources: list[CountsPlain]
-    ptx: dict[str, CountsPlain]
+    total: CountsJson
+    sources: list[CountsJson]
+    ptx: dict[str, CountsJson]
     output: list[str]
-    arrays: dict[str, ArrayPlain]
+    arrays: dict[str, ArrayJson]
 
 
-class SassPlain(TypedDict):
+class SassJson(TypedDict):
     """Machine code, and what the kernel takes; without a state `why` there is none."""
 
     resources: dict[str, int | float]
-    state: StatePlain | None
+    state: StateJson | None
     why: NotRequired[str]
 
 
-class VerdictPlain(TypedDict):
+class VerdictJson(TypedDict):
     """Whether a pass kept the numbers."""
 
     name: str
@@ -227,13 +227,13 @@ class VerdictPlain(TypedDict):
     """Where it runs although its contract is broken: passes that would establish what it needs."""
 
 
-class VerdictsPlain(TypedDict):
+class VerdictsJson(TypedDict):
     """A verdict a step; None for steps that cannot be checked."""
 
-    steps: list[VerdictPlain | None]
+    steps: list[VerdictJson | None]
 
 
-class BufferPlain(TypedDict):
+class BufferJson(TypedDict):
     """A buffer in shared memory: its place, and from which op to which it is alive."""
 
     name: str
@@ -245,15 +245,15 @@ class BufferPlain(TypedDict):
     type: str
 
 
-class BuffersPlain(TypedDict):
+class BuffersJson(TypedDict):
     """All of them; `ops`: how many ops time is counted in."""
 
     total: int
     ops: int
-    buffers: list[BufferPlain]
+    buffers: list[BufferJson]
 
 
-class RunOfAccessPlain(TypedDict):
+class RunOfAccessJson(TypedDict):
     """One run of a load or store."""
 
     program: tuple[int, int, int]
@@ -261,14 +261,14 @@ class RunOfAccessPlain(TypedDict):
     warps: tuple[int, ...]
 
 
-class PatternPlain(TypedDict):
+class PatternJson(TypedDict):
     """Which elements of an array an access touches."""
 
     name: str
     array: str
     elements: int
     bytes: int
-    programs: list[RunOfAccessPlain]
+    programs: list[RunOfAccessJson]
     line: NotRequired[FileLine | None]
 
 
@@ -293,21 +293,21 @@ class Failure(TypedDict):
     error: Problem
 
 
-class KeptPlain(TypedDict):
+class KeptJson(TypedDict):
     """Answers that a file holds."""
 
-    inspect: dict[str, InspectionPlain]
+    inspect: dict[str, InspectionJson]
     types: list[TypeRow]
-    layouts: list[LayoutPlain]
-    run: RunPlain | Failure
-    sass: SassPlain | Failure
-    check: VerdictsPlain | Failure
-    buffers: BuffersPlain | Failure
-    patterns: dict[str, PatternPlain | Failure]
+    layouts: list[LayoutJson]
+    run: RunJson | Failure
+    sass: SassJson | Failure
+    check: VerdictsJson | Failure
+    buffers: BuffersJson | Failure
+    patterns: dict[str, PatternJson | Failure]
     triton: NotRequired[str]
 
 
-class StopPlain(TypedDict):
+class StopJson(TypedDict):
     """A stop of the tour."""
 
     title: str
@@ -319,16 +319,16 @@ class StopPlain(TypedDict):
     tab: str
 
 
-class WalkPlain(TypedDict):
+class WalkJson(TypedDict):
     """A kernel of the tour."""
 
     name: str
     title: str
     asked: Question
-    stops: list[StopPlain]
+    stops: list[StopJson]
 
 
-class ExercisePlain(TypedDict):
+class ExerciseJson(TypedDict):
     """An exercise; `pipeline`: one that is refused, to be mended."""
 
     name: str
@@ -339,11 +339,11 @@ class ExercisePlain(TypedDict):
     wants: str
     asked: Question
     pipeline: str | None
-    recorded: NotRequired[list[RecordedAnswerPlain]]
+    recorded: NotRequired[list[RecordedAnswerJson]]
     """In a file: answers to choose from."""
 
 
-class RecordedAnswerPlain(TypedDict):
+class RecordedAnswerJson(TypedDict):
     """An answer that was checked when a file was written, and what the checks said."""
 
     title: str
@@ -351,14 +351,14 @@ class RecordedAnswerPlain(TypedDict):
     said: list[str]
 
 
-class LessonsPlain(TypedDict):
+class LessonsJson(TypedDict):
     """The tour and the exercises."""
 
-    tour: list[WalkPlain]
-    exercises: list[ExercisePlain]
+    tour: list[WalkJson]
+    exercises: list[ExerciseJson]
 
 
-class GradePlain(TypedDict):
+class GradeJson(TypedDict):
     """Whether an answer is right, and what each check said."""
 
     ok: bool
@@ -368,10 +368,10 @@ class GradePlain(TypedDict):
 class Drawn(TypedDict):
     """A layout for each encoding that is being written; of two, what it costs to come from the first to the second."""
 
-    layouts: list[LayoutPlain]
+    layouts: list[LayoutJson]
     cost: str | None
 
 
 Answer = (
-    CompilePlain | InspectionPlain | RunPlain | SassPlain | VerdictsPlain | BuffersPlain | PatternPlain | LessonsPlain | GradePlain | Drawn
+    CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn
 )  # fmt: skip

@@ -243,16 +243,16 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
     _limit_memory()
     from minitriton.explorer import program
     from minitriton.explorer.packing import packed
-    from minitriton.explorer.workshop import Workshop
+    from minitriton.explorer.session import ExplorerSession
 
     if scratch is not None:
         program.write_edited_kernels_to(scratch)
-    workshop = Workshop(keeps=keeps)
+    session = ExplorerSession(keeps=keeps)
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
     threading.Thread(target=_end_with_the_server, args=(scratch,), daemon=True).start()
     while True:
-        while not pipe.poll() and workshop.ahead():
+        while not pipe.poll() and session.ahead():
             pass
         try:
             name, given = pipe.recv()
@@ -260,7 +260,7 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
             _remove_after(scratch)
             return
         try:
-            found = workshop.answer(name, given)
+            found = session.answer(name, given)
             answer = json.dumps({"ok": packed(found) if "states" in found else found}, separators=(",", ":")).encode()
         except Exception as error:
             answer = error_bytes(error)

@@ -16,7 +16,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.narrowing import instance_of
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array, dtype_of
 
 _Value = TypeVar("_Value")
@@ -27,7 +27,7 @@ def results_of(values: Sequence[_Value]) -> _Value | tuple[_Value, ...]:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-@WITH_MACHINE.add(scf.ForOp)
+@STATEFUL_OPS.add(scf.ForOp)
 def _for(op: scf.ForOp, machine: TileMachine) -> Meaning:
     body = machine.code(op.regions[0].block)
     dtype = dtype_of(op.operands[0].type)
@@ -44,7 +44,7 @@ def _for(op: scf.ForOp, machine: TileMachine) -> Meaning:
     return run
 
 
-@WITH_MACHINE.add(scf.WhileOp)
+@STATEFUL_OPS.add(scf.WhileOp)
 def _while(op: scf.WhileOp, machine: TileMachine) -> Meaning:
     before, after = machine.code(op.regions[0].block), machine.code(op.regions[1].block)
     only_computes = all(inner.name.startswith("scf.") or is_side_effect_free(inner) for inner in op.walk())
@@ -75,7 +75,7 @@ def _is_same(one: object, other: object) -> bool:
     return one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-@WITH_MACHINE.add(scf.IfOp)
+@STATEFUL_OPS.add(scf.IfOp)
 def _if(op: scf.IfOp, machine: TileMachine) -> Meaning:
     regions = [region if region.first_block is not None else None for region in op.regions]
     codes = [machine.code(region.block) if region is not None else None for region in regions]
@@ -87,7 +87,7 @@ def _if(op: scf.IfOp, machine: TileMachine) -> Meaning:
     return run
 
 
-@WITH_MACHINE.add(scf.IndexSwitchOp)
+@STATEFUL_OPS.add(scf.IndexSwitchOp)
 def _index_switch(op: scf.IndexSwitchOp, machine: TileMachine) -> Meaning:
     cases = [int(case) for case in getattr(op.properties["cases"], "get_values")()]  # noqa: B009
     codes = [machine.code(region.block) for region in op.regions]
@@ -99,12 +99,12 @@ def _index_switch(op: scf.IndexSwitchOp, machine: TileMachine) -> Meaning:
     return run
 
 
-@WITH_MACHINE.add(scf.ExecuteRegionOp)
+@STATEFUL_OPS.add(scf.ExecuteRegionOp)
 def _execute_region(op: scf.ExecuteRegionOp, machine: TileMachine) -> Meaning:
     return lambda: results_of(machine.run_region(op.regions[0], ()))
 
 
-@WITH_MACHINE.add(tt.CallOp, func.CallOp)
+@STATEFUL_OPS.add(tt.CallOp, func.CallOp)
 def _call(op: tt.CallOp | func.CallOp, machine: TileMachine) -> Meaning:
     name = op.callee.string_value()
     return lambda *arguments: results_of(machine.call(name, arguments))

@@ -12,5 +12,5 @@ class InterpreterError(MinitritonError):
     """A program did what no run on a GPU may do: an access outside every array, a failed assertion, an unknown op."""
 
 
-class NoMeaning(InterpreterError):
+class UnsupportedOpError(InterpreterError):
     """An op, or a form of it, that the interpreter cannot run: nothing is known of the program."""

@@ -20,9 +20,9 @@ from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.tt.types import PointerType, element_type, shape_of
 from minitriton.errors import MinitritonError
-from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array, dtype_of
 
 REGISTER_BITS = 32
@@ -50,11 +50,11 @@ def _elements(words: Sequence[np.ndarray], type_: Attribute) -> Array:
     return np.resize(elements, prod(shape)).reshape(shape)[()]
 
 
-@WITH_MACHINE.add(tt.ElementwiseInlineAsmOp)
+@STATEFUL_OPS.add(tt.ElementwiseInlineAsmOp)
 def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: TileMachine) -> Meaning:
     evaluate = machine.inline_assembly
     if evaluate is None:
-        raise NoMeaning(
+        raise UnsupportedOpError(
             f"{op.name} needs something that runs PTX",
             help="pass interpret(..., inline_assembly=minitriton.emulator.inline_assembly.evaluate)",
         )
@@ -84,7 +84,7 @@ def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: TileMachine) -> Mea
         except InterpreterError:
             raise
         except MinitritonError as error:
-            raise NoMeaning(f"{op.name}: {error.message}", help=error.help) from error
+            raise UnsupportedOpError(f"{op.name}: {error.message}", help=error.help) from error
         values: list[Array] = []
         for type_, registers in zip(given, counts[len(taken) :], strict=True):
             values.append(_elements(made[:registers], type_))

@@ -21,12 +21,12 @@ from minitriton.errors import MinitritonError
 from minitriton.host.deadline import Deadline
 from minitriton.host.source_text import line_at
 from minitriton.interpreter.arrays import Array
-from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared import CheckedSharedMemory
 from minitriton.interpreter.memory.shared_views import BufferView
-from minitriton.interpreter.registry import Meaning, hands_on
+from minitriton.interpreter.registry import Meaning, is_forwarding_terminator
 
 Grid = tuple[int, int, int]
 Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
@@ -34,7 +34,7 @@ Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
 
 
 MeaningOf = Callable[[Operation, "TileMachine"], Meaning]
-"""What an op does in a launch, as a function of its operands. Raises `NoMeaning`."""
+"""What an op does in a launch, as a function of its operands. Raises `UnsupportedOpError`."""
 
 
 class Waits(Protocol):
@@ -56,7 +56,7 @@ class Code:
         self.steps: list[tuple[Meaning, list[int], list[int], Operation]] = []
         last = block.last_op
         for op in block.ops:
-            if op is not last or not hands_on(op):
+            if op is not last or not is_forwarding_terminator(op):
                 operands = [machine.slot(operand) for operand in op.operands]
                 results = [machine.slot(result) for result in op.results]
                 self.steps.append((machine.meaning(op), operands, results, op))
@@ -249,7 +249,7 @@ def next_block(terminator: Operation, values: Sequence[Array]) -> tuple[Block, S
         numbers = [int(n) for n in cases.get_values()] if isinstance(cases, DenseIntOrFPElementsAttr) else []
         chosen = 1 + numbers.index(int(values[0])) if int(values[0]) in numbers else 0
     else:
-        raise NoMeaning(f"the interpreter has no meaning for {terminator.name}")
+        raise UnsupportedOpError(f"the interpreter does not support {terminator.name}")
     start = 1 + sum(len(block.args) for block in successors[:chosen])
     return successors[chosen], values[start : start + len(successors[chosen].args)]
 

@@ -17,7 +17,7 @@ from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import PURE, WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array
 
 
@@ -43,13 +43,13 @@ def _not_computed() -> InterpreterError:
     )
 
 
-@PURE.add(ttg.PredicateStageOp)
+@PURE_OPS.add(ttg.PredicateStageOp)
 def _predicate_stage(op: ttg.PredicateStageOp) -> Callable[[Array, Array, Array], Array]:
     later = integer(op.max_stage) - 1 - integer(op.stage)
     return lambda iv, ub, step: scalar(np.bool_(iv < ub - ub.dtype.type(later) * step))
 
 
-@WITH_MACHINE.add(ttg.MaskOp)
+@STATEFUL_OPS.add(ttg.MaskOp)
 def _mask(op: ttg.MaskOp, machine: TileMachine) -> Meaning:
     code, count = machine.code(op.regions[0].block), len(op.results)
 

@@ -29,7 +29,7 @@ from minitriton.host import debuggers
 from minitriton.host.containers import named_tuple
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, is_float, same, unsigned_dtype
 
 
@@ -37,19 +37,19 @@ def _axis(op: Operation) -> int:
     return "xyz".index(str(getattr(op.properties["axis"], "data", "x")))
 
 
-@WITH_MACHINE.add(tt.GetProgramIdOp)
+@STATEFUL_OPS.add(tt.GetProgramIdOp)
 def _program_id(op: tt.GetProgramIdOp, machine: TileMachine) -> Callable[[], np.int32]:
     axis = _axis(op)
     return lambda: np.int32(machine.program[axis])
 
 
-@WITH_MACHINE.add(tt.GetNumProgramsOp)
+@STATEFUL_OPS.add(tt.GetNumProgramsOp)
 def _num_programs(op: tt.GetNumProgramsOp, machine: TileMachine) -> Callable[[], np.int32]:
     count = np.int32(machine.grid[_axis(op)])
     return lambda: count
 
 
-@WITH_MACHINE.add(tt.PrintOp)
+@STATEFUL_OPS.add(tt.PrintOp)
 def _print(op: tt.PrintOp, machine: TileMachine) -> Callable[..., None]:
     """One line per element: `pid (0, 0, 0) idx (3) x: 7`."""
     prefix = op.prefix
@@ -89,7 +89,7 @@ def _bits(value: Array) -> Array:
     return value.view(f"u{value.itemsize}")
 
 
-@WITH_MACHINE.add(tt.AssertOp, cf.AssertOp)
+@STATEFUL_OPS.add(tt.AssertOp, cf.AssertOp)
 def _assert(op: tt.AssertOp | cf.AssertOp, machine: TileMachine) -> Callable[[Array], None]:
     message = op.msg if isinstance(op, cf.AssertOp) else op.message
 
@@ -102,7 +102,7 @@ def _assert(op: tt.AssertOp | cf.AssertOp, machine: TileMachine) -> Callable[[Ar
     return run
 
 
-@WITH_MACHINE.add(llvm.AssumeOp)
+@STATEFUL_OPS.add(llvm.AssumeOp)
 def _assume(op: llvm.AssumeOp, machine: TileMachine) -> Callable[[Array], None]:
     def run(condition: Array) -> None:
         if not condition:
@@ -111,7 +111,7 @@ def _assume(op: llvm.AssumeOp, machine: TileMachine) -> Callable[[Array], None]:
     return run
 
 
-@WITH_MACHINE.add(ub.UnreachableOp)
+@STATEFUL_OPS.add(ub.UnreachableOp)
 def _unreachable(op: ub.UnreachableOp, machine: TileMachine) -> Callable[[], None]:
     def run() -> None:
         raise InterpreterError("the program reached a place that it promised never to reach")
@@ -126,7 +126,7 @@ def _unreachable(op: ub.UnreachableOp, machine: TileMachine) -> Callable[[], Non
 # Floats of 8 bits and bf16 are shown as float32, pointers as addresses. What a debugger changes stays without effect. `program_id` is the program's number.
 
 
-@WITH_MACHINE.add(tt.BreakpointOp)
+@STATEFUL_OPS.add(tt.BreakpointOp)
 def _breakpoint(op: tt.BreakpointOp, machine: TileMachine) -> Callable[..., None]:
     described: dict[str, Any] = json.loads(op.variables.data)
     types = [operand.type for operand in op.operands]

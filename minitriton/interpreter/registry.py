@@ -1,6 +1,6 @@
 """The registries of meanings: what each op does to NumPy arrays.
 
-`PURE.of(op)(op)` looks at the op once and gives a function from operand values to the result. `WITH_MACHINE.of(op)(op, machine)`
+`PURE_OPS.of(op)(op)` looks at the op once and gives a function from operand values to the result. `STATEFUL_OPS.of(op)(op, machine)`
 does so for ops that touch memory, ask for the program's number, or run a region.
 """
 
@@ -16,10 +16,10 @@ from minitriton.dialects.op_rules import OpRules
 
 Meaning = Callable[..., Any]
 
-PURE: OpRules[Callable[[Any], Meaning]] = OpRules()
-WITH_MACHINE: OpRules[Callable[[Any, Any], Meaning]] = OpRules()
+PURE_OPS: OpRules[Callable[[Any], Meaning]] = OpRules()
+STATEFUL_OPS: OpRules[Callable[[Any, Any], Meaning]] = OpRules()
 
 
-def hands_on(op: Operation) -> bool:
+def is_forwarding_terminator(op: Operation) -> bool:
     """Whether `op` ends a block and has no meaning of its own: the op around it takes its operands."""
-    return op.has_trait(IsTerminator) and WITH_MACHINE.of(op) is None
+    return op.has_trait(IsTerminator) and STATEFUL_OPS.of(op) is None

@@ -31,7 +31,7 @@ from xdsl.ir import Attribute
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, element_type, shape_of
 from minitriton.interpreter.arrays import Array, scalar
-from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.numbers import formats
 
 _INTEGERS: dict[int, type[np.generic]] = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -124,7 +124,7 @@ def constant_value(attribute: Attribute, type_: Attribute) -> Array:
             return formats.encode_small(name, scalar(np.float64(attribute.value.data)), saturate=False)[()]
         return held_scalar(attribute.value.data, type_)
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
-        raise NoMeaning(f"the interpreter knows no constant like {attribute}")
+        raise UnsupportedOpError(f"the interpreter knows no constant like {attribute}")
     shape, dtype = shape_of(type_), dtype_of(type_)
     data = attribute.data.data
     if is_i1(type_):

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.agreement import agreed_order
     from minitriton.lab.sweeping.candidates import Candidates
     from minitriton.lab.sweeping.commuting import commutation
+    from minitriton.lab.sweeping.configuration import Configuration
+    from minitriton.lab.sweeping.correctness import Class, Evaluation
     from minitriton.lab.sweeping.environment import PassOrderEnvironment
     from minitriton.lab.sweeping.evaluation import Evaluator
-    from minitriton.lab.sweeping.judging import Class, Record
     from minitriton.lab.sweeping.measuring import measure
     from minitriton.lab.sweeping.metrics import METRICS
     from minitriton.lab.sweeping.other_version import compare_versions
     from minitriton.lab.sweeping.page import write_page
-    from minitriton.lab.sweeping.point import Point
     from minitriton.lab.sweeping.ranking import ranking
     from minitriton.lab.sweeping.reducing import smallest_pipeline
     from minitriton.lab.sweeping.references import Reference
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.shrinking import smallest
     from minitriton.lab.sweeping.space import Space
     from minitriton.lab.sweeping.store import Store
-    from minitriton.lab.sweeping.subject import Subject
     from minitriton.lab.sweeping.sweep import sweep
     from minitriton.lab.sweeping.table import Table
+    from minitriton.lab.sweeping.tuning_task import TuningTask
     from minitriton.lab.sweeping.worth import Worth, leave_one_out
 
 __all__ = [
@@ -52,17 +52,17 @@ __all__ = [
     "Candidates",
     "CheckReport",
     "Class",
+    "Configuration",
+    "Evaluation",
     "Evaluator",
     "Found",
     "PassOrderEnvironment",
     "PassRow",
-    "Point",
-    "Record",
     "Reference",
     "Space",
     "Store",
-    "Subject",
     "Table",
+    "TuningTask",
     "Worth",
     "agreed_order",
     "check",
@@ -86,18 +86,18 @@ _MODULES = {
     "Arguments": "arguments",
     "Candidates": "sweeping.candidates",
     "CheckReport": "report",
-    "Class": "sweeping.judging",
+    "Class": "sweeping.correctness",
     "Evaluator": "sweeping.evaluation",
     "Found": "sweeping.search",
     "METRICS": "sweeping.metrics",
     "PassOrderEnvironment": "sweeping.environment",
     "PassRow": "report",
-    "Point": "sweeping.point",
-    "Record": "sweeping.judging",
+    "Configuration": "sweeping.configuration",
+    "Evaluation": "sweeping.correctness",
     "Reference": "sweeping.references",
     "Space": "sweeping.space",
     "Store": "sweeping.store",
-    "Subject": "sweeping.subject",
+    "TuningTask": "sweeping.tuning_task",
     "Table": "sweeping.table",
     "Worth": "sweeping.worth",
     "agreed_order": "sweeping.agreement",

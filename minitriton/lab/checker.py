@@ -44,7 +44,7 @@ Progress = Callable[[int, int, str], None]
 """Takes how many passes are behind, how many there are, and the name of the one that runs."""
 
 
-def silent(done: int, total: int, name: str) -> None:
+def no_progress(done: int, total: int, name: str) -> None:
     """Tells nobody."""
 
 
@@ -59,7 +59,7 @@ def check(
     reproducers: Path | None = None,
     device: str = "cpu",
     contracts: bool = True,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> CheckReport:
     """Checks every pass of `pipeline` (default: the target's own, from where the source stands) on one launch of `source`.
 

@@ -163,11 +163,11 @@ def _corpus_launch(given: argparse.Namespace) -> tuple[Source, Launch]:
             help=f"name its file: {case.file}.py:{case.kernel}",
         )
     arch = given.arch or 90
-    subject = corpus.subject(given.kernel, seed=given.seed, arch=arch)
+    task = corpus.task(given.kernel, seed=given.seed, arch=arch)
     target = GPUTarget("cuda", arch, 32)
     options = CUDAOptions.for_target(target, **{**case.launch_options, **named(given.option)})
-    launch = Launch(case.kernel, subject.arguments(), subject.grid, target, options, tolerance=subject.tolerance)
-    return subject.source, launch
+    launch = Launch(case.kernel, task.arguments(), task.grid, target, options, tolerance=task.tolerance)
+    return task.source, launch
 
 
 DEFAULT_GRID = "2"

@@ -25,7 +25,7 @@ from minitriton.emulator import Report, device_functions, inline_assembly
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.source_text import line_at
 from minitriton.interpreter import interpret
-from minitriton.interpreter.errors import NoMeaning
+from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import Observer
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.soundness import OrderFault, has_barriers, laid_out
@@ -151,7 +151,7 @@ class Launch:
                 capability=self.target.arch,
                 seconds=knobs.emulator.seconds,
             )
-        except NoMeaning as error:
+        except UnsupportedOpError as error:
             return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
         except MinitritonError as error:
             return Outcome(Level.INTERPRETER, self.arguments.contents(), fault=error)

@@ -3,7 +3,7 @@
     divide_left(identity_1d(8, "register", "offset"), identity_1d(4, "register", "offset"))
     == identity_1d(2, "register", "offset")
 
-Answers to Triton's lib/Tools/LayoutUtils.cpp.
+Counterpart of Triton's lib/Tools/LayoutUtils.cpp.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ is the identity there. What remains says where data has to move:
     register, lane     shuffles if at most one register bit turns into a lane bit, else shared memory
     ... warp           shared memory
 
-Answers to minimalCvtLayout and its users in Triton's lib/Analysis/Utility.cpp, so that both compilers allocate alike.
+Counterpart of minimalCvtLayout and its users in Triton's lib/Analysis/Utility.cpp, so that both compilers allocate alike.
 """
 
 from __future__ import annotations

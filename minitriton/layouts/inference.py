@@ -6,7 +6,7 @@ only renamed. None where there is no such encoding.
     trans_dst(Blocked((1, 4), (8, 4), (4, 1), (1, 0)), (64, 32), (1, 0)) == Blocked((4, 1), (4, 8), (1, 4), (0, 1))
 
 `OP_dst` goes from operand to result (`fp4_to_fp_src` back: reshapes, transposes, joins and splits undo each other). Elementwise ops, `tt.broadcast` and `tt.splat` keep the encoding.
-Answers to TritonGPUInferLayoutInterface in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
+Counterpart of TritonGPUInferLayoutInterface in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
 """
 
 from __future__ import annotations

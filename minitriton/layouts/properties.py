@@ -5,7 +5,7 @@ All answers come from the linear layout, never from the encoding's own fields, s
 
     Blocked((1, 4), (8, 4), (4, 1), (1, 0)) on (128, 64): order (1, 0), contig_per_thread (1, 4), elems_per_thread (4, 16)
 
-Answers to the methods of LinearEncodingAttr in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
+Counterpart of the methods of LinearEncodingAttr in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
 """
 
 from __future__ import annotations

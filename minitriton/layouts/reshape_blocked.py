@@ -6,7 +6,7 @@ the new shape, or None.
     (32, 4) with size_per_thread (4, 4), reshaped to (128,):   size_per_thread (16,)
     (32, 32) with size_per_thread (2, 2), reshaped to (1024,):  None, a thread's elements are in two places
 
-Answers to inferReshapeOpLegacyEncoding in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp. It is symmetric: reshaping back gives
+Counterpart of inferReshapeOpLegacyEncoding in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp. It is symmetric: reshaping back gives
 back the encoding.
 """
 

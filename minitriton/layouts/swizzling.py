@@ -6,7 +6,7 @@ banks of 4 bytes, `segment` the rest, and `reps` splits the work into rounds tha
 
     src rows in registers, dst columns in registers: the bank of element (i, j) becomes i ^ j, and neither side conflicts
 
-Zhou et al., arXiv 2505.23819, section on optimal swizzling; answers to Triton's lib/Tools/GenericSwizzling.cpp.
+Zhou et al., arXiv 2505.23819, section on optimal swizzling; counterpart of Triton's lib/Tools/GenericSwizzling.cpp.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ used. Out: the arrangement (`swizzling.py`) and an `AccessInstruction` for each 
 
 Every candidate moves 16 contiguous bytes: of one thread's registers (`ld.shared.v4`), or of 4 or 8 lanes that together hold a
 row of a matrix. A pair of candidates fits if both sides can mean the same 16 bytes. Of the pairs that fit, the one with the fewest
-bank conflicts wins, then the one with the most rounds (the least scratch). Answers to optimalSwizzling in Triton's GenericSwizzling.cpp.
+bank conflicts wins, then the one with the most rounds (the least scratch). Counterpart of optimalSwizzling in Triton's GenericSwizzling.cpp.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ get more registers. A smaller one is held several times over: the bits that have
     Blocked((1,), (32,), (4,), (0,)) on (256,):  register [128]   lane [1, 2, 4, 8, 16]   warp [32, 64]
     Blocked((1,), (32,), (4,), (0,)) on (64,):   register []      lane [1, 2, 4, 8, 16]   warp [32, 0]
 
-Answers to Triton's lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp.
+Counterpart of Triton's lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
                                                                   module attributes {ttg.maxnreg, ttg.total-num-warps = 12}
 
 `setmaxnreg` counts for whole warp groups of 4 warps, so partitions are padded to such; a group takes what its hungriest partition asks for,
-what is left over goes to the default warps. Answers to lib/Conversion/TritonGPUToLLVM/AllocateWarpGroups.cpp.
+what is left over goes to the default warps. Counterpart of lib/Conversion/TritonGPUToLLVM/AllocateWarpGroups.cpp.
 
 `tritongpu-global-scratch-memory-allocation`: places for the global memory that programs ask for (`analysis.global_scratch`).
 """

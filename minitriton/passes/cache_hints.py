@@ -10,7 +10,7 @@ stays. A hint changes no number (PTX ISA, "Cache Operators", "Cache Eviction Pri
 `cg` passes the L1 cache by, `cs` and `evict_first` give lines away first, `evict_last` keeps them (both also in L2, by a policy, unless they begin with `l1_`),
 `no_allocate` takes no line of L1, `wt` writes through. `prefetch`: bytes that L2 fetches at once from memory, aligned, where one of its sectors is missing.
 
-`minitriton-keep-what-is-read-again`: a tile that a later loop reads again stays in the L1 cache until then.
+`minitriton-cache-reused-loads`: a tile that a later loop reads again stays in the L1 cache until then.
 
     scf.for %i = 0 to %n { tt.load %x + %i }             scf.for %i = 0 to %n { tt.load %x + %i {ttg.cache-hint = "l1_evict_last"} }
     ... a sum                                       =>   ... a sum
@@ -107,10 +107,10 @@ class CacheHints(Pass, stage="ttgir"):
 
 @register_pass
 @dataclass(frozen=True)
-class KeepWhatIsReadAgain(Pass, stage="llir"):
+class CacheReusedLoads(Pass, stage="llir"):
     """Gives loads that are repeated by a later loop a hint for the caches. Raises `PipelineError` for a hint that loads do not have."""
 
-    name: ClassVar[str] = "minitriton-keep-what-is-read-again"
+    name: ClassVar[str] = "minitriton-cache-reused-loads"
     acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
     keeps: ClassVar[frozenset[Property]] = EVERYTHING

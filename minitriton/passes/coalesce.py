@@ -11,7 +11,7 @@ through a descriptor) works in a layout of its own; conversions around it keep t
 
 The fastest dimension is the one along which the pointers are most contiguous. A thread takes as many neighbours along it as
 are aligned, at most 16 bytes of them; accesses of one shape and order that hang together take the same number, so that their
-data needs no conversion. Answers to lib/Dialect/TritonGPU/Transforms/{Coalesce,CoalesceUtils}.cpp.
+data needs no conversion. Counterpart of lib/Dialect/TritonGPU/Transforms/{Coalesce,CoalesceUtils}.cpp.
 
 What every call of a function knows of its arguments, written on the function.
 
@@ -20,7 +20,7 @@ tt.func private @f(%arg0: !tt.ptr<f32>)
 =>
 tt.func private @f(%arg0: !tt.ptr<f32> {tt.constancy = 1 : i64, tt.contiguity = 1 : i64, tt.divisibility = 16 : i64})
 
-Answers to `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose first user is coalescing.
+Counterpart of `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose first user is coalescing.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 `cp.async` joins a load and a store. Where the buffer's swizzle breaks a thread's run into pieces, the pieces of one thread are
 not neighbours of another's any more; a layout with shorter runs is coalesced again.
 
-Answers to lib/Dialect/TritonGPU/Transforms/CoalesceAsyncCopy.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/CoalesceAsyncCopy.cpp.
 
 `minitriton-transpose-by-copies`: loads of 32-bit elements that a buffer holds the other way round are laid out so that few of them meet in a bank.
 

@@ -15,7 +15,7 @@ A value's users expect the default layout of its shape (one element a thread, th
 Where an op's own rule gives its result another layout (slices, joins, transposes, dots), one conversion behind the op
 brings it back, for all users. One walk changes the types where they stand: a definition is always met before its uses.
 
-Answers to lib/Conversion/TritonToTritonGPU/TritonToTritonGPUPass.cpp.
+Counterpart of lib/Conversion/TritonToTritonGPU/TritonToTritonGPUPass.cpp.
 """
 
 from __future__ import annotations

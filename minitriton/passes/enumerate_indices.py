@@ -24,7 +24,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import AxisInfo
 from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.dialects import arith
-from minitriton.dialects.facts import BlursIndices
+from minitriton.dialects.facts import MayLoseContiguity
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
@@ -69,7 +69,7 @@ def _breaks_facts(op: Operation) -> bool:
     """Whether axis info may claim less than is true of the result. (Of `&` too, if not of conditions.)"""
     if isinstance(op, arith.AndIOp):
         return getattr(op.results[0].type, "element_type", None) == i32
-    return BlursIndices.of(op) is not None and instance_of(op.results[0].type, TensorType)
+    return MayLoseContiguity.of(op) is not None and instance_of(op.results[0].type, TensorType)
 
 
 def _indices(access: Operation) -> Iterator[SSAValue]:

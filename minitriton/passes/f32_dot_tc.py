@@ -8,7 +8,7 @@
 
 Where a product in brackets is NaN (an infinity times a part that is zero), it counts as zero: then big(a) big(b) says what comes out.
 Sources: NVIDIA CUTLASS, discussion 385 (3xTF32); Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype
-For Higher-Precision Computations", arXiv 1904.06376. Answers to lib/Dialect/TritonGPU/Transforms/F32DotTC.cpp.
+For Higher-Precision Computations", arXiv 1904.06376. Counterpart of lib/Dialect/TritonGPU/Transforms/F32DotTC.cpp.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     ttng.warp_group_dot %a, %b, %c       =>      ttng.fence_async_shared {bCluster = false}
                                                  ttng.warp_group_dot %a, %b, %c
 
-Only an operand that threads copied from registers needs it. The fence leaves loops that hold none of these copies. Answers to
+Only an operand that threads copied from registers needs it. The fence leaves loops that hold none of these copies. Counterpart of
 lib/Dialect/TritonNvidiaGPU/Transforms/FenceInsertion.cpp.
 """
 

@@ -44,7 +44,7 @@ from minitriton.analysis.integer_range.fact import signed, unsigned
 from minitriton.analysis.integer_range.rules import compare
 from minitriton.dialects import arith, math, tt
 from minitriton.dialects.arith.predicates import predicate_of
-from minitriton.dialects.facts import Division, IntegerExtremum, MovesElements, OfLowBits
+from minitriton.dialects.facts import Division, IntegerExtremum, MovesElements, TruncationCommutes
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.narrowing import instance_of
@@ -113,7 +113,7 @@ def _extended(value: SSAValue, op: Operation, ranges: IntegerRangeAnalysis, at: 
 
 def narrow_bits(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue | None:
     """ext a + ext b = ext (a + b) where that fits; so too - * & | ^"""
-    if OfLowBits.of(op) is None or not _is_64_bits(op.results[0].type):
+    if TruncationCommutes.of(op) is None or not _is_64_bits(op.results[0].type):
         return None
     found = ranges.get(op.results[0])
     if not fits_signed(found) and not fits_unsigned(found):

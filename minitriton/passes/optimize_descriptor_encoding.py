@@ -8,7 +8,7 @@ that buffer's layout, so that the copy writes where the dot reads; any other the
     %b = ttg.local_alloc %x : ... #shared
 
 What is wanted of a descriptor flows through loops and branches until all that are tied agree; where two users want different
-layouts, and where a descriptor crosses a function's border, it gets the default one. Answers to
+layouts, and where a descriptor crosses a function's border, it gets the default one. Counterpart of
 lib/Dialect/TritonNvidiaGPU/Transforms/OptimizeDescriptorEncoding.cpp.
 """
 

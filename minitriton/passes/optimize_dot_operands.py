@@ -10,7 +10,7 @@ On tensor cores without wgmma the operand is read from a buffer swizzled for the
     %o = ttg.convert_layout %t : -> #ttg.dot_op      =>     %t = ttg.memdesc_trans %b
     tt.dot %o, ...                                          %o = ttg.local_load %t : -> #ttg.dot_op
 
-Answers to lib/Dialect/TritonGPU/Transforms/OptimizeDotOperands.cpp (without what it has for Blackwell's scales).
+Counterpart of lib/Dialect/TritonGPU/Transforms/OptimizeDotOperands.cpp (without what it has for Blackwell's scales).
 
 Conversions to dot operands go through an explicit buffer in shared memory.
 
@@ -22,7 +22,7 @@ becomes
     %b = ttg.local_alloc %1 : (tensor<..., #blocked>) -> !ttg.memdesc<..., #shared, #smem>
     %2 = ttg.local_load %b : !ttg.memdesc<..., #shared, #smem> -> tensor<..., #ttg.dot_op<...>>
 
-Answers to lib/Dialect/TritonGPU/Transforms/ReduceDataDuplication.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/ReduceDataDuplication.cpp.
 """
 
 from __future__ import annotations

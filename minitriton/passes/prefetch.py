@@ -10,7 +10,7 @@
 Loads of the next step run while the tensor core multiplies. Loops with one dot of version 2 (`mma.sync`) whose operands come from
 buffers that the loop carries, through ops of one operand only.
 
-Answers to lib/Dialect/TritonGPU/Transforms/Prefetch.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Prefetch.cpp.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ In: TTGIR. Out: the same ops in another order.
       tt.dot %a, %b, %acc                     =>       tt.dot %a, %b, %acc
     }                                                }
 
-Answers to lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
 
 Casts to wider types behind the loads, reductions, loops and conversions that come before their first use.
 
@@ -20,7 +20,7 @@ In: TTGIR, in the order in which it will be lowered. Out: the same ops in anothe
 
 Until then a thread holds half the registers, and does not wait for the load before the reduction: RMS norm 4096x8192 f16 at 16 warps takes
 40 registers for 48, with which an SM holds three blocks for two. The loads of layer norm's last line start together. Triton's lowering gets there as LLVM sinks its scalar casts, which it does
-not do to vectors. Left out by `without="minitriton-widen-late"`.
+not do to vectors. Left out by `without="minitriton-sink-widening-casts"`.
 """
 
 from __future__ import annotations
@@ -208,10 +208,10 @@ _WAITING = (ttg.ConvertLayoutOp, tt.GatherOp, tt.HistogramOp, tt.LoadOp)
 
 @register_pass
 @dataclass(frozen=True)
-class WidenLate(Pass, stage="ttgir"):
+class SinkWideningCasts(Pass, stage="ttgir"):
     """Moves casts to wider types to their first use."""
 
-    name = "minitriton-widen-late"
+    name = "minitriton-sink-widening-casts"
     acts_on = _CASTS
     requires = frozenset({Property.ENCODINGS})
     keeps = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED}

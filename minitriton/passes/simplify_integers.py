@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.integer_range.analysis import GRID_LIMITS
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
-from minitriton.dialects.facts import MovesElements, OfEachBit
+from minitriton.dialects.facts import Bitwise, MovesElements
 from minitriton.dialects.fast_paths.op_access import defining, next_op, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.canonicalize import tt_memory
@@ -69,7 +69,7 @@ def _is_bit(value: SSAValue) -> bool:
         return width_of(op.operands[0].type) == 1
     if isinstance(op, tt.MakeRangeOp):
         return all(0 <= bound.value.data <= 2 for bound in (op.start, op.end))
-    keeps = MovesElements.of(op) is not None or OfEachBit.of(op) is not None
+    keeps = MovesElements.of(op) is not None or Bitwise.of(op) is not None
     return keeps and all(_is_bit(operand) for operand in op.operands)
 
 

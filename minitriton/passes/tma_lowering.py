@@ -10,7 +10,7 @@ become tensor maps in the program's global scratch memory.
     tt.descriptor_store %d[%i, %j], %x =>  ttg.local_alloc %x, ttng.fence_async_shared, ttng.async_tma_copy_local_to_global,
                                            ttng.async_tma_store_wait
 
-Answers to lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp.
+Counterpart of lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp.
 
 A tensor that lies in a buffer already: its users take the buffer.
 

@@ -84,7 +84,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "sccp",
         "cse",
         "canonicalize",
-        "minitriton-widen-late",
+        "minitriton-sink-widening-casts",
     ]
 
 
@@ -97,9 +97,9 @@ def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
     return (
         f"tritongpu-assign-latencies{stages}",
         "tritongpu-schedule-loops",
-        *_on_hopper(target, "minitriton-overlap-products"),
+        *_on_hopper(target, "minitriton-overlap-dots"),
         f"tritongpu-pipeline{{num-stages={options.num_stages} {slices} "
-        f"integers-run-on={_text(target.features.has_tma)} exact-bounds=true}}",
+        f"async-integer-dots={_text(target.features.has_tma)} exact-bounds=true}}",
     )
 
 
@@ -113,10 +113,10 @@ def llvm_passes() -> list[str]:
     return [
         "tritongpu-combine-tensor-select-and-if",
         "tritongpu-allocate-warp-groups",
-        "minitriton-stretch-copies",
-        "minitriton-delay-dot-waits",
+        "minitriton-hoist-tma-copies",
+        "minitriton-sink-dot-waits",
         "hold-wgmma-registers",
-        "minitriton-wait-where-loops-ran",
+        "minitriton-guard-dot-loops",
         "minitriton-share-pointer-steps",
         "minitriton-use-free-shared-memory",
         "exchange-between-ctas",
@@ -126,7 +126,7 @@ def llvm_passes() -> list[str]:
         "insert-barriers",
         "minitriton-first-warp-barriers",
         "minitriton-alternate-warp-groups",
-        "minitriton-keep-what-is-read-again",
+        "minitriton-cache-reused-loads",
         "minitriton-ordered-indices",
         "convert-triton-gpu-to-llvm",
     ]

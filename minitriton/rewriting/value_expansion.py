@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import i32_array, integers
-from minitriton.dialects.facts.region_flow import hands_on
+from minitriton.dialects.facts.region_flow import is_forwarding_terminator
 from minitriton.dialects.fast_paths.op_access import block_of, block_successors, last_op_of, operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.rewriting.regions import is_defined_outside
@@ -124,7 +124,7 @@ class ValueExpansion:
         if isinstance(op, tt.FuncOp):
             self._function(op)
         elif touched:
-            if not hands_on(op):
+            if not is_forwarding_terminator(op):
                 raise self._refuse(op)
             self._hand_on(op)
 

@@ -47,8 +47,8 @@ class KernelMetadata(NamedTuple):
 class AsmDict(dict[str, "str | bytes"]):
     """Stage name → text. `cubin` and `sass` are made when first asked for; `seconds` notes how long the first took.
 
-    With the cubin comes, for some kernels, a `few_cubin`: the same with more registers, for launches of few programs; it may be
-    `codegen.cubin.WHEN_ASKED`.
+    With the cubin comes, for some kernels, a `unlimited_cubin`: the same with more registers, for launches of few programs; it may be
+    `codegen.cubin.ASSEMBLED_ON_DEMAND`.
     """
 
     def __init__(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata, seconds: dict[str, float]) -> None:
@@ -59,7 +59,7 @@ class AsmDict(dict[str, "str | bytes"]):
     if TYPE_CHECKING:
 
         @overload
-        def __getitem__(self, key: Literal["cubin", "few_cubin"]) -> bytes: ...
+        def __getitem__(self, key: Literal["cubin", "unlimited_cubin"]) -> bytes: ...
 
         @overload
         def __getitem__(self, key: Literal["source", "ttir", "ttgir", "llir", "ptx", "sass"]) -> str: ...
@@ -84,8 +84,8 @@ class AsmDict(dict[str, "str | bytes"]):
         start = time.perf_counter()
         cubins = assembled(self["ptx"], self._metadata.target, self._metadata)
         self._seconds["cubin"] = time.perf_counter() - start
-        if cubins.few is not None:
-            self["few_cubin"] = cubins.few
+        if cubins.unlimited is not None:
+            self["unlimited_cubin"] = cubins.unlimited
         return cubins.cubin
 
     def __reduce__(self) -> tuple[object, ...]:

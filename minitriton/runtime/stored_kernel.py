@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self
 
 from minitriton import knobs
-from minitriton.codegen.cubin import WHEN_ASKED, assembled_without_limit, assembler_available
+from minitriton.codegen.cubin import ASSEMBLED_ON_DEMAND, assembled_without_limit, assembler_available
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.cache import KernelCache
@@ -96,20 +96,20 @@ class StoredKernel:
             KernelCache().remove(self.hash)
             self.store()
 
-    def few_cubin(self) -> bytes:
+    def unlimited_cubin(self) -> bytes:
         """The cubin for launches of few programs of a kernel that has one, assembled (and stored) when first asked for."""
-        if self.asm["few_cubin"] == WHEN_ASKED:
-            self.asm["few_cubin"] = assembled_without_limit(self.asm["ptx"], self.metadata.target, self.metadata)
+        if self.asm["unlimited_cubin"] == ASSEMBLED_ON_DEMAND:
+            self.asm["unlimited_cubin"] = assembled_without_limit(self.asm["ptx"], self.metadata.target, self.metadata)
             if self.stored_files():
                 KernelCache().remove(self.hash)
                 self.store()
-        return self.asm["few_cubin"]
+        return self.asm["unlimited_cubin"]
 
     def store(self) -> None:
         """Puts the kernel into the on-disk cache."""
         only_binary = knobs.compilation.store_binary_only and "cubin" in self.asm
-        if only_binary and "few_cubin" in self.asm:
-            self.few_cubin()
+        if only_binary and "unlimited_cubin" in self.asm:
+            self.unlimited_cubin()
         stored = [stage for stage in self.asm if stage.endswith("cubin") or not only_binary]
         files = {f"{stem_of(self.name)}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
         files["metadata.json"] = json.dumps(self.metadata._asdict(), default=vars).encode()

@@ -34,7 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from minitriton.explorer.recording import record
     from minitriton.lab import corpus
 
-    subject = corpus.subject("log_sum_exp")
+    task = corpus.task("log_sum_exp")
     path = tmp_path_factory.mktemp("page") / "log_sum_exp.html"
-    path.write_text(html(record(subject.source, subject.target, subject.options)))
+    path.write_text(html(record(task.source, task.target, task.options)))
     return path

@@ -266,7 +266,7 @@ SUMS = "{" + ", ".join(f"%r{n}" for n in range(64)) + "}"
 @pytest.mark.parametrize(
     ("operand", "limited", "log", "tried", "taken"),
     [
-        ("{%a0, %a1, %a2, %a3}", "124:0", "", [128], cubin.Cubins(b"124:0", cubin.WHEN_ASKED)),
+        ("{%a0, %a1, %a2, %a3}", "124:0", "", [128], cubin.Cubins(b"124:0", cubin.ASSEMBLED_ON_DEMAND)),
         ("a", "128:0", "", [255, 128], cubin.Cubins(b"128:0", b"158:0")),
         ("{%a0, %a1, %a2, %a3}", "128:8", "", [128, 255], cubin.Cubins(b"158:0")),
         ("{%a0, %a1, %a2, %a3}", "128:0", "wgmma.mma_async instructions are serialized", [128, 255], cubin.Cubins(b"158:0")),

@@ -6,7 +6,7 @@ import pytest
 
 from minitriton.codegen import cubin, nvjitlink
 from minitriton.codegen.cubin_resources import KernelResources
-from minitriton.codegen.limits_to_try import limits_to_try
+from minitriton.codegen.register_limits import candidate_register_limits
 from minitriton.codegen.register_need import RegisterNeed, register_need, registers_loaded
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -86,8 +86,8 @@ def test_a_register_that_is_defined_twice_ends() -> None:
 @pytest.mark.parametrize(
     ("limited", "tried", "taken"),
     [
-        (KernelResources(64, 0), [64], cubin.Cubins(b"64", cubin.WHEN_ASKED)),
-        (KernelResources(61, 0), [64], cubin.Cubins(b"64", cubin.WHEN_ASKED)),
+        (KernelResources(64, 0), [64], cubin.Cubins(b"64", cubin.ASSEMBLED_ON_DEMAND)),
+        (KernelResources(61, 0), [64], cubin.Cubins(b"64", cubin.ASSEMBLED_ON_DEMAND)),
         (KernelResources(56, 0), [64, 255], cubin.Cubins(b"64", b"255")),
         (KernelResources(64, 16), [64, 255, 128], cubin.Cubins(b"128", b"255")),
     ],
@@ -167,7 +167,7 @@ def test_a_limit_that_would_part_the_loads_of_an_iteration_is_not_tried(
 @pytest.mark.parametrize(("called", "limits"), [("vprintf", []), ("other", [64])])
 def test_a_kernel_that_prints_is_assembled_once(called: str, limits: list[int]) -> None:
     ptx = kernel(*START, *loads(8), f"call.uni (%r9), {called}, (%rd1);")
-    assert limits_to_try(ptx, KernelResources(80, 0), 256, 0) == limits
+    assert candidate_register_limits(ptx, KernelResources(80, 0), 256, 0) == limits
 
 
 @pytest.mark.parametrize(("kept", "tried"), [(20, [255, 168]), (120, [255])], ids=["keeps little", "keeps much"])

@@ -42,7 +42,7 @@ SAYS = (
     "minitriton-enumerate-indices",
     "minitriton-merge-tile-axes",
     "minitriton-simplify-integers",
-    "minitriton-widen-late",
+    "minitriton-sink-widening-casts",
     "symbol-dce",
     "triton-combine",
     "triton-licm",

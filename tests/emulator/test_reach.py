@@ -5,8 +5,8 @@ import numpy as np
 from minitriton import emulator
 from minitriton.emulator.memory.reach import Reach
 from minitriton.lab import corpus
-from minitriton.lab.sweeping.judging import Judge
-from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import CorrectnessChecker
 
 EVERY_OTHER_WORD = """
 .version 8.0
@@ -63,10 +63,10 @@ def test_many_accesses_are_made_distinct_on_the_way() -> None:
 
 
 def test_rows_shorter_than_a_line_are_reached_in_part() -> None:
-    judge = Judge(corpus.subject("bench_transpose"))
-    narrow = judge.subject.variant((("N", 16),))
-    record = judge.record(Point(narrow.pipeline(), (("N", 16),)))
-    whole = judge.record(Point(judge.subject.pipeline()))
+    checker = CorrectnessChecker(corpus.task("bench_transpose"))
+    narrow = checker.task.variant((("N", 16),))
+    record = checker.record(Configuration(narrow.pipeline(), (("N", 16),)))
+    whole = checker.record(Configuration(checker.task.pipeline()))
     assert record.metrics["reached_lines"] == 2 * record.metrics["reached_sectors"] / 4
     assert whole.metrics["reached_lines"] == whole.metrics["reached_sectors"] / 4
     assert whole.metrics["written_again"] == 0

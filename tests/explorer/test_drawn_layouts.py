@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.workshop import Workshop, drawn
+from minitriton.explorer.session import ExplorerSession, drawn
 
 ROWS = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>"
 COLUMNS = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>"
@@ -48,7 +48,7 @@ def test_what_is_no_layout_says_why(encodings: list[str], shape: tuple[int, ...]
 
 
 def test_a_page_asks_for_them() -> None:
-    found = Workshop().answer("layout", {"encodings": [SHARED % 8], "shape": [32, 32], "bits": 16, "arch": 80})
+    found = ExplorerSession().answer("layout", {"encodings": [SHARED % 8], "shape": [32, 32], "bits": 16, "arch": 80})
     assert found["layouts"][0]["kind"] == "shared"
     with pytest.raises(MinitritonError, match="needs encodings"):
-        Workshop().answer("layout", {"shape": [32]})
+        ExplorerSession().answer("layout", {"shape": [32]})

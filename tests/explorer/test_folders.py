@@ -14,9 +14,9 @@ import pytest
 from minitriton.commands.cli import main
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.folders import compiled_with, kernels_in
-from minitriton.explorer.workshop import Workshop
+from minitriton.explorer.session import ExplorerSession
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "inductor"))
 
@@ -84,15 +84,15 @@ def compiled_by_triton(into: Path, variables: dict[str, str], **given: Any) -> N
 
 def answers_of(path: Path, **asked: Any) -> dict[str, Any]:
     """What a page asks of a kernel: compile, run, verdicts, what is known of its last TTGIR."""
-    workshop = Workshop()
-    question = {"asked": Asked(str(path), **asked).plain()}
-    compile = workshop.answer("compile", question)
+    session = ExplorerSession()
+    question = {"asked": CompileRequest(str(path), **asked).plain()}
+    compile = session.answer("compile", question)
     assert compile["steps"][-1]["error"] is None and compile["states"][-1]["level"] == "ptx"
     laid_out = max(at for at, one in enumerate(compile["steps"]) if compile["states"][one["state"]]["level"] == "ttgir")
-    found = workshop.answer("inspect", {**question, "step": laid_out})
+    found = session.answer("inspect", {**question, "step": laid_out})
     assert found["accesses"] and found["layouts"]
-    run = workshop.answer("run", question)
-    verdicts = workshop.answer("check", question)["steps"]
+    run = session.answer("run", question)
+    verdicts = session.answer("check", question)["steps"]
     assert run["total"]["requests"] > 0 and all(one["ok"] for one in verdicts)
     return {**compile, "run": run}
 

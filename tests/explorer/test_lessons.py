@@ -8,36 +8,36 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.explorer.asked import Asked, EditedState
+from minitriton.explorer.compile_request import CompileRequest, EditedState
 from minitriton.explorer.lessons.exercise import KERNELS, Exercise, Grade, grade, recorded
 from minitriton.explorer.lessons.exercises import EXERCISES, find
 from minitriton.explorer.lessons.tour import TOUR, Walk
-from minitriton.explorer.workshop import Workshop
+from minitriton.explorer.session import ExplorerSession
 
 TEXT = (KERNELS / "exercises.py").read_text()
 PROMISE = "{tt.divisibility = dense<16> : tensor<1xi32>}"
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Workshop:
-    return Workshop()
+def session() -> ExplorerSession:
+    return ExplorerSession()
 
 
-def edited(old: str, new: str) -> Callable[[Asked, Workshop], tuple[Asked, str]]:
+def edited(old: str, new: str) -> Callable[[CompileRequest, ExplorerSession], tuple[CompileRequest, str]]:
     assert old in TEXT
-    return lambda asked, workshop: (replace(asked, kernel_text=TEXT.replace(old, new)), "")
+    return lambda asked, session: (replace(asked, kernel_text=TEXT.replace(old, new)), "")
 
 
-def words(text: str) -> Callable[[Asked, Workshop], tuple[Asked, str]]:
-    return lambda asked, workshop: (asked, text)
+def words(text: str) -> Callable[[CompileRequest, ExplorerSession], tuple[CompileRequest, str]]:
+    return lambda asked, session: (asked, text)
 
 
-def options(*given: str) -> Callable[[Asked, Workshop], tuple[Asked, str]]:
-    return lambda asked, workshop: (replace(asked, options=given), "")
+def options(*given: str) -> Callable[[CompileRequest, ExplorerSession], tuple[CompileRequest, str]]:
+    return lambda asked, session: (replace(asked, options=given), "")
 
 
-def promised(asked: Asked, workshop: Workshop) -> tuple[Asked, str]:
-    state = workshop.opened(asked).recording.steps[0].after.text
+def promised(asked: CompileRequest, session: ExplorerSession) -> tuple[CompileRequest, str]:
+    state = session.opened(asked).recording.steps[0].after.text
     edited = "\n".join(
         line.replace(" : i32", f" {PROMISE} : i32") if "arith.muli" in line and line.endswith(" : i32") else line
         for line in state.split("\n")
@@ -45,7 +45,7 @@ def promised(asked: Asked, workshop: Workshop) -> tuple[Asked, str]:
     return replace(asked, states=(EditedState(0, edited),)), ""
 
 
-SOLUTIONS: dict[str, Callable[[Asked, Workshop], tuple[Asked, str]]] = {
+SOLUTIONS: dict[str, Callable[[CompileRequest, ExplorerSession], tuple[CompileRequest, str]]] = {
     "wide-load": edited("row = tl.program_id(0)\n    columns = tl.arange(0, BLOCK)", "row = tl.program_id(0)\n    tl.assume(stride % 16 == 0)\n    columns = tl.arange(0, BLOCK)"),
     "wide-mask": edited("mask = offsets >= n\n    x = tl.load(x_ptr", "mask = offsets >= n\n    tl.assume(n % 16 == 0)\n    x = tl.load(x_ptr"),
     "along-the-rows": edited("at = outer[:, None] * N + inner[None, :]", "at = inner[:, None] * N + outer[None, :]"),
@@ -54,7 +54,7 @@ SOLUTIONS: dict[str, Callable[[Asked, Workshop], tuple[Asked, str]]] = {
     "race": edited("tl.store(out_ptr, tl.load(out_ptr) + part)", "tl.atomic_add(out_ptr, part)"),
     "tensor-cores": edited('input_precision="ieee"', 'input_precision="tf32"'),
     "which-pass": words("exercise-tidy-quotients"),
-    "order": lambda asked, workshop: (replace(asked, edits=(*asked.edits, ("move", "tritongpu-coalesce after convert-triton-to-tritongpu"))), ""),
+    "order": lambda asked, session: (replace(asked, edits=(*asked.edits, ("move", "tritongpu-coalesce after convert-triton-to-tritongpu"))), ""),
     "swizzle": words("swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 32, order = [1, 0]}>"),
     "edit-the-ir": promised,
     "ahead": edited("inner = tl.arange(0, STEP)\n    sums", "inner = tl.arange(0, STEP)\n    tl.assume(K % 16 == 0)\n    sums"),
@@ -62,10 +62,12 @@ SOLUTIONS: dict[str, Callable[[Asked, Workshop], tuple[Asked, str]]] = {
 }  # fmt: skip
 
 
-def graded(name: str, workshop: Workshop, answer: Callable[[Asked, Workshop], tuple[Asked, str]]) -> Grade:
+def graded(
+    name: str, session: ExplorerSession, answer: Callable[[CompileRequest, ExplorerSession], tuple[CompileRequest, str]]
+) -> Grade:
     exercise = find(name)
-    asked, text = answer(exercise.asked, workshop)
-    return grade(exercise, workshop, asked, text)
+    asked, text = answer(exercise.asked, session)
+    return grade(exercise, session, asked, text)
 
 
 def test_there_are_exercises_of_every_grade() -> None:
@@ -75,37 +77,37 @@ def test_there_are_exercises_of_every_grade() -> None:
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_an_exercise_is_not_solved_as_it_is_given(name: str, workshop: Workshop) -> None:
-    assert not graded(name, workshop, lambda asked, workshop: (asked, "")).ok
+def test_an_exercise_is_not_solved_as_it_is_given(name: str, session: ExplorerSession) -> None:
+    assert not graded(name, session, lambda asked, session: (asked, "")).ok
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_an_exercise_can_be_solved(name: str, workshop: Workshop) -> None:
-    found = graded(name, workshop, SOLUTIONS[name])
+def test_an_exercise_can_be_solved(name: str, session: ExplorerSession) -> None:
+    found = graded(name, session, SOLUTIONS[name])
     assert found.ok, "\n".join(found.said)
 
 
 @pytest.mark.parametrize("exercise", [one for one in EXERCISES if one.choices], ids=lambda one: one.name)
-def test_of_the_answers_to_choose_from_one_is_right(exercise: Exercise, workshop: Workshop) -> None:
-    found = recorded(exercise, workshop)
+def test_of_the_answers_to_choose_from_one_is_right(exercise: Exercise, session: ExplorerSession) -> None:
+    found = recorded(exercise, session)
     assert [one["ok"] for one in found].count(True) == 1 and len(found) >= 4
     assert all(one["said"] for one in found)
 
 
-def test_an_answer_that_breaks_the_kernel_is_no_answer(workshop: Workshop) -> None:
-    found = graded("wide-load", workshop, edited("x * factor", "x"))
+def test_an_answer_that_breaks_the_kernel_is_no_answer(session: ExplorerSession) -> None:
+    found = graded("wide-load", session, edited("x * factor", "x"))
     assert not found.ok and "differ" in found.said[0]
     found = graded(
         "race",
-        workshop,
+        session,
         edited("tl.store(out_ptr, tl.load(out_ptr) + part)", "tl.store(out_ptr + tl.program_id(0), part)"),
     )
     assert not found.ok
 
 
 @pytest.mark.parametrize("walk", TOUR, ids=lambda walk: walk.name)
-def test_every_stop_shows_what_it_says(walk: Walk, workshop: Workshop) -> None:
-    opened = workshop.opened(walk.asked)
+def test_every_stop_shows_what_it_says(walk: Walk, session: ExplorerSession) -> None:
+    opened = session.opened(walk.asked)
     steps = opened.recording.steps
     assert steps[-1].error is None
     source = (Path(__file__).parents[2] / "minitriton/explorer/lessons/kernels/tour.py").read_text()

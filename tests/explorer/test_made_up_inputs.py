@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minitriton.commands.cli import main
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 
 KERNEL = """
@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_types_are_those_annotated(file: Path) -> None:
-    source = open_program(Asked(f"{file}:scaled")).source
+    source = open_program(CompileRequest(f"{file}:scaled")).source
     assert source.signature == {
         "source": "*fp16",
         "out_ptr": "*fp32",
@@ -42,7 +42,7 @@ def test_types_are_those_annotated(file: Path) -> None:
 
 
 def test_inputs_fit_them_and_what_is_given_stays(file: Path) -> None:
-    values = open_program(Asked(f"{file}:scaled", numbers=("n=100",))).launch().arguments.values
+    values = open_program(CompileRequest(f"{file}:scaled", numbers=("n=100",))).launch().arguments.values
     assert values[0].dtype == np.float16 and values[1].dtype == np.float32 and values[2] == 100
     assert values[0].size >= 100 and values[1].size >= 100
 
@@ -73,7 +73,7 @@ def test_tensor_descriptors_are_made_up_of_two_tiles_along_each_axis(
     np.savez(tmp_path / "inputs.npz", source=source)
     assert main([*given, "--inputs", str(tmp_path / "inputs.npz")]) == 0
     assert "source: 2048 elements, 0, 1, 2, 3, 4, 5" in capsys.readouterr().out
-    program = open_program(Asked(given[1], given[3], grid="1", numbers=("at=8",)))
+    program = open_program(CompileRequest(given[1], given[3], grid="1", numbers=("at=8",)))
     launch = program.launch()
     (first, _, _) = launch.arguments.values
     assert first.base.shape == (32, 64) and first.block_shape == [16, 32]

@@ -16,10 +16,10 @@ CELLS = (
 import sys
 import numpy as np
 from minitriton.commands.cli import main
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.compiles import Compiles
 from minitriton.explorer.layout_facts import layout_fact, read_encoding
-opened = Compiles().opened(Asked({str(KERNEL)!r} + ":vector_add", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=256"))
+opened = Compiles().opened(CompileRequest({str(KERNEL)!r} + ":vector_add", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=256"))
 opened.recording
 """,
     "opened.recording.difference(opened.recording.find('tritongpu-coalesce'))",

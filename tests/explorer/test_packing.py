@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.packing import packed
-from minitriton.explorer.workshop import Workshop
+from minitriton.explorer.session import ExplorerSession
 
 COLUMNS = ("text", "op", "file", "line")
 
@@ -36,7 +36,7 @@ def unpacked_rows(runs: list[list[Any]]) -> list[list[Any]]:
 
 @pytest.mark.parametrize("kernel", ["log_sum_exp", "exact_attention"])
 def test_what_is_packed_can_be_unpacked_and_is_less(kernel: str) -> None:
-    whole = Workshop().answer("compile", {"asked": Asked(kernel).plain()})
+    whole = ExplorerSession().answer("compile", {"asked": CompileRequest(kernel).plain()})
     small = packed(whole)
     assert [unpacked_state(one, small["lines"]) for one in small["states"]] == whole["states"]
     assert [unpacked_rows(one["rows"]) for one in small["steps"]] == [one["rows"] for one in whole["steps"]]

@@ -22,15 +22,15 @@ KERNEL = "log_sum_exp"
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
-    subject = corpus.subject(KERNEL)
-    return record(subject.source, subject.target, subject.options)
+    task = corpus.task(KERNEL)
+    return record(task.source, task.target, task.options)
 
 
 def test_it_leads_to_the_ptx_that_a_compile_gives(recording: Recording) -> None:
     import minitriton
 
-    subject = corpus.subject(KERNEL)
-    ptx = minitriton.compile(subject.source, subject.target, subject.options, assemble=False).asm["ptx"]
+    task = corpus.task(KERNEL)
+    ptx = minitriton.compile(task.source, task.target, task.options, assemble=False).asm["ptx"]
     instructions = [line for line in ptx.splitlines() if line.startswith("\t") and line.endswith(";")]
     shown = [line.text for line in recording.stage("ptx").lines]
     assert [line for line in shown if line.startswith("\t") and line.endswith(";")] == instructions
@@ -69,9 +69,9 @@ class Refuses(Pass):
 
 
 def test_a_failing_pass_ends_the_recording_with_its_error() -> None:
-    subject = corpus.subject(KERNEL)
-    steps = subject.pipeline().steps
-    broken = record(subject.source, subject.target, subject.options, Pipeline((*steps[:2], Refuses(), *steps[2:])))
+    task = corpus.task(KERNEL)
+    steps = task.pipeline().steps
+    broken = record(task.source, task.target, task.options, Pipeline((*steps[:2], Refuses(), *steps[2:])))
     assert [step.name for step in broken.steps] == ["frontend", steps[0].name, steps[1].name, "test-refuses"]
     assert "not this module" in str(broken.steps[-1].error)
 
@@ -117,16 +117,16 @@ def test_what_is_remembered_of_ops_gives_the_text_that_printing_anew_gives(
         return found
 
     monkeypatch.setattr(ModuleLines, "lines", both)
-    subject = corpus.subject(kernel)
-    record(subject.source, subject.target, subject.options)
+    task = corpus.task(kernel)
+    record(task.source, task.target, task.options)
     assert states > 8
 
 
 @pytest.mark.parametrize("kernel", ["log_sum_exp", "nested_for", "exact_attention"])
 def test_ops_and_values_are_called_the_same_whether_or_not_modules_are_kept(kernel: str) -> None:
     def lines(keep: bool) -> list[Any]:
-        subject = corpus.subject(kernel)
-        made = record(subject.source, subject.target, subject.options, keep=keep)
+        task = corpus.task(kernel)
+        made = record(task.source, task.target, task.options, keep=keep)
         return [step.after.lines for step in made.steps]
 
     assert lines(True) == lines(False)

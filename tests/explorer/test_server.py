@@ -28,7 +28,7 @@ pytest.importorskip("uvicorn", reason="needs minitriton[explorer]")
 pytest.importorskip("starlette", reason="needs minitriton[explorer]")
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.server import DEFAULT_PORT, bound_socket
 from minitriton.explorer.worker import Asking, Worker, most_memory
 
@@ -200,12 +200,12 @@ def test_a_kernel_that_does_not_compile_is_an_error_at_its_line(served: Served, 
 def test_a_link_that_somebody_else_made_runs_no_python_of_its_own(served: Served, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     text = f"import triton\nopen({str(ran)!r}, 'w')\n\n@triton.jit\ndef k(x_ptr):\n    pass\n"
-    asked = Asked(source=f"{tmp_path}/k.py:k", signature="*fp32", kernel_text=text)
+    asked = CompileRequest(source=f"{tmp_path}/k.py:k", signature="*fp32", kernel_text=text)
     foreign = {**asked.plain(), "seal": "0" * 64}
     code = base64.urlsafe_b64encode(zlib.compress(json.dumps(foreign).encode())).decode().rstrip("=")
     status, answer = served.ask("compile", {"link": code})
     assert status == 200 and "made by another user" in answer and not ran.exists()
-    status, answer = served.ask("compile", {"link": Asked(source=KERNEL).code()})
+    status, answer = served.ask("compile", {"link": CompileRequest(source=KERNEL).code()})
     assert json.loads(answer)["ok"]["kernel"] == KERNEL
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minitriton import knobs
-from minitriton.explorer.workshop import Workshop
+from minitriton.explorer.session import ExplorerSession
 from minitriton.host import source_text
 from minitriton.host.source_text import give_folder_of, line_at, text_at
 
@@ -75,7 +75,7 @@ def test_a_page_does_not_hold_files_that_foreign_ir_names(tmp_path: Path) -> Non
     (tmp_path / "ir" / "k.ttir").write_text(
         f"module {{\n  tt.func public @k(%x: !tt.ptr<i32>) {{\n    %c = arith.constant 1 : i32\n{stores}\n    tt.return\n  }}\n}}\n"
     )
-    answer = json.dumps(Workshop().answer("compile", {"asked": {"source": str(tmp_path / "ir" / "k.ttir")}}))
+    answer = json.dumps(ExplorerSession().answer("compile", {"asked": {"source": str(tmp_path / "ir" / "k.ttir")}}))
     assert "secret.py" in answer and "the secret" not in answer
 
 

@@ -7,7 +7,7 @@ import pytest
 from test_ttgir_shared_memory import kernel, run
 
 from minitriton.interpreter import InterpreterError
-from minitriton.interpreter.errors import NoMeaning
+from minitriton.interpreter.errors import UnsupportedOpError
 
 EXCHANGE = """
     %b = ttg.local_alloc {{allocation.offset = 0 : i32}} : () -> !buffer
@@ -71,5 +71,5 @@ def test_partitions_do_not_take_part() -> None:
     ttg.warp_specialize()
     default { ttg.warp_yield }
     partition0() num_warps(1) { ttng.cluster_arrive {relaxed = false}\nttg.warp_return } : () -> ()"""
-    with pytest.raises(NoMeaning, match=r"no meaning for ttng\.cluster_arrive in a partition"):
+    with pytest.raises(UnsupportedOpError, match=r"does not support ttng\.cluster_arrive in a partition"):
         run(kernel(body))

@@ -25,10 +25,10 @@ from minitriton.interpreter.numbers.math_functions import round_half_away
 def meaning(line: str, arguments: str) -> Callable[..., Any]:
     module = parse_module(f"tt.func @f({arguments}) {{\n{line}\ntt.return\n}}")
     op = next(op for op in module.walk() if op.name == line.split("=")[1].split()[0])
-    pure = meanings.PURE.of(op)
+    pure = meanings.PURE_OPS.of(op)
     if pure is not None:
         return pure(op)
-    return meanings.WITH_MACHINE.of(op)(op, TileMachine(module, (1, 1, 1), meanings.meaning_of, capability=90))
+    return meanings.STATEFUL_OPS.of(op)(op, TileMachine(module, (1, 1, 1), meanings.meaning_of, capability=90))
 
 
 def binary(name: str, element: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from minitriton.dialects.text import parse_module
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.interpreter import InterpreterError, interpret
-from minitriton.interpreter.errors import NoMeaning
+from minitriton.interpreter.errors import UnsupportedOpError
 
 WIDTH = {
     "i8": np.uint8,
@@ -144,7 +144,7 @@ def test_an_access_beyond_the_arrays_is_found_at_the_kernel_s_line() -> None:
     x, y = np.zeros(128, np.uint8), np.zeros(128, np.uint8)
     with pytest.raises(InterpreterError, match=r"out-of-bounds in `ld\.global\.b8") as caught:
         interpret(parse_module(POINTERS.format(asm=COPY)), "f", [x, y, 64], inline_assembly=evaluate)
-    assert not isinstance(caught.value, NoMeaning)
+    assert not isinstance(caught.value, UnsupportedOpError)
     assert str(caught.value.location) == "k.py:7:3"
 
 
@@ -172,7 +172,7 @@ def test_scalars_without_operands() -> None:
     ],
 )
 def test_what_cannot_be_run_is_refused_at_the_kernel_s_line(asm: str, constraints: str, message: str) -> None:
-    with pytest.raises(NoMeaning, match=message) as caught:
+    with pytest.raises(UnsupportedOpError, match=message) as caught:
         run(asm, constraints, ["i32"], ["i32"], 1, WORDS[0])
     assert str(caught.value.location) == "k.py:7:3"
 

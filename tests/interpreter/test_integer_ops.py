@@ -19,7 +19,7 @@ def the_op(line: str, arguments: str) -> Operation:
 
 def meaning(line: str, arguments: str) -> Callable[..., np.ndarray]:
     op = the_op(line, arguments)
-    return meanings.PURE.of(op)(op)
+    return meanings.PURE_OPS.of(op)(op)
 
 
 A, B = (grid.reshape(-1) for grid in np.meshgrid(np.arange(-128, 128), np.arange(-128, 128)))

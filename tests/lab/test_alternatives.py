@@ -24,13 +24,13 @@ ONLY_ALTERNATIVES = {
 
 @pytest.mark.parametrize("which", ONLY_ALTERNATIVES)
 def test_every_alternative_makes_another_pipeline_that_reads_back(which: str) -> None:
-    candidates = Candidates(ONLY_ALTERNATIVES[which], corpus.subject(KERNEL))
+    candidates = Candidates(ONLY_ALTERNATIVES[which], corpus.task(KERNEL))
     own = candidates.first.pipeline
     made = [str(change(own)) for changes in alternatives(candidates).values() for change in changes]
     assert len(made) >= 2
     assert str(own) not in made
     for text in made:
-        assert str(lab.Point.parse(text)) == text
+        assert str(lab.Configuration.parse(text)) == text
 
 
 @pytest.mark.parametrize("which", ONLY_ALTERNATIVES)
@@ -51,11 +51,11 @@ def test_what_is_missing_for_cma_es_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_pass_goes_before_the_one_that_it_was_meant_for_wherever_that_is() -> None:
-    candidates = Candidates(ONLY_ALTERNATIVES["insert"], corpus.subject(KERNEL))
+    candidates = Candidates(ONLY_ALTERNATIVES["insert"], corpus.task(KERNEL))
     own = candidates.first.pipeline
     name = "tritongpu-coalesce"
     changes = alternatives(candidates)["insert cse"]
     put_in = next(p for p in (change(own) for change in changes) if f"cse,{name}," in str(p))
     assert len(put_in.steps) == len(own.steps) + 1
-    without = lab.Point.parse(str(own).replace(f"{name},", "", 1)).pipeline
+    without = lab.Configuration.parse(str(own).replace(f"{name},", "", 1)).pipeline
     assert any(change(without) == without for change in changes)

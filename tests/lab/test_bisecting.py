@@ -44,7 +44,7 @@ def wrong_pass(tmp_path: Path) -> Path:
 
 
 def own_pipeline() -> str:
-    return str(corpus.subject(KERNEL).pipeline())
+    return str(corpus.task(KERNEL).pipeline())
 
 
 def test_pipeline_and_kernel_become_small(wrong_pass: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,9 +61,7 @@ def test_pipeline_and_kernel_become_small(wrong_pass: Path, tmp_path: Path, caps
 
 def test_more_of_a_metric_than_the_own_pipeline(capsys: pytest.CaptureFixture[str]) -> None:
     narrow = "minitriton-choose-layout{access=0 size-per-thread=1,1 order=0,1}"
-    point = str(corpus.subject("bench_transpose").pipeline()).replace(
-        "coalesce-by-width,", f"coalesce-by-width,{narrow},"
-    )
+    point = str(corpus.task("bench_transpose").pipeline()).replace("coalesce-by-width,", f"coalesce-by-width,{narrow},")
     assert main(["bisect", "bench_transpose", "--pipeline", point, "--more", "sectors"]) == 0
     left, _, shown = capsys.readouterr().out.partition("\n\n")
     assert len(left.splitlines()) < 12

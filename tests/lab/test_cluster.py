@@ -64,7 +64,7 @@ def test_a_cluster_gives_the_records_that_processes_give(client: Any, tmp_path: 
 
     assert told(there) == told(here)
     again = lab.sweep([KERNEL], orders=8, seed=5, client=client, store=tmp_path / "s.db")
-    assert again.judged == 0
+    assert again.evaluated == 0
 
 
 def test_workers_that_are_killed_lose_and_double_nothing(client: Any, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_point_that_ends_workers_is_recorded_and_the_rest_goes_on(client: Any,
         "@register_pass\n@dataclass(frozen=True)\nclass Ends(Pass):\n    '''Ends its process.'''\n"
         "    name = 'test-ends-a-worker'\n    def apply(self, ctx, op):\n        os._exit(7)\n"
     )
-    base = str(corpus.subject(KERNEL).pipeline())
+    base = str(corpus.task(KERNEL).pipeline())
     bad = base.replace("inline,", "inline,test-ends-a-worker,", 1)
     reference = lab.Reference(KERNEL, loads=(str(file),))
     table = lab.sweep([reference], [base, bad], client=client, store=tmp_path / "s.db")

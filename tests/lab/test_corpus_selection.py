@@ -74,7 +74,7 @@ def test_a_kernel_whose_name_is_taken_is_refused(own_files: Path) -> None:
 
 
 def test_a_bisection_that_shows_nothing_says_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    own = str(corpus.subject("running_product").pipeline())
+    own = str(corpus.task("running_product").pipeline())
     assert main(["bisect", "running_product", "--pipeline", own, "--more", "instructions"]) == 1
     said = capsys.readouterr().err
     assert "is right, instructions" in said

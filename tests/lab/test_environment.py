@@ -33,7 +33,7 @@ def test_gymnasium_checks_it(env: PassOrderEnvironment) -> None:
 def test_the_own_pipeline_is_worth_nothing_more(env: PassOrderEnvironment) -> None:
     env.reset(seed=1, options={"kernel": KERNELS[0]})
     reward, over = None, False
-    for step in env._evaluate.subject.pipeline().steps:
+    for step in env._evaluate.task.pipeline().steps:
         action = NEXT_LEVEL if is_fixed(step) else env.action(step.name)
         _, reward, over, cut, info = env.step(action)
         assert not cut

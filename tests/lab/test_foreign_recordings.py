@@ -15,7 +15,7 @@ import pytest
 from minitriton import knobs
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.host import seals
 from minitriton.host.damaged_files import DamagedFile
@@ -48,7 +48,7 @@ def recorded(tmp_path: Path) -> Path:
 
 
 def opened(folder: Path) -> list[object]:
-    return open_program(Asked(read_launch(folder).reference, launch=str(folder))).launch().arguments.values
+    return open_program(CompileRequest(read_launch(folder).reference, launch=str(folder))).launch().arguments.values
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_of_another_users_recording_the_ir_is_taken_and_no_python_is_run(recorde
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert np.array_equal(np.asarray(opened(recorded)[0]), np.arange(16))
-        assert references([str(recorded)])[0].subject().source.ext == "ttir"
+        assert references([str(recorded)])[0].task().source.ext == "ttir"
         assert main(["run", str(recorded)]) == 0
 
 

@@ -12,19 +12,19 @@ import pytest
 from minitriton import knobs
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import of_store, references
 from minitriton.lab.sweeping.store import Store
 from minitriton.target import CUDAOptions
 
 
-def filled(path: Path, options: CUDAOptions = CUDAOptions()) -> list[Record]:
+def filled(path: Path, options: CUDAOptions = CUDAOptions()) -> list[Evaluation]:
     """A store of one kernel, with points, numbers and a program."""
     store = Store(path, "one")
     store.add_kernel("k", references(["running_sums"])[0].text(), "p0")
     records = [
-        Record("k", f"p{n},q", Class.RIGHT, "", "", f"d{n % 3}", {"instructions": float(n % 3)}) for n in range(40)
+        Evaluation("k", f"p{n},q", Class.RIGHT, "", "", f"d{n % 3}", {"instructions": float(n % 3)}) for n in range(40)
     ]
     store.add(records, [KernelProgram("k", f"d{n}", f".version {n}\n" * 50, 90, options) for n in range(3)])
     store.add_metrics("k", "machine", {"d1": {"registers": 7.0}})
@@ -70,7 +70,7 @@ def test_a_row_that_was_edited_is_an_error(tmp_path: Path) -> None:
     filled(tmp_path / "s.db")
     for change in (
         "UPDATE points SET class = 'wrong' WHERE rowid = 3", "UPDATE metrics SET numbers = '{\"instructions\": 9.0}' WHERE program = 'd1'",
-        "UPDATE programs SET about = '{}'", "UPDATE kernels SET own = 'p1'", "UPDATE subjects SET kernel = 'other'", "UPDATE steps SET text = 'z' WHERE text = 'q'",
+        "UPDATE programs SET about = '{}'", "UPDATE kernels SET own = 'p1'", "UPDATE tasks SET kernel = 'other'", "UPDATE steps SET text = 'z' WHERE text = 'q'",
     ):  # fmt: skip
         copy = tmp_path / "copy.db"
         copy.write_bytes((tmp_path / "s.db").read_bytes())
@@ -102,7 +102,7 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "kernels.py").write_text("raise SystemExit('this ran')\n")
     store = Store(tmp_path / "s.db", "one")
     store.add_kernel("k", references([f"{tmp_path / 'kernels.py'}:k"], signature="*fp32")[0].text(), "p0")
-    store.add([Record("k", "canonicalize", Class.RIGHT, program="d0", metrics={"ptx_instructions": 3.0})])
+    store.add([Evaluation("k", "canonicalize", Class.RIGHT, program="d0", metrics={"ptx_instructions": 3.0})])
     store.close()
     monkeypatch.setenv("MINITRITON_KEY_FILE", str(tmp_path / "another" / "key"))
     return tmp_path / "s.db"

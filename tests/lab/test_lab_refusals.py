@@ -19,7 +19,7 @@ from minitriton import lab
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.host.output_files import write_output
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.store import Store
 
 KERNEL = "running_product"
@@ -86,7 +86,7 @@ def test_a_database_of_another_program_or_version_stays_as_it_is(tmp_path: Path)
 def test_a_damaged_store_is_said(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     store = Store(path, "one")
-    store.add([Record("k", f"step{n} " * 90, Class.RIGHT, program="x") for n in range(300)])
+    store.add([Evaluation("k", f"step{n} " * 90, Class.RIGHT, program="x") for n in range(300)])
     store.close()
     content = bytearray(path.read_bytes())
     content[8192:] = b"\x5a" * (len(content) - 8192)
@@ -98,7 +98,7 @@ def test_a_damaged_store_is_said(tmp_path: Path) -> None:
 def test_points_of_compilers_that_are_not_there_are_said_with_those_that_are(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     for compiler in ("later", "earlier"):
-        Store(path, compiler).add([Record("k", "p", Class.RIGHT, program="x")])
+        Store(path, compiler).add([Evaluation("k", "p", Class.RIGHT, program="x")])
     Store(path, "without points").add_kernel("k", "", "")
     assert Store.of_file(path, None).compiler == "earlier"
     with pytest.raises(MinitritonError, match="no points of compiler mine") as raised:
@@ -125,12 +125,12 @@ def test_passes_are_worth_registers_too(capsys: pytest.CaptureFixture[str]) -> N
 def test_kernels_of_ones_own_are_taken_out_of_decorators_and_others_are_named() -> None:
     x, out = np.arange(500, dtype=np.float32), np.zeros(500, np.float32)
     tuned = triton.autotune(configs=[triton.Config({}, num_warps=4)], key=["n"])(doubled)
-    subject = lab.Subject.of_call(tuned, [x, out, 500], (4,), BLOCK=128)
-    assert lab.search(subject, budget=2).first.result is Class.RIGHT
+    task = lab.TuningTask.of_call(tuned, [x, out, 500], (4,), BLOCK=128)
+    assert lab.search(task, budget=2).first.result is Class.RIGHT
     with pytest.raises(MinitritonError, match="not a kernel of minitriton's, but a builtins"):
-        lab.Subject.of_call(lambda x: x, [x], (1,))
-    with pytest.raises(MinitritonError, match="not a Subject"):
-        lab.sweep([subject])
+        lab.TuningTask.of_call(lambda x: x, [x], (1,))
+    with pytest.raises(MinitritonError, match="not a TuningTask"):
+        lab.sweep([task])
 
 
 def test_a_page_that_cannot_be_written_is_said(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_ctrl_c_ends_a_sweep_in_one_line(tmp_path: Path) -> None:
     finally:
         sweep.kill()
     assert sweep.returncode == 130
-    assert said.strip() == f"stopped: {path} keeps what was judged, and the same command goes on"
+    assert said.strip() == f"stopped: {path} keeps what was evaluated, and the same command goes on"
 
 
 def _points(path: Path) -> int:

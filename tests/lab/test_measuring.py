@@ -10,8 +10,8 @@ import pytest
 from minitriton import lab
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping import metrics
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.cost_model import parts
-from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.measuring import measure
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.store import Store
@@ -23,7 +23,7 @@ KERNEL = "running_sums"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A few points of one kernel, judged and not measured."""
+    """A few points of one kernel, evaluated and not measured."""
     path = tmp_path_factory.mktemp("store") / "s.db"
     lab.sweep([KERNEL], lab.Space(vary={"num_warps": (1, 4)}), orders=6, seed=2, store=path)
     return path
@@ -104,8 +104,8 @@ def test_a_table_goes_through_parquet(tmp_path: Path) -> None:
 
 
 def test_the_front_has_what_nothing_beats() -> None:
-    def record(pipeline: str, a: float, b: float, result: Class = Class.RIGHT) -> Record:
-        return Record("k", pipeline, result, metrics={"registers": a, "occupancy": b})
+    def record(pipeline: str, a: float, b: float, result: Class = Class.RIGHT) -> Evaluation:
+        return Evaluation("k", pipeline, result, metrics={"registers": a, "occupancy": b})
 
     table = lab.Table(
         [record("p", 10, 0.5), record("q", 20, 1.0), record("r", 20, 0.5), record("s", 1, 1, Class.WRONG)]
@@ -117,5 +117,5 @@ def test_programs_come_back_from_the_store(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db", "one")
     options = CUDAOptions(num_warps=8, maxnreg=64)
     program = KernelProgram("k", "d", "the ptx", 90, options, (("BLOCK", 64), ("num_warps", 8)), 1024, 0, "")
-    store.add([Record("k", "p", Class.RIGHT, program="d")], [program])
+    store.add([Evaluation("k", "p", Class.RIGHT, program="d")], [program])
     assert store.programs("k", ["d", "unknown"]) == [program]

@@ -18,7 +18,7 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import launches_in, read_launch
 from minitriton.lab.launches.recorder import Noted, Recorder
@@ -64,11 +64,13 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def launch_of(folder: Path, **more: Any) -> Any:
-    return open_program(Asked(read_launch(folder).reference, launch=str(folder), **more)).launch()
+    return open_program(CompileRequest(read_launch(folder).reference, launch=str(folder), **more)).launch()
 
 
 def test_a_launch_is_taken_up_with_its_types_options_grid_and_inputs(recorded: Path) -> None:
-    program = open_program(Asked(read_launch(recorded / "000-scale").reference, launch=str(recorded / "000-scale")))
+    program = open_program(
+        CompileRequest(read_launch(recorded / "000-scale").reference, launch=str(recorded / "000-scale"))
+    )
     assert program.options.num_warps == 2 and program.source.attrs.keys() == {(0,), (1,), (2,)}
     launch = program.launch()
     x, out, stride, n, factor = launch.arguments.values
@@ -89,7 +91,7 @@ def test_numbers_grid_and_arrays_are_taken_in_place_of_recorded_ones(recorded: P
     folder = recorded / "000-scale"
     launch = launch_of(folder, numbers=("stride=63", "n=4"), grid="2", inputs=str(tmp_path / "inputs.npz"))
     assert launch.grid == (2,) and launch.arguments.values[2:4] == [63, 4] and (launch.arguments.values[0] == 1).all()
-    program = open_program(Asked(read_launch(folder).reference, launch=str(folder), numbers=("stride=63",)))
+    program = open_program(CompileRequest(read_launch(folder).reference, launch=str(folder), numbers=("stride=63",)))
     assert (2,) not in program.source.attrs, "63 is not divisible by 16"
     with pytest.raises(MinitritonError, match="no argument 'rows'"):
         launch_of(folder, numbers=("rows=3",))
@@ -118,8 +120,8 @@ def test_every_command_takes_a_launch(recorded: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_launch_stands_in_links_and_command_lines(recorded: Path) -> None:
-    asked = Asked(read_launch(recorded / "000-scale").reference, launch=str(recorded / "000-scale"))
-    assert f"--launch {recorded / '000-scale'}" in asked.command() and Asked.of_code(asked.code()) == asked
+    asked = CompileRequest(read_launch(recorded / "000-scale").reference, launch=str(recorded / "000-scale"))
+    assert f"--launch {recorded / '000-scale'}" in asked.command() and CompileRequest.of_code(asked.code()) == asked
 
 
 def test_of_several_launches_one_is_to_be_named(recorded: Path) -> None:
@@ -163,7 +165,7 @@ def test_descriptors_tuples_and_functions_are_recorded(tmp_path: Path) -> None:
     recorded, x = record_tiled(tmp_path)
     assert [(one.kernel, one.why) for one in recorded] == [("tiled", "")] and recorded[0].folder is not None
     launch = read_launch(recorded[0].folder)
-    program = open_program(Asked(launch.reference, launch=str(launch.folder)))
+    program = open_program(CompileRequest(launch.reference, launch=str(launch.folder)))
     assert program.options.num_warps == 2 and program.source.constants[(3,)].__name__ == "double"
     names = [one.name for one in program.launch().arguments.passed]
     assert names == ["desc", "out", "pair[0]", "pair[1]"]
@@ -174,7 +176,7 @@ def test_large_arrays_are_left_out_and_made_up(tmp_path: Path) -> None:
     recorded, x = record_tiled(tmp_path, most_bytes=8192)
     assert len(recorded[0].left_out) == 1
     launch = read_launch(recorded[0].folder or "")
-    values = open_program(Asked(launch.reference, launch=str(launch.folder))).launch().arguments.values
+    values = open_program(CompileRequest(launch.reference, launch=str(launch.folder))).launch().arguments.values
     made = values[0].base if recorded[0].left_out == ("desc",) else values[1]
     assert made.shape == x.shape and not np.array_equal(made, x) and 0.5 < made.std() < 2
 
@@ -189,7 +191,7 @@ def test_kernels_that_no_file_names_are_kept_as_ir(tmp_path: Path) -> None:
         inner[(1,)](np.zeros(64, np.int32), 50, 64)
     launch = read_launch(recorder.recorded[0].folder or "")
     assert launch.reference.endswith("kernel.ttir")
-    again = open_program(Asked(launch.reference, launch=str(launch.folder))).launch()
+    again = open_program(CompileRequest(launch.reference, launch=str(launch.folder))).launch()
     assert again.arguments.values[1] == 50 and again.arguments.values[0].size == 64
 
 
@@ -226,7 +228,7 @@ def test_named_tuples_are_recorded_with_their_names(tmp_path: Path) -> None:
     with Recorder(tmp_path) as recorder:
         windowed[(1,)](Window(x, 50), out, Window("here", 64))
     launch = read_launch(recorder.recorded[0].folder or "")
-    program = open_program(Asked(launch.reference, launch=str(launch.folder)))
+    program = open_program(CompileRequest(launch.reference, launch=str(launch.folder)))
     assert [one.name for one in program.launch().arguments.passed] == ["window[0]", "window[1]", "out"]
     assert main(["check", "--launch", str(launch.folder)]) == 0
 

@@ -13,7 +13,7 @@ import pytest
 from minitriton import lab
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.ranking import spearman, spearman_beyond
 from minitriton.lab.sweeping.references import references
 
@@ -54,7 +54,7 @@ def test_ranks() -> None:
     assert spearman([2, 1, 3], [10, 11, 30]) == 0.5
     assert math.isnan(spearman_beyond([1, 2], [10, 11], [1, 1]))
     records = [
-        Record("k", str(i), Class.RIGHT, program=str(i), metrics={"cycles": c, "microseconds": t})
+        Evaluation("k", str(i), Class.RIGHT, program=str(i), metrics={"cycles": c, "microseconds": t})
         for i, (c, t) in enumerate([(1, 1.0), (2, 1.001), (3, 2.0), (3, 3.0)])
     ]
     row = lab.ranking(lab.Table(records), "cycles", "microseconds")[0]
@@ -86,7 +86,7 @@ def test_the_page_names_passes_that_make_numbers_wrong_and_needs_nothing_right(t
     pytest.importorskip("matplotlib")
     (tmp_path / "loses.py").write_text(LOSES)
     reference = references(["log_sum_exp"], loads=(str(tmp_path / "loses.py"),))[0]
-    own = str(reference.subject().pipeline())
+    own = str(reference.task().pipeline())
     lab.sweep(
         reference, [own.replace("tritongpu-coalesce", "tests-zeroes,tritongpu-coalesce", 1)], store=tmp_path / "s.db"
     )
@@ -117,7 +117,9 @@ class Zeroes(Pass):
 
 
 def test_of_equal_points_the_own_one_is_best() -> None:
-    records = [Record("k", line, Class.RIGHT, program="x", metrics={"cycles": 7}) for line in ("a", "b", "own", "z")]
+    records = [
+        Evaluation("k", line, Class.RIGHT, program="x", metrics={"cycles": 7}) for line in ("a", "b", "own", "z")
+    ]
     table = lab.Table(records, own={"k": "own"})
     assert table.best("cycles")["k"].pipeline == "own"
     records[3].metrics["cycles"] = 6
@@ -128,7 +130,7 @@ def test_the_unit_of_an_axis_is_said_once() -> None:
     pytest.importorskip("matplotlib")
     from minitriton.lab import plots
 
-    table = lab.Table([Record("k", "p", Class.RIGHT, program="x", metrics={"cycles": 7, "registers": 8})])
+    table = lab.Table([Evaluation("k", "p", Class.RIGHT, program="x", metrics={"cycles": 7, "registers": 8})])
     text = plots.svg(plots.pareto_plot(table, "registers", "cycles", "k"))
     assert "<!-- registers -->" in text
     assert "registers (registers)" not in text

@@ -1,4 +1,4 @@
-"""Products that round their operands to tf32, which the interpreters do not, and numbers that are rounded on their way to a product are judged
+"""Products that round their operands to tf32, which the interpreters do not, and numbers that are rounded on their way to a product are evaluated
 by that and called neither broken nor wrong."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton.lab.comparison import Verdict
 from minitriton.lab.rounding import rounding_tolerance
-from minitriton.lab.sweeping.judging import Class, Judge
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker
+from minitriton.lab.sweeping.tuning_task import TuningTask
 
 
 @triton.jit
@@ -48,14 +48,14 @@ def test_no_pass_is_called_broken(minitriton_check: Any, precision: str) -> None
 
 @pytest.mark.parametrize("k", [32, 512])
 def test_orders_of_passes_are_judged_right(k: int) -> None:
-    subject = Subject.of_call(product, tuple(arguments(k)), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")
-    assert Judge(subject).record(subject.pipeline()).result is Class.RIGHT
+    task = TuningTask.of_call(product, tuple(arguments(k)), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")
+    assert CorrectnessChecker(task).record(task.pipeline()).result is Class.RIGHT
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("tf32", 3e-2), ("bf16x3", 1e-3), ("tf32x3", 0.0), ("ieee", 0.0)])
 def test_only_products_that_round_widen_what_is_equal(precision: str, tolerance: float) -> None:
-    subject = Subject.of_call(product, tuple(arguments(32)), (1,), BM=64, BN=64, BK=32, PRECISION=precision)
-    assert rounding_tolerance(subject.make_ir()) == tolerance
+    task = TuningTask.of_call(product, tuple(arguments(32)), (1,), BM=64, BN=64, BK=32, PRECISION=precision)
+    assert rounding_tolerance(task.make_ir()) == tolerance
 
 
 @triton.jit
@@ -80,15 +80,15 @@ def test_sums_of_any_type_are_judged_right(kind: str, sum: type, k: int, arch: i
     a, b = arguments(k)[:2]
     given = (a, b, np.zeros((64, 64), sum), k)
     types = {"fp16": tl.float16, "fp8e5": tl.float8e5, "bf16": tl.bfloat16}
-    subject = Subject.of_call(product_of_kinds, given, (1,), KIND=types[kind], arch=arch)
-    record = Judge(subject).record(subject.pipeline())
+    task = TuningTask.of_call(product_of_kinds, given, (1,), KIND=types[kind], arch=arch)
+    record = CorrectnessChecker(task).record(task.pipeline())
     assert record.result is Class.RIGHT, record.reason
 
 
 def test_halves_are_not_rounded() -> None:
     given = [each.astype(np.float16) if isinstance(each, np.ndarray) else each for each in arguments(32)]
-    subject = Subject.of_call(product, tuple(given), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")
-    assert rounding_tolerance(subject.make_ir()) == 0.0
+    task = TuningTask.of_call(product, tuple(given), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")
+    assert rounding_tolerance(task.make_ir()) == 0.0
 
 
 @triton.jit
@@ -113,9 +113,9 @@ def test_what_is_rounded_for_a_product_may_round_the_other_way(kind: Any, tolera
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((rows, 64), np.float32) for rows in (16, 128, 128))
     given = (q, k, v, np.zeros((16, 64), np.float32), 128)
-    subject = Subject.of_call(attention, given, (1,), KIND=kind, BM=16, BN=32, D=64, arch=arch)
-    assert rounding_tolerance(subject.make_ir()) == tolerance
-    record = Judge(subject).record(subject.pipeline())
+    task = TuningTask.of_call(attention, given, (1,), KIND=kind, BM=16, BN=32, D=64, arch=arch)
+    assert rounding_tolerance(task.make_ir()) == tolerance
+    record = CorrectnessChecker(task).record(task.pipeline())
     assert record.result is Class.RIGHT, record.reason
 
 
@@ -131,5 +131,5 @@ def rounded(x, y, out, FOR_A_STORE: tl.constexpr, LOADED: tl.constexpr):
 @pytest.mark.parametrize("for_a_store", [False, True])
 def test_what_is_rounded_last_or_first_is_held_to_its_type(for_a_store: bool, loaded: bool) -> None:
     given = (np.zeros(128, np.float32), np.zeros(128, np.float16), np.zeros(128, np.float16))
-    subject = Subject.of_call(rounded, given, (1,), FOR_A_STORE=for_a_store, LOADED=loaded)
-    assert (rounding_tolerance(subject.make_ir()) == 0.0) == (for_a_store or loaded)
+    task = TuningTask.of_call(rounded, given, (1,), FOR_A_STORE=for_a_store, LOADED=loaded)
+    assert (rounding_tolerance(task.make_ir()) == 0.0) == (for_a_store or loaded)

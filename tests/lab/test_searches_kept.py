@@ -1,4 +1,4 @@
-"""Searches that keep what they judge: killed, they go on where they were."""
+"""Searches that keep what they evaluate: killed, they go on where they were."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def test_a_search_that_was_killed_goes_on_and_judges_nothing_twice(
     running.wait()
     kept = points(path)
     assert kept
-    judged: list[str] = []
+    evaluated: list[str] = []
     asked = Evaluator.__call__
 
-    def noted(self: Evaluator, point: lab.Point) -> object:
-        judged.append(str(point))
+    def noted(self: Evaluator, point: lab.Configuration) -> object:
+        evaluated.append(str(point))
         return asked(self, point)
 
     monkeypatch.setattr(Evaluator, "__call__", noted)
     found = lab.search(KERNEL, objective="registers", budget=40, store=path)
-    assert not kept & set(judged)
-    assert len(judged) == len(set(judged))
-    assert points(path) == kept | set(judged) == {r.pipeline for r in found.records}
+    assert not kept & set(evaluated)
+    assert len(evaluated) == len(set(evaluated))
+    assert points(path) == kept | set(evaluated) == {r.pipeline for r in found.records}
     alone = lab.search(KERNEL, objective="registers", budget=40)
     assert (found.best.pipeline, found.convergence()) == (alone.best.pipeline, alone.convergence())
     assert len(lab.sweep(KERNEL, found.best.pipeline, metrics="registers", store=path)) == 1

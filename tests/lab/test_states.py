@@ -13,7 +13,7 @@ from minitriton.dialects.fast_paths.copying import copy_of, frozen, parts_of
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.dialects.tt import MakeRangeOp
 from minitriton.lab import corpus
-from minitriton.lab.sweeping.judging import Class, Judge
+from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker
 from minitriton.lab.sweeping.metrics import program_digest, static_metrics
 from minitriton.pipeline.pass_manager import PassManager
 
@@ -31,7 +31,7 @@ func.func @f(%c: i1, %a: i32, %b: i32) -> i32 {
 
 
 def kernel_ir(name: str) -> ModuleOp:
-    return corpus.subject(name).make_ir()
+    return corpus.task(name).make_ir()
 
 
 @pytest.mark.parametrize("name", ["tiled_dot", "running_sums", "branches"])
@@ -90,16 +90,16 @@ def test_an_operand_set_anew_is_told_from_one_left_alone() -> None:
 
 @pytest.mark.parametrize("name", ["running_sums", "tiled_dot", "cross_entropy"])
 def test_points_are_what_a_compile_from_the_start_gives(name: str) -> None:
-    subject = corpus.subject(name)
-    candidates = lab.Candidates(lab.Space(insert=("canonicalize", "cse")), subject)
+    task = corpus.task(name)
+    candidates = lab.Candidates(lab.Space(insert=("canonicalize", "cse")), task)
     rng = random.Random(3)
-    judge = Judge(subject, run=False)
+    checker = CorrectnessChecker(task, run=False)
     for point in [candidates.first, *(candidates.sample(rng) for _ in range(12))]:
-        record = judge.record(point)
+        record = checker.record(point)
         assert record.result is Class.COMPILED
-        ptx = PassManager(point.pipeline).run(subject.context, subject.make_ir())
-        assert program_digest(str(ptx), judge.programs[record.program].shared) == record.program
-    assert judge.states.steps_run < judge.states.steps_asked / 2
+        ptx = PassManager(point.pipeline).run(task.context, task.make_ir())
+        assert program_digest(str(ptx), checker.programs[record.program].shared) == record.program
+    assert checker.states.steps_run < checker.states.steps_asked / 2
 
 
 def test_programs_that_differ_in_lines_of_the_source_are_one() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from minitriton import lab
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.store import VERSION, Store, compiler_name
 
 KERNEL = "running_product"
@@ -19,11 +19,11 @@ KERNEL = "running_product"
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db", "one")
-    store.add([Record("k", "before", Class.RIGHT, program="x")])
+    store.add([Evaluation("k", "before", Class.RIGHT, program="x")])
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages + 1}")
     with pytest.raises(MinitritonError, match="full") as raised:
-        store.add([Record("k", f"{n} " * 500, Class.RIGHT, program="x") for n in range(100)])
+        store.add([Evaluation("k", f"{n} " * 500, Class.RIGHT, program="x") for n in range(100)])
     assert "room on the disk" in str(raised.value)
     store.close()
     assert [r.pipeline for r in Store(tmp_path / "s.db", "one").records()] == ["before"]

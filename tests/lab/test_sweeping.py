@@ -20,10 +20,10 @@ from minitriton.dialects import arith
 from minitriton.dialects.tt import MakeRangeOp
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
+from minitriton.lab.sweeping.configuration import parse_steps
+from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker, Evaluation
 from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.fingerprint import Fingerprints
-from minitriton.lab.sweeping.judging import Class, Judge, Record
-from minitriton.lab.sweeping.point import parse_steps
 from minitriton.lab.sweeping.reducing import smallest_pipeline
 from minitriton.lab.sweeping.references import references
 from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
@@ -65,14 +65,14 @@ class EndsTheProcess(Pass):
 
 
 @pytest.fixture(scope="module")
-def judge() -> Judge:
-    return Judge(corpus.subject(KERNEL))
+def checker() -> CorrectnessChecker:
+    return CorrectnessChecker(corpus.task(KERNEL))
 
 
 def test_a_copy_is_the_same_program_and_another_attribute_makes_another() -> None:
     fingerprints = Fingerprints()
-    subject = corpus.subject(KERNEL)
-    first, second = subject.make_ir(), subject.make_ir()
+    task = corpus.task(KERNEL)
+    first, second = task.make_ir(), task.make_ir()
     assert fingerprints.of(first) == fingerprints.of(second)
     numbers = next(op for op in second.walk() if isinstance(op, MakeRangeOp))
     numbers.properties["end"] = IntegerAttr(77, 32)
@@ -89,54 +89,54 @@ def test_programs_with_operands_exchanged_differ() -> None:
     assert fingerprints.of(one) != fingerprints.of(other)
 
 
-def test_the_targets_own_pipeline_is_right_and_counted(judge: Judge) -> None:
-    record = judge.record(judge.subject.pipeline())
+def test_the_targets_own_pipeline_is_right_and_counted(checker: CorrectnessChecker) -> None:
+    record = checker.record(checker.task.pipeline())
     assert record.result is Class.RIGHT
     assert record.metrics["barriers"] > 0
     assert record.metrics["instructions"] > record.metrics["ptx_instructions"] / 2
 
 
-def test_what_pipelines_share_is_run_once(judge: Judge) -> None:
-    base = judge.subject.pipeline()
-    judge.record(base)
-    run = judge.states.steps_run
+def test_what_pipelines_share_is_run_once(checker: CorrectnessChecker) -> None:
+    base = checker.task.pipeline()
+    checker.record(base)
+    run = checker.states.steps_run
     at = next(i for i, step in enumerate(base.steps) if step.name == "minitriton-merge-tile-axes")
-    judge.record(Pipeline(base.steps[:at] + base.steps[at + 1 :]))
-    assert judge.states.steps_run - run <= 2
+    checker.record(Pipeline(base.steps[:at] + base.steps[at + 1 :]))
+    assert checker.states.steps_run - run <= 2
 
 
-def test_a_pass_that_changes_nothing_leads_to_the_same_state(judge: Judge) -> None:
+def test_a_pass_that_changes_nothing_leads_to_the_same_state(checker: CorrectnessChecker) -> None:
     once, twice = Pipeline.parse("inline,canonicalize,cse"), Pipeline.parse("inline,canonicalize,cse,cse,canonicalize")
-    state = judge.states.run(once)
+    state = checker.states.run(once)
     assert isinstance(state, State)
-    assert judge.states.run(twice) is state
+    assert checker.states.run(twice) is state
 
 
-def test_dropped_modules_are_made_again(judge: Judge) -> None:
-    state = judge.states.run(Pipeline.parse("inline,canonicalize,cse"))
+def test_dropped_modules_are_made_again(checker: CorrectnessChecker) -> None:
+    state = checker.states.run(Pipeline.parse("inline,canonicalize,cse"))
     assert isinstance(state, State)
-    before = str(judge.states.value(state))
-    judge.states._values.clear()
-    assert str(judge.states.value(state)) == before
+    before = str(checker.states.value(state))
+    checker.states._values.clear()
+    assert str(checker.states.value(state)) == before
 
 
-def test_a_wrong_pass_gives_wrong_records(judge: Judge) -> None:
-    steps = list(judge.subject.pipeline().steps)
-    record = judge.record(Pipeline((*steps[:3], LosesAProduct(), *steps[3:])))
+def test_a_wrong_pass_gives_wrong_records(checker: CorrectnessChecker) -> None:
+    steps = list(checker.task.pipeline().steps)
+    record = checker.record(Pipeline((*steps[:3], LosesAProduct(), *steps[3:])))
     assert (record.result, record.reason) == (Class.WRONG, "other numbers than the kernel's own")
 
 
 def test_the_pass_that_makes_numbers_wrong_is_named_wherever_it_stands(tmp_path: Path) -> None:
-    judge = Judge(corpus.subject(KERNEL), culprits=True)
-    steps = list(judge.subject.pipeline().steps)
+    checker = CorrectnessChecker(corpus.task(KERNEL), culprits=True)
+    steps = list(checker.task.pipeline().steps)
     tiles = next(at for at, step in enumerate(steps) if step.name == "tritongpu-coalesce")
     named: set[str] = set()
     for at in (3, tiles):
-        record = judge.record(Pipeline((*steps[:at], LosesAProduct(), *steps[at:])))
+        record = checker.record(Pipeline((*steps[:at], LosesAProduct(), *steps[at:])))
         assert record.result is Class.WRONG
         named.add(record.culprit)
     assert named == {LosesAProduct.name}
-    right = judge.record(Pipeline(tuple(steps)))
+    right = checker.record(Pipeline(tuple(steps)))
     assert (right.result, right.culprit) == (Class.RIGHT, "")
 
 
@@ -176,34 +176,34 @@ class OwnLosesAProduct(Pass):
 """
 
 
-def test_a_broken_contract_is_refused_with_the_reason(judge: Judge) -> None:
-    text = str(judge.subject.pipeline()).replace("convert-triton-to-tritongpu{target=cuda:90},", "")
-    record = judge.record(Pipeline.parse(text))
+def test_a_broken_contract_is_refused_with_the_reason(checker: CorrectnessChecker) -> None:
+    text = str(checker.task.pipeline()).replace("convert-triton-to-tritongpu{target=cuda:90},", "")
+    record = checker.record(Pipeline.parse(text))
     assert record.result is Class.REFUSED
     assert "convert-triton-to-tritongpu" in record.reason
 
 
-def test_a_pipeline_that_stops_early_is_refused(judge: Judge) -> None:
-    assert judge.record(Pipeline.parse("inline,cse")).result is Class.REFUSED
+def test_a_pipeline_that_stops_early_is_refused(checker: CorrectnessChecker) -> None:
+    assert checker.record(Pipeline.parse("inline,cse")).result is Class.REFUSED
 
 
 def test_drawn_pipelines_are_legal_and_read_back_from_their_text() -> None:
-    subject = corpus.subject(KERNEL)
-    base, rng = subject.pipeline(), random.Random(1)
+    task = corpus.task(KERNEL)
+    base, rng = task.pipeline(), random.Random(1)
     space = Space(insert=foreign_passes())
-    drawn = [space.sample(base, subject.facts, rng) for _ in range(50)]
+    drawn = [space.sample(base, task.facts, rng) for _ in range(50)]
     assert len({str(p) for p in drawn}) > 30
     for pipeline in drawn:
-        assert is_legal(pipeline, subject.facts)
+        assert is_legal(pipeline, task.facts)
         assert parse_steps(str(pipeline)) == pipeline
-        assert Property.PTX in pipeline.check(subject.facts)
-    crossed = space.cross(drawn[0], drawn[1], subject.facts, rng)
-    assert is_legal(crossed, subject.facts)
-    assert space.mutate(base, subject.facts, rng) != base
+        assert Property.PTX in pipeline.check(task.facts)
+    crossed = space.cross(drawn[0], drawn[1], task.facts, rng)
+    assert is_legal(crossed, task.facts)
+    assert space.mutate(base, task.facts, rng) != base
 
 
 def test_neighbours_are_one_change_away() -> None:
-    base = corpus.subject(KERNEL).pipeline()
+    base = corpus.task(KERNEL).pipeline()
     around = list(Space().neighbours(base))
     assert {len(p.steps) - len(base.steps) for p in around} == {-1, 0, 1}
     assert len({str(p) for p in around}) > 2 * len(base.steps)
@@ -213,13 +213,13 @@ def test_a_sweep_over_processes_is_resumed_from_its_store(tmp_path: Path) -> Non
     store = tmp_path / "orders.db"
     first = lab.sweep([KERNEL], lab.Space(), orders=12, seed=3, jobs=2, store=store)
     again = lab.sweep([KERNEL], lab.Space(), orders=20, seed=3, jobs=1, store=store)
-    assert (len(first), first.judged, len(again), again.judged) == (12, 12, 20, 8)
+    assert (len(first), first.evaluated, len(again), again.evaluated) == (12, 12, 20, 8)
     assert {r.pipeline for r in first.records} <= {r.pipeline for r in again.records}
     assert again.best("instructions")[KERNEL].result is Class.RIGHT
 
 
 def test_a_point_that_ends_its_process_is_recorded_and_the_rest_goes_on(tmp_path: Path) -> None:
-    base = corpus.subject(KERNEL).pipeline()
+    base = corpus.task(KERNEL).pipeline()
     bad = str(base).replace("inline,", "inline,test-ends-the-process,", 1)
     reference = lab.Reference(KERNEL, loads=(__file__,))
     table = lab.sweep([reference], [str(base), bad], jobs=1, store=tmp_path / "s.db")
@@ -227,9 +227,9 @@ def test_a_point_that_ends_its_process_is_recorded_and_the_rest_goes_on(tmp_path
 
 
 def test_a_point_that_ends_its_process_is_found_among_others_that_are_helped_with(tmp_path: Path) -> None:
-    subject = corpus.subject(KERNEL)
-    own = str(subject.pipeline())
-    points = list(Drawing(Space(), 240).points(subject))
+    task = corpus.task(KERNEL)
+    own = str(task.pipeline())
+    points = list(Drawing(Space(), 240).points(task))
     points[130] = bad = own.replace("inline,", "inline,test-ends-the-process,", 1)
     table = lab.sweep(lab.Reference(KERNEL, loads=(__file__,)), points, jobs=3, run=False, store=tmp_path / "s.db")
     assert [r.pipeline for r in table.records if r.result is Class.CRASHED] == [bad]
@@ -256,7 +256,7 @@ def test_a_sweep_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) 
 def test_two_processes_write_one_store(tmp_path: Path) -> None:
     stores = [Store(tmp_path / "s.db", "one"), Store(tmp_path / "s.db", "one"), Store(tmp_path / "s.db", "other")]
     for index, store in enumerate(stores):
-        store.add([Record("k", f"p{n}", Class.RIGHT, program="x", metrics={"m": index}) for n in range(index, 10)])
+        store.add([Evaluation("k", f"p{n}", Class.RIGHT, program="x", metrics={"m": index}) for n in range(index, 10)])
     assert [len(list(store.records())) for store in stores] == [10, 10, 8]
 
 
@@ -284,7 +284,7 @@ def test_an_unknown_kernel_and_an_unknown_metric_are_named() -> None:
         lab.sweep(["runing_product"])
     assert "running_product" in str(raised.value)
     with pytest.raises(MinitritonError, match="seconds"):
-        lab.Table([Record("k", "p", Class.RIGHT)]).best("seconds")
+        lab.Table([Evaluation("k", "p", Class.RIGHT)]).best("seconds")
 
 
 @pytest.mark.parametrize("sampler", ["random", "exhaustive", "hill-climb", "evolutionary"])
@@ -313,12 +313,12 @@ def test_leaving_a_needed_pass_out_shows_what_it_is_worth() -> None:
     assert len(rows) == len(worth.passes()) + 1
 
 
-def test_the_smallest_pipeline_keeps_the_pass_that_breaks_it(judge: Judge) -> None:
-    steps = judge.subject.pipeline().steps
+def test_the_smallest_pipeline_keeps_the_pass_that_breaks_it(checker: CorrectnessChecker) -> None:
+    steps = checker.task.pipeline().steps
     broken = Pipeline((*steps[:3], LosesAProduct(), *steps[3:]))
-    smallest = smallest_pipeline(judge, broken)
+    smallest = smallest_pipeline(checker, broken)
     left = [step.name for step in smallest.steps]
     assert LosesAProduct.name in left
     assert len(left) < len(steps) / 3
     with pytest.raises(MinitritonError, match="does not show"):
-        smallest_pipeline(judge, Pipeline(steps))
+        smallest_pipeline(checker, Pipeline(steps))

@@ -13,9 +13,9 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton.lab.device_memory import on_device
 from minitriton.lab.sweeping import timing
-from minitriton.lab.sweeping.judging import Class, Judge
+from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker
 from minitriton.lab.sweeping.program import KernelProgram
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.runtime._allocation import current_allocator
 from minitriton.runtime.cuda_driver import LoadedKernel, TensorMapAddress
 from minitriton.runtime.launching import loading
@@ -109,9 +109,9 @@ def copy_tiles(source, target, rows, cols, BLOCK: tl.constexpr):
 
 
 @pytest.fixture
-def subject() -> Subject:
+def task() -> TuningTask:
     x, y = np.arange(64 * 32, dtype=np.float32).reshape(64, 32), np.zeros((64, 32), np.float32)
-    return Subject.of_call(copy_tiles, (TensorDescriptor.from_tensor(x, [32, 32]), y, 64, 32), (2,), BLOCK=32)
+    return TuningTask.of_call(copy_tiles, (TensorDescriptor.from_tensor(x, [32, 32]), y, 64, 32), (2,), BLOCK=32)
 
 
 @pytest.fixture
@@ -123,17 +123,17 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> HostDriver:
     return driver
 
 
-def own_program(subject: Subject) -> KernelProgram:
-    judge = Judge(subject)
-    record = judge.record(subject.pipeline())
+def own_program(task: TuningTask) -> KernelProgram:
+    checker = CorrectnessChecker(task)
+    record = checker.record(task.pipeline())
     assert record.result is Class.RIGHT, record.reason
-    return judge.programs[record.program]
+    return checker.programs[record.program]
 
 
-def test_programs_with_tensor_maps_and_scratch_memory_are_timed(subject: Subject, driver: HostDriver) -> None:
-    program = own_program(subject)
+def test_programs_with_tensor_maps_and_scratch_memory_are_timed(task: TuningTask, driver: HostDriver) -> None:
+    program = own_program(task)
     assert program.descriptors and program.global_scratch
-    found = timing.time_programs(subject, program, [program])
+    found = timing.time_programs(task, program, [program])
     assert found[program.digest]["speedup"] == 1.0
     launches = driver.library.launches
     assert {grid for grid, _, _ in launches} == {(2, 1, 1)}
@@ -148,20 +148,20 @@ def test_programs_with_tensor_maps_and_scratch_memory_are_timed(subject: Subject
 
 
 def test_a_cold_launch_is_alone_behind_what_empties_the_caches(
-    subject: Subject, driver: HostDriver, monkeypatch: pytest.MonkeyPatch
+    task: TuningTask, driver: HostDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program, emptied = own_program(subject), list[int]()
+    program, emptied = own_program(task), list[int]()
     monkeypatch.setattr(timing, "_OTHER_BYTES", 4096)
     driver.library.cuMemsetD8Async = lambda at, value, size, stream: emptied.append(size.value) or 0  # type: ignore[attr-defined]
-    found = timing.time_programs(subject, program, [program], rounds=5, cold=True)
+    found = timing.time_programs(task, program, [program], rounds=5, cold=True)
     assert found[program.digest]["microseconds"] == 125.0
     assert set(emptied) == {4096} and len(emptied) >= 5
     assert not driver.library.memory
 
 
-def test_scratch_memory_of_one_size_is_taken_once_and_given_back(subject: Subject, driver: HostDriver) -> None:
+def test_scratch_memory_of_one_size_is_taken_once_and_given_back(task: TuningTask, driver: HostDriver) -> None:
     before = current_allocator()
-    with on_device(driver, subject.launch().arguments):  # type: ignore[arg-type]
+    with on_device(driver, task.launch().arguments):  # type: ignore[arg-type]
         allocate = current_allocator()
         assert allocate(256, 128, 0).data_ptr() == allocate(256, 128, 0).data_ptr() != allocate(512, 128, 0).data_ptr()
     assert current_allocator() is before
@@ -170,13 +170,13 @@ def test_scratch_memory_of_one_size_is_taken_once_and_given_back(subject: Subjec
 
 def test_arguments_come_back_from_the_device_and_one_array_stays_one(driver: HostDriver) -> None:
     x = np.arange(256, dtype=np.float32)
-    subject = Subject.of_call(add_into, (x, x, x.size), (1,), BLOCK=256)
-    with on_device(driver, subject.launch().arguments) as arguments:  # type: ignore[arg-type]
+    task = TuningTask.of_call(add_into, (x, x, x.size), (1,), BLOCK=256)
+    with on_device(driver, task.launch().arguments) as arguments:  # type: ignore[arg-type]
         types, (first, second, *_) = arguments.types_and_values(None)
         assert first == second and types[:2] == ["*fp32", "*fp32"]
         ctypes.memset(first, 0, x.nbytes)  # type: ignore[arg-type]
         arguments.copy_back()
-    (back, _) = subject.launch().arguments.contents()
+    (back, _) = task.launch().arguments.contents()
     assert not back.any()
 
 
@@ -186,7 +186,7 @@ def add_into(x, y, n, BLOCK: tl.constexpr):
     tl.store(y + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
 
 
-def test_a_program_keeps_what_the_host_has_to_know_of_its_maps(subject: Subject) -> None:
-    program = own_program(subject)
+def test_a_program_keeps_what_the_host_has_to_know_of_its_maps(task: TuningTask) -> None:
+    program = own_program(task)
     again = KernelProgram.of(program.kernel, program.digest, program.ptx, program.about())
     assert again.descriptors == program.descriptors

@@ -16,7 +16,7 @@ import pytest
 
 from minitriton import lab
 from minitriton.lab.sweeping import serving, workers
-from minitriton.lab.sweeping.batches import PointBatch
+from minitriton.lab.sweeping.batches import ConfigurationBatch
 from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.space import Space
@@ -43,9 +43,11 @@ def test_processes_may_be_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     class Killing(WorkerProcesses):
         def _hand_out(self, waiting: _Waiting, most: int) -> None:
             super()._hand_out(waiting, most)
-            judging = [w.pid for w in self._workers if w.pid is not None and w.batch is not None and w.batch.pipelines]
-            if len(killed) < 3 and judging:
-                killed.append(rng.choice(judging))
+            evaluating = [
+                w.pid for w in self._workers if w.pid is not None and w.batch is not None and w.batch.pipelines
+            ]
+            if len(killed) < 3 and evaluating:
+                killed.append(rng.choice(evaluating))
                 os.kill(killed[-1], signal.SIGKILL)
 
     monkeypatch.setattr(workers, "WORTH_HELP", 0.0)
@@ -110,23 +112,25 @@ def test_processes_end_with_the_program_that_is_killed() -> None:
 
 def test_a_kernel_goes_to_who_knows_it_then_one_that_nobody_has_begun() -> None:
     drawing = Drawing(Space(), 100)
-    left = _Waiting([PointBatch(ONE, ("a",)), PointBatch(ONE, ("b",)), PointBatch(OTHER, drawing=drawing)])
+    left = _Waiting(
+        [ConfigurationBatch(ONE, ("a",)), ConfigurationBatch(ONE, ("b",)), ConfigurationBatch(OTHER, drawing=drawing)]
+    )
     left.seconds[ONE] = 0.01
-    assert left.next_for({OTHER}, Counter([ONE])) == PointBatch(OTHER, drawing=drawing)
+    assert left.next_for({OTHER}, Counter([ONE])) == ConfigurationBatch(OTHER, drawing=drawing)
     assert left.next_for(set(), Counter([ONE])) is None
-    assert left.next_for({ONE}, Counter([ONE])) == PointBatch(ONE, ("a",))
-    assert left.next_for(set(), Counter()) == PointBatch(ONE, ("b",))
+    assert left.next_for({ONE}, Counter([ONE])) == ConfigurationBatch(ONE, ("a",))
+    assert left.next_for(set(), Counter()) == ConfigurationBatch(ONE, ("b",))
 
 
 def test_measuring_needs_no_states_and_is_anyones() -> None:
-    left = _Waiting([PointBatch(ONE, ("a",), measure="machine")])
-    assert left.next_for(set(), Counter([ONE])) == PointBatch(ONE, ("a",), measure="machine")
+    left = _Waiting([ConfigurationBatch(ONE, ("a",), measure="machine")])
+    assert left.next_for(set(), Counter([ONE])) == ConfigurationBatch(ONE, ("a",), measure="machine")
 
 
 def test_help_goes_where_most_is_left_and_not_where_it_is_not_worth_it() -> None:
-    left = _Waiting([PointBatch(one, (text,)) for one in (ONE, OTHER) for text in "abcd"])
+    left = _Waiting([ConfigurationBatch(one, (text,)) for one in (ONE, OTHER) for text in "abcd"])
     left.seconds |= {ONE: 0.2, OTHER: 2.0}
-    assert left.next_for(set(), Counter([ONE, OTHER])) == PointBatch(OTHER, ("a",))
+    assert left.next_for(set(), Counter([ONE, OTHER])) == ConfigurationBatch(OTHER, ("a",))
     assert left.next_for(set(), Counter({ONE: 1, OTHER: 12})) is None
     left.seconds[OTHER] = 0.2
     assert left.next_for(set(), Counter([ONE, OTHER])) is None

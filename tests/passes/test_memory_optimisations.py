@@ -62,7 +62,7 @@ def test_a_pass_saves_and_changes_no_bit(part: str, without: str, cost: str, fac
 )
 def test_kernels_that_gain_nothing_keep_their_code(part: str) -> None:
     workload = named(part)
-    everywhere = "minitriton-use-free-shared-memory,minitriton-widen-late,minitriton-keep-what-is-read-again"
+    everywhere = "minitriton-use-free-shared-memory,minitriton-sink-widening-casts,minitriton-cache-reused-loads"
     for launch in launches(workload, workload.make(HostArrays(0))):
         ours = compiled(workload.file, launch, "minitriton", {"without": everywhere})
         without = compiled(workload.file, launch, "minitriton", {"without": "minitriton"})

@@ -12,7 +12,7 @@ from minitriton.target import GPUTarget
 @pytest.mark.parametrize("family", corpus.families())
 def test_no_ttir_pass_changes_a_kernel_of(family: str) -> None:
     for case in corpus.cases(family):
-        kernel = corpus.subject(case.name)
+        kernel = corpus.task(case.name)
         passes = Pipeline.parse(",".join(ttir_passes(GPUTarget("cuda", 90, 32))))
         report = check(kernel.source, kernel.arguments(), kernel.grid, options=kernel.options, pipeline=passes)
         assert report.ok, report.text()

@@ -14,7 +14,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
-from minitriton.codegen.cubin import WHEN_ASKED, Cubins
+from minitriton.codegen.cubin import ASSEMBLED_ON_DEMAND, Cubins
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.runtime.compiled_kernel import CompiledKernel
@@ -46,7 +46,7 @@ def test_the_cubin_for_few_programs_is_cached_beside_the_other(monkeypatch: pyte
     triton.compile(source, GPUTarget("cuda", 90, 32))
     monkeypatch.delattr("minitriton.codegen.cubin.assembled")
     kernel = triton.compile(source, GPUTarget("cuda", 90, 32))
-    assert (kernel.asm["cubin"], kernel.asm["few_cubin"]) == (b"\x7fELF many", b"\x7fELF \xff few")
+    assert (kernel.asm["cubin"], kernel.asm["unlimited_cubin"]) == (b"\x7fELF many", b"\x7fELF \xff few")
 
 
 def test_a_cubin_for_few_programs_is_assembled_when_asked_for_and_then_cached(
@@ -54,7 +54,7 @@ def test_a_cubin_for_few_programs_is_assembled_when_asked_for_and_then_cached(
 ) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("minitriton.codegen.cubin.assembler_available", lambda *_: True)
-    monkeypatch.setattr("minitriton.codegen.cubin.assembled", lambda *_: Cubins(b"\x7fELF many", WHEN_ASKED))
+    monkeypatch.setattr("minitriton.codegen.cubin.assembled", lambda *_: Cubins(b"\x7fELF many", ASSEMBLED_ON_DEMAND))
     asked: list[str] = []
     monkeypatch.setattr(
         "minitriton.runtime.stored_kernel.assembled_without_limit",
@@ -63,9 +63,9 @@ def test_a_cubin_for_few_programs_is_assembled_when_asked_for_and_then_cached(
     source = ASTSource(double, {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 8})
     triton.compile(source, GPUTarget("cuda", 90, 32))
     kernel = triton.compile(source, GPUTarget("cuda", 90, 32))
-    assert not asked and kernel.asm["few_cubin"] == WHEN_ASKED
+    assert not asked and kernel.asm["unlimited_cubin"] == ASSEMBLED_ON_DEMAND
     for _ in range(2):
-        assert kernel.few_cubin() == b"\x7fELF \xff few"
+        assert kernel.unlimited_cubin() == b"\x7fELF \xff few"
         kernel = triton.compile(source, GPUTarget("cuda", 90, 32))
     assert asked == [kernel.asm["ptx"]] and kernel.asm["cubin"] == b"\x7fELF many"
 

@@ -11,7 +11,7 @@ import pytest
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import _allocator
 from minitriton.runtime.launching.generic_call import generic_call
-from minitriton.runtime.launching.launcher import FewPrograms, Launcher, LaunchShape
+from minitriton.runtime.launching.launcher import Launcher, LaunchShape, SmallGridFunction
 from minitriton.runtime.launching.loading import passed_values
 
 
@@ -66,14 +66,14 @@ def test_values_that_were_compiled_in_are_skipped() -> None:
 @pytest.mark.parametrize(("grid", "function"), [((2, 3, 4), 7), ((2, 3, 5), 8), ((25, 1, 1), 8), ((1, 1, 1), 7)])
 def test_a_launch_of_few_blocks_has_a_function_of_its_own(grid: tuple[int, int, int], function: int) -> None:
     driver = RecordingDriver(function=function)
-    many = Launcher(driver, 8, "k", ["i32"], LaunchShape(128, 64), 0, FewPrograms(7, 24))  # type: ignore[arg-type]
+    many = Launcher(driver, 8, "k", ["i32"], LaunchShape(128, 64), 0, SmallGridFunction(7, 24))  # type: ignore[arg-type]
     many.launch(*grid, 0, (1,))
     assert driver.launches[0][0][:3] == grid
 
 
 def test_a_function_for_few_blocks_is_made_when_the_first_such_launch_comes() -> None:
     driver, made = RecordingDriver(function=8), list[int]()
-    few = FewPrograms(lambda: made.append(7) or 7, 24)
+    few = SmallGridFunction(lambda: made.append(7) or 7, 24)
     many = Launcher(driver, 8, "k", ["i32"], LaunchShape(128, 64), 0, few)  # type: ignore[arg-type]
     many.launch(25, 1, 1, 0, (1,))
     assert not made
@@ -88,7 +88,7 @@ def test_a_launch_of_few_blocks_does_without_a_function_that_cannot_be_made() ->
         raise MinitritonError("no assembler")
 
     driver = RecordingDriver(function=8)
-    many = Launcher(driver, 8, "k", ["i32"], LaunchShape(128, 64), 0, FewPrograms(fail, 24))  # type: ignore[arg-type]
+    many = Launcher(driver, 8, "k", ["i32"], LaunchShape(128, 64), 0, SmallGridFunction(fail, 24))  # type: ignore[arg-type]
     with pytest.warns(UserWarning, match="no assembler"):
         many.launch(2, 3, 4, 0, (1,))
     assert driver.launches[0][0][:3] == (2, 3, 4)
@@ -97,7 +97,7 @@ def test_a_launch_of_few_blocks_does_without_a_function_that_cannot_be_made() ->
 def test_blocks_of_clusters_count() -> None:
     driver = RecordingDriver(function=8)
     shape = LaunchShape(128, 64, num_ctas=2)
-    Launcher(driver, 8, "k", ["i32"], shape, 0, FewPrograms(7, 24)).launch(13, 1, 1, 0, (1,))  # type: ignore[arg-type]
+    Launcher(driver, 8, "k", ["i32"], shape, 0, SmallGridFunction(7, 24)).launch(13, 1, 1, 0, (1,))  # type: ignore[arg-type]
     assert driver.launches[0][0][0] == 26
 
 

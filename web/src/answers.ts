@@ -1,5 +1,5 @@
 // Where answers come from: the server that serves the page, or the page itself.
-import type { Asked, Buffers, Compile, Failure, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Verdicts } from "./payload";
+import type { CompileRequest, Buffers, Compile, Failure, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Verdicts } from "./payload";
 import { isFailure, unpacked } from "./payload";
 
 /** What went wrong, as the compiler says it. */
@@ -12,11 +12,11 @@ export class Trouble extends Error {
 export interface Answers {
   /** Whether something can be compiled. */
   readonly live: boolean;
-  compile(asked: Asked, again?: boolean): Promise<Compile>;
+  compile(asked: CompileRequest, again?: boolean): Promise<Compile>;
   /** The state that a link holds, which the server must have made. */
   compileLink(code: string): Promise<Compile>;
   /** The same with the lines of one step at first, `rest` has them all. */
-  compileLooking(asked: Asked, at: { text: string; near: number }): Promise<Compile>;
+  compileLooking(asked: CompileRequest, at: { text: string; near: number }): Promise<Compile>;
   inspect(compile: Compile, step: number): Promise<Inspection>;
   run(compile: Compile, against?: Compile): Promise<Run>;
   sass(compile: Compile): Promise<Sass>;
@@ -26,7 +26,7 @@ export interface Answers {
   triton(compile: Compile): Promise<Compile>;
   layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number): Promise<Drawn>;
   lessons(): Promise<Lessons>;
-  exercise(name: string, asked: Asked, text: string): Promise<ExerciseResult>;
+  exercise(name: string, asked: CompileRequest, text: string): Promise<ExerciseResult>;
 }
 
 export interface Stop {
@@ -42,7 +42,7 @@ export interface Stop {
 export interface Walk {
   name: string;
   title: string;
-  asked: Asked;
+  asked: CompileRequest;
   stops: Stop[];
 }
 
@@ -53,7 +53,7 @@ export interface Exercise {
   task: string;
   hint: string;
   wants: string;
-  asked: Asked;
+  asked: CompileRequest;
   /** A pipeline that is refused, to be mended. */
   pipeline: string | null;
   /** In a file: answers to choose from, checked on the emulator when it was written. */
@@ -96,14 +96,14 @@ export class Server implements Answers {
   private known = new WeakMap<Compile, Map<string, Promise<unknown>>>();
 
   /** Gets the token, by the code of the address (which then leaves it) or as this browser has it, and what to show first. */
-  async begin(): Promise<Asked[]> {
+  async begin(): Promise<CompileRequest[]> {
     const given = new URLSearchParams(location.hash.slice(1));
     const code = given.get("code");
     given.delete("code");
     if (code) history.replaceState(null, "", `#${given}`);
     // The storage of this origin, port included: another page of this browser finds it there.
     this.token = localStorage.getItem(TOKEN) ?? "";
-    const session = await this.post<{ token: string; asked: Asked[] }>("session", { code });
+    const session = await this.post<{ token: string; asked: CompileRequest[] }>("session", { code });
     this.token = session.token;
     localStorage.setItem(TOKEN, session.token);
     return session.asked;
@@ -119,13 +119,13 @@ export class Server implements Answers {
     for (const one of this.running) if (!BACKGROUND.has(one.name)) one.controller.abort();
   }
 
-  compile = async (asked: Asked, again = false): Promise<Compile> => {
+  compile = async (asked: CompileRequest, again = false): Promise<Compile> => {
     // Who answers about values compiles it meanwhile; what is wrong with it the compile itself says.
     void this.ask("inspect", { asked, step: 0 }).catch(() => undefined);
     return unpacked(await this.ask<Packed>("compile", { asked, again }));
   };
   compileLink = async (code: string): Promise<Compile> => unpacked(await this.ask<Packed>("compile", { link: code }));
-  compileLooking = async (asked: Asked, at: { text: string; near: number }): Promise<Compile> => {
+  compileLooking = async (asked: CompileRequest, at: { text: string; near: number }): Promise<Compile> => {
     // Two processes, side by side: one prints what is looked at and has answered when the other still prints.
     const rest = this.ask<Packed>("states", { asked }).then(unpacked);
     rest.catch(() => undefined);
@@ -142,7 +142,7 @@ export class Server implements Answers {
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
   layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
   lessons = (): Promise<Lessons> => this.ask("lessons", {});
-  exercise = (name: string, asked: Asked, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
+  exercise = (name: string, asked: CompileRequest, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
 
   private once<T, A = T>(compile: Compile, name: string, given: object, made = (found: A): T => found as unknown as T): Promise<T> {
     const answers = this.known.get(compile) ?? new Map<string, Promise<unknown>>();
@@ -209,13 +209,13 @@ export class File implements Answers {
   constructor(private readonly deflatedLessons: string | undefined) {}
 
   /** Of what the tour opens only. */
-  compile = async (asked: Asked): Promise<Compile> => {
+  compile = async (asked: CompileRequest): Promise<Compile> => {
     const { compiles } = await this.lessons();
     const found = compiles.find((one) => one.asked?.source === asked.source && one.asked.signature === asked.signature);
     return found ?? refused(NEEDS_SERVER);
   };
   compileLink = (): Promise<Compile> => refused(NEEDS_SERVER);
-  compileLooking = (asked: Asked): Promise<Compile> => this.compile(asked);
+  compileLooking = (asked: CompileRequest): Promise<Compile> => this.compile(asked);
   lessons = (): Promise<KeptLessons> => (this.opened ??= this.inflatedLessons());
   layout = (): Promise<Drawn> => refused(NEEDS_SERVER);
   exercise = (): Promise<ExerciseResult> => refused(NEEDS_SERVER);

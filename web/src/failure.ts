@@ -3,17 +3,17 @@ import { Trouble, type Answers } from "./answers";
 import { button, element, make } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
-import type { Asked, Compile, Problem } from "./payload";
+import type { CompileRequest, Compile, Problem } from "./payload";
 import { isPython, showSignature, signatureField, withSignature } from "./signature";
 
 /** Fills the page with `problem`; `onCompiled` takes the compile that it ends with. */
-export function showFailure(problem: Problem, asked: Asked, answers: Answers, onCompiled: (made: Compile) => void): void {
+export function showFailure(problem: Problem, asked: CompileRequest, answers: Answers, onCompiled: (made: Compile) => void): void {
   const status = make("p.status", { role: "status", id: "status" });
   const place = make("div.editor", { id: "editor" });
   const message = make("pre", { id: "failure" });
   let editor: Editor | null = null;
 
-  async function compile(given: Asked, again: boolean): Promise<void> {
+  async function compile(given: CompileRequest, again: boolean): Promise<void> {
     status.textContent = "compiling…";
     try {
       const made = await answers.compile(given, again);
@@ -33,8 +33,8 @@ export function showFailure(problem: Problem, asked: Asked, answers: Answers, on
 
   const signature = signatureField();
   showSignature(signature, asked);
-  const given = (): Asked => withSignature(asked, signature.value);
-  const mended = (): Asked => ({ ...given(), kernel_text: editor!.text });
+  const given = (): CompileRequest => withSignature(asked, signature.value);
+  const mended = (): CompileRequest => ({ ...given(), kernel_text: editor!.text });
   const again = button("Compile the file again", "after a change on disk", () => void compile(given(), true));
   signature.addEventListener("keydown", (event) => { if (event.key === "Enter") void compile(given(), true); });
   again.id = "again";

@@ -1,7 +1,7 @@
 // The guided tour and the exercises: each stop is a view of the explorer, each answer a state of it, checked on the emulator.
 import { Trouble, type Exercise, type Lessons, type Stop, type Walk } from "./answers";
 import { button, make, withCode } from "./dom";
-import { placeOf, type Asked } from "./payload";
+import { placeOf, type CompileRequest } from "./payload";
 import { askedOf, type Session } from "./session";
 import { kernelFile } from "./sides";
 import { onePassALine, type WhatIfTab } from "./whatif";
@@ -41,7 +41,7 @@ export class LearnTab {
   }
 
   /** Opens the program of a lesson, or goes to where it is open already. */
-  private async open(asked: Asked, label: string): Promise<number> {
+  private async open(asked: CompileRequest, label: string): Promise<number> {
     const known = this.session.compiles.findIndex((one) => one.label === label);
     if (known >= 0) return known;
     const made = await this.session.answers.compile(asked);

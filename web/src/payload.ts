@@ -60,8 +60,8 @@ export interface Step {
   rows: Row[];
 }
 
-/** What is asked: minitriton/explorer/asked.py. */
-export interface Asked {
+/** What is asked: minitriton/explorer/compile_request.py. */
+export interface CompileRequest {
   source: string;
   signature?: string;
   arch?: number;
@@ -83,7 +83,7 @@ export interface Compile {
   sources: Record<string, string>;
   states: State[];
   steps: Step[];
-  asked?: Asked;
+  asked?: CompileRequest;
   code?: string;
   command?: string;
   /** Of the file that was compiled: questions about it are refused once it has changed. */

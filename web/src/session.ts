@@ -1,6 +1,6 @@
 // What is looked at: compiles, two states of them side by side, a place, a value; with the address that leads back to it.
 import type { Answers } from "./answers";
-import { hasFacts, isToCome, placeOf, stepOf, type Asked, type Compile, type Inspection, type Place, type State } from "./payload";
+import { hasFacts, isToCome, placeOf, stepOf, type CompileRequest, type Compile, type Inspection, type Place, type State } from "./payload";
 
 /** A state of a compile, by their numbers. */
 export interface Shown {
@@ -177,7 +177,7 @@ function firstChange(compile: Compile): number {
 }
 
 /** The asked of a compile, or an error where it was made without. */
-export function askedOf(compile: Compile): Asked {
+export function askedOf(compile: Compile): CompileRequest {
   if (!compile.asked) throw new Error("this compile does not say what it was made from");
   return compile.asked;
 }

@@ -1,6 +1,6 @@
 // The types of a kernel's parameters and its constants, as they are typed: where a kernel is changed, and where it does not compile.
 import { make } from "./dom";
-import type { Asked } from "./payload";
+import type { CompileRequest } from "./payload";
 
 /** A field for the types of a kernel's parameters. */
 export function signatureField(): HTMLInputElement {
@@ -8,19 +8,19 @@ export function signatureField(): HTMLInputElement {
 }
 
 /** Shows the signature of `asked` in `field`; what stands for an empty one. */
-export function showSignature(field: HTMLInputElement, asked: Asked): void {
+export function showSignature(field: HTMLInputElement, asked: CompileRequest): void {
   field.value = asked.signature ?? "";
   field.placeholder = asked.launch ? "as it was launched" : "made up from the annotations";
 }
 
 /** `asked` with this signature; an empty one is made up. */
-export function withSignature(asked: Asked, text: string): Asked {
+export function withSignature(asked: CompileRequest, text: string): CompileRequest {
   const changed = { ...asked, signature: text.trim() };
-  if (!changed.signature) delete (changed as Partial<Asked>).signature;
+  if (!changed.signature) delete (changed as Partial<CompileRequest>).signature;
   return changed;
 }
 
 /** Whether the program is a file of Python, whose kernels have a signature. */
-export function isPython(asked: Asked): boolean {
+export function isPython(asked: CompileRequest): boolean {
   return /\.py(:|$)/.test(asked.source);
 }

@@ -3,7 +3,7 @@ import { Trouble } from "./answers";
 import { button, element, make, sayTrouble, table } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
-import { stepOf, type Asked, type Compile } from "./payload";
+import { stepOf, type CompileRequest, type Compile } from "./payload";
 import { askedOf, baseName, type Session } from "./session";
 import { kernelFile } from "./sides";
 import { isPython, showSignature, signatureField, withSignature } from "./signature";
@@ -141,7 +141,7 @@ export class WhatIfTab {
     return compile.steps.slice(1, step + 1).filter((one) => !one.edit).length;
   }
 
-  private withOptions(asked: Asked, compile: Compile): Asked {
+  private withOptions(asked: CompileRequest, compile: Compile): CompileRequest {
     const given = new Map((asked.options ?? []).map((one) => [one.split("=")[0]!, one]));
     for (const [name, input] of Object.entries(this.options)) {
       const value = input.value.trim();
@@ -175,7 +175,7 @@ export class WhatIfTab {
   }
 
   /** Compiles and shows; what is refused is said, and what was shown stays. */
-  async compile(asked: Asked, step?: number, looked?: string): Promise<boolean> {
+  async compile(asked: CompileRequest, step?: number, looked?: string): Promise<boolean> {
     if (this.busy) return false;
     this.busy = true;
     this.say("compiling…", false);
@@ -208,7 +208,7 @@ export class WhatIfTab {
   }
 
   /** Offers to run what the contracts of the passes refuse. */
-  private offer(asked: Asked, step?: number, looked?: string): void {
+  private offer(asked: CompileRequest, step?: number, looked?: string): void {
     const made = button("run it anyway", "the emulator says what it breaks", () => void this.compile({ ...asked, anyway: true }, step, looked));
     made.id = "anyway";
     if (this.session.view.tab === "whatif") this.status.append(" ", made);
@@ -272,7 +272,7 @@ export function onePassALine(pipeline: string): string {
 }
 
 /** What an asked changes of what was asked at first, in a few words each. */
-export function changesOf(asked: Asked, first: Asked): string[] {
+export function changesOf(asked: CompileRequest, first: CompileRequest): string[] {
   return [
     ...((asked.signature ?? "") === (first.signature ?? "") ? [] : [`signature ${asked.signature ?? "made up"}`]),
     ...(asked.edits ?? []).map(([kind, text]) => `${kind} ${text}`),

@@ -6,7 +6,7 @@ In: a module of `tt` (or `ttg`) functions. Out: `AxisInfoAnalysis(module).get(va
     %mask = arith.cmpi slt, %offs, %n                       contiguity = [1], divisibility = [1], constancy = [16]
 
 The rules are registered by op, one file per family (`rules_*.py`); an op without a rule claims nothing.
-They answer to lib/Analysis/AxisInfo.cpp of Triton 3.6.0, except that a claim which can be false is not made.
+Counterpart of lib/Analysis/AxisInfo.cpp of Triton 3.6.0, except that a claim which can be false is not made.
 
 A function that others call gets, for each scalar (or 1-d) argument, what holds at all of its call sites.
 """

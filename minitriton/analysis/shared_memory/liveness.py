@@ -30,7 +30,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import ttg
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
-from minitriton.dialects.facts import HandsOn, region_flow
+from minitriton.dialects.facts import ForwardsOperands, region_flow
 from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.ttg.types import MemDescType
@@ -74,7 +74,7 @@ def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
         yield op.operands[0], op.results[0]
         return
     yield from region_flow.flows(op)
-    if (chosen := HandsOn.of(op)) is not None:
+    if (chosen := ForwardsOperands.of(op)) is not None:
         yield from chosen.flows(op)
     for successor, operands in _branch_targets(op):
         yield from zip(operands, successor.args, strict=False)

@@ -7,7 +7,7 @@ In: a module. Out: for each op a component number, and which components an op of
     tt.store %q, %v
 
 An op with one region of one block (a loop, a reduction) reaches everything in its body; what uses an argument of the body
-reaches the op. Answers to MLIR's `getSlice`, for all ops in one walk.
+reaches the op. Counterpart of MLIR's `getSlice`, for all ops in one walk.
 
 Which accesses work on the same data: values from memory that an op ties together, through regions position by position.
 

@@ -7,7 +7,7 @@ the slice nor looked through.
     forward_ops(%dot)                  ->  [arith.truncf, tt.dot, scf.yield]
 
 A forward slice goes into the regions of an op but not from `scf.yield` to the results of its loop; a backward slice goes from an
-argument of a single-block region to the op around it, unless `through_arguments` is False. Answers to MLIR's
+argument of a single-block region to the op around it, unless `through_arguments` is False. Counterpart of MLIR's
 lib/Analysis/SliceAnalysis.cpp.
 """
 

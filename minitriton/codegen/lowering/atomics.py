@@ -286,7 +286,7 @@ def atomic_store(f: FunctionLowering, op: tt.AtomicStoreOp) -> None:
     """What other threads did before it comes before it too: they wait for each other."""
     accesses, predicates, order, releases, fenced = _ordering(f, op, f.element_type(op.value))
     data = f.vector(op.value)
-    if accesses.free:
+    if accesses.replicated:
         data = f.b.permute(data, accesses.registers)
     addresses = [registers.element(f.b, f.values[op.ptr], start) for start in accesses.starts]
     if releases:

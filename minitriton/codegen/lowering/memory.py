@@ -9,7 +9,7 @@ vectors are.
 A load or store marked `split_mask` (by `minitriton-coalesce-by-width`) has a mask that is true up to some element of each vector: whole vectors
 move at once, and a branch that few warps take moves the elements of those that the mask cuts.
 
-Answers to Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
+Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ _UNIT = UnitAttr()
 
 
 class Accesses:
-    """Which registers a load or store moves together: `starts` are the first registers of vectors of `width`."""
+    """Which registers a load or store moves together: `starts` are the first registers of vectors of `width`. Registers whose number has a bit
+    of `replicated` hold copies."""
 
-    __slots__ = ("count", "free", "starts", "width")
+    __slots__ = ("count", "replicated", "starts", "width")
 
     def __init__(self, f: FunctionLowering, pointer: SSAValue, width: int):
         self.count = f.count(pointer)
-        self.free = 0
+        self.replicated = 0
         self.width = min(width, self.count)
         if instance_of(pointer.type, TensorType):
-            self.free = f.facts(pointer.type).layout.free_masks.get("register", 0)
-        self.starts = [s for s in range(0, self.count, self.width) if not s & self.free]
+            self.replicated = f.facts(pointer.type).layout.free_masks.get("register", 0)
+        self.starts = [s for s in range(0, self.count, self.width) if not s & self.replicated]
 
     @property
     def registers(self) -> list[int]:
@@ -59,10 +60,10 @@ class Accesses:
 
     def expanded(self) -> list[int] | None:
         """For each register its place among the moved ones; None if it is the same."""
-        if not self.free:
+        if not self.replicated:
             return None
         place = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
-        return [place[register & ~self.free] for register in range(self.count)]
+        return [place[register & ~self.replicated] for register in range(self.count)]
 
 
 def _remark_single_elements(op: Operation, accesses: Accesses) -> None:
@@ -145,12 +146,12 @@ def _finish_load(f: FunctionLowering, op: Operation, accesses: Accesses, vector:
 
 
 class _SplitMask:
-    """The mask of whole vectors, and of the elements of those that it cuts: true up to some element of each vector."""
+    """The mask of whole vectors, and of the elements of partial ones: true up to some element of each vector."""
 
     def __init__(self, f: FunctionLowering, mask: SSAValue, accesses: Accesses, own: SSAValue | None):
         self.f, self.mask, self.accesses, self.own = f, f.values[mask], accesses, own
         self.whole = self._last(self.mask)
-        self._cuts: list[SSAValue] = []
+        self._partial: list[SSAValue] = []
 
     def _at(self, mask: Registers, register: int) -> SSAValue:
         found = registers.element(self.f.b, mask, register)
@@ -160,13 +161,13 @@ class _SplitMask:
         """Of each vector whether its last element is moved: then all are."""
         return [self._at(mask, start + self.accesses.width - 1) for start in self.accesses.starts]
 
-    def cut(self) -> SSAValue:
+    def any_partial(self) -> SSAValue:
         """Whether some vector is neither moved whole nor left out."""
         b = self.f.b
         firsts = [self._at(self.mask, start) for start in self.accesses.starts]
-        self._cuts = [b.xor(first, whole) for first, whole in zip(firsts, self.whole, strict=True)]
-        found = self._cuts[0]
-        for each in self._cuts[1:]:
+        self._partial = [b.xor(first, whole) for first, whole in zip(firsts, self.whole, strict=True)]
+        found = self._partial[0]
+        for each in self._partial[1:]:
             found = b.or_(found, each)
         return found
 
@@ -176,8 +177,8 @@ class _SplitMask:
         mask = registers.computed_again(b, self.mask)
         last = self.whole if mask is self.mask else self._last(mask)
         return [
-            b.xor(self._at(mask, start + i), whole) if i else cut
-            for start, cut, whole in zip(self.accesses.starts, self._cuts, last, strict=True)
+            b.xor(self._at(mask, start + i), whole) if i else partial
+            for start, partial, whole in zip(self.accesses.starts, self._partial, last, strict=True)
             for i in range(self.accesses.width - 1)
         ]
 
@@ -192,7 +193,7 @@ def _split_load(f: FunctionLowering, op: tt.LoadOp, accesses: Accesses, kept: At
     others = _others(f, other, accesses)
     vector = _hinted_load(f, op, type_, accesses.width, addresses, split.whole, others)
     inside, after = f.new_block(), f.new_block((type_,))
-    f.b.cond_branch(split.cut(), inside, after, (), (vector,))
+    f.b.cond_branch(split.any_partial(), inside, after, (), (vector,))
     f.b.move_to(inside)
     policies, properties = _as_hinted(f, op, accesses.width)
     masks = split.elements()
@@ -230,7 +231,7 @@ def _others(f: FunctionLowering, other: SSAValue | None, accesses: Accesses) -> 
     rep = f.values[other]
     if not registers.is_splat(rep):
         rep = registers.vector(f.b, rep, accesses.count)
-        if accesses.free:
+        if accesses.replicated:
             rep = f.b.permute(rep, accesses.registers)
     return [to_memory(f, rep)]
 
@@ -261,7 +262,7 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     accesses = Accesses(f, pointer, width.width)
     facts = f.facts(pointer.type).layout if instance_of(pointer.type, TensorType) else None
     own = f.representative(facts)
-    if accesses.free:
+    if accesses.replicated:
         data = f.b.permute(data, accesses.registers)
     if width.is_split:
         _split_store(f, op, accesses, data, own)
@@ -284,7 +285,7 @@ def _split_store(f: FunctionLowering, op: tt.StoreOp, accesses: Accesses, data: 
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     _hinted_store(f, op, data, accesses.width, addresses, split.whole)
     inside, after = f.new_block(), f.new_block()
-    f.b.cond_branch(split.cut(), inside, after)
+    f.b.cond_branch(split.any_partial(), inside, after)
     f.b.move_to(inside)
     policies, properties = _as_hinted(f, op, accesses.width)
     masks = split.elements()

@@ -48,13 +48,13 @@ class Sharing(NamedTuple):
         return self.lanes[self.results : self.results + self.warps]
 
 
-def sharing(op: Operation, silent: int, warps: int, results: int) -> Sharing | None:
+def sharing(op: Operation, redundant_bits: int, warps: int, results: int) -> Sharing | None:
     """How lanes share `warps` partial results of each of a thread's `results` (both powers of two) with the fewest instructions; None where
-    a thread alone needs hardly more. `silent` has the bits of a lane's number that do not choose other results.
+    a thread alone needs hardly more. `redundant_bits` has the bits of a lane's number that do not choose other results.
 
     A shuffle counts as two instructions, for its latency.
     """
-    lanes_ = tuple(bit for bit in range(LANE_BITS) if silent >> bit & 1)
+    lanes_ = tuple(bit for bit in range(LANE_BITS) if redundant_bits >> bit & 1)
     operands = len(op.operands)
     combination = sum(1 for _ in op.regions[0].block.ops) - 1
     one_number = exchangeable(op)

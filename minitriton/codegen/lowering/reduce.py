@@ -51,7 +51,7 @@ class ReductionPlan(NamedTuple):
     """Where the elements of one result lie.
 
     `steps[j]` are the registers that enter in step j, one for each result the thread takes part in; `lane_bits` and `warp_bits`
-    are the bits of the thread's number that run along the axis, `block_bits` those of the CTA's rank in its cluster; `silent` are
+    are the bits of the thread's number that run along the axis, `block_bits` those of the CTA's rank in its cluster; `redundant_bits` are
     the bits of a thread's number that must be 0 in the one that speaks for its warp.
     """
 
@@ -61,7 +61,7 @@ class ReductionPlan(NamedTuple):
     lane_bits: tuple[int, ...]
     warp_bits: tuple[int, ...]
     block_bits: tuple[int, ...]
-    silent: int
+    redundant_bits: int
 
     @property
     def warps(self) -> int:
@@ -89,10 +89,10 @@ def plan_reduction(facts: LayoutFacts, axis: int) -> ReductionPlan:
         return tuple(sorted(bits, key=lambda bit: bases[bit][axis]))
 
     lane_bits, warp_bits = along("lane", lane_free), along("warp", warp_free)
-    silent = lane_free | sum(1 << bit for bit in lane_bits) | warp_free << WARP_BITS
+    redundant_bits = lane_free | sum(1 << bit for bit in lane_bits) | warp_free << WARP_BITS
     entering = tuple(zip(*steps.values(), strict=True))
     blocks = along("block", free.get("block", 0))
-    return ReductionPlan(axis, entering, tuple(steps), lane_bits, warp_bits, blocks, silent)
+    return ReductionPlan(axis, entering, tuple(steps), lane_bits, warp_bits, blocks, redundant_bits)
 
 
 def _facts(type_: Attribute) -> tuple[LayoutFacts, tuple[int, ...]]:
@@ -271,13 +271,13 @@ def _across_warps(
         results *= shape[dim]
     offsets = _scratch_offsets(op, plan, shape)
     base = f.scratch(op)
-    silent = f.zero_in(plan.silent)
+    is_writer = f.zero_in(plan.redundant_bits)
     for value, at in zip(partial, offsets, strict=False):
         stored = to_memory(f, value)
         access = plan_access(_write_layout(source, plan, order, shape, results), bit_width(lane_type(stored.type)))
-        store_shared(f, access, stored, base, at, silent)
+        store_shared(f, access, stored, base, at, is_writer)
     bases = _bases_in_cluster(f, plan, base)
-    shared = None if plan.block_bits else sharing(op, plan.silent, plan.warps, len(plan.keys))
+    shared = None if plan.block_bits else sharing(op, plan.redundant_bits, plan.warps, len(plan.keys))
     if shared is not None:
         written = _write_layout(source, plan, order, shape, results)
         values = by_lanes(f, op, shared, written, plan.warp_bits, base, offsets)

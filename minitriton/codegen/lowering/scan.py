@@ -9,7 +9,7 @@ warps; a thread's further registers belong to further chunks.
     chunks    the warps of a chunk follow those of the chunk before in one sequence
     result    (warps before . lanes before) . s[j]; a thread's last: warps before . t
 
-A reverse scan is the same with every index mirrored. Answers to Triton's ScanOpToLLVM.cpp.
+A reverse scan is the same with every index mirrored. Counterpart of Triton's ScanOpToLLVM.cpp.
 """
 
 from __future__ import annotations

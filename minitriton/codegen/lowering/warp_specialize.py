@@ -13,7 +13,7 @@ In front of the kernel's return the byte says that there is no more work. `named
 partition count from 0. With `actualRegisters` the warps hand registers to each other by
 `setmaxnreg` (PTX ISA).
 
-Answers to third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/ConvertWarpSpecializeToLLVM.cpp.
+Counterpart of third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/ConvertWarpSpecializeToLLVM.cpp.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.arith.base import ANY, FLOAT, INTEGER, FastMathFlagsAttr, bool_like, is_integer, width_of
-from minitriton.dialects.facts import Rounds, Widens
+from minitriton.dialects.facts import Inexact, Widens
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import op_definition
 
@@ -77,7 +77,7 @@ class SIToFPOp(_CastOp):
     """A signed integer as a floating-point number."""
 
     name = "arith.sitofp"
-    traits = traits_def(Rounds())
+    traits = traits_def(Inexact())
     input = operand_def(INTEGER)
     result = result_def(FLOAT)
 
@@ -87,7 +87,7 @@ class UIToFPOp(_CastOp):
     """An unsigned integer as a floating-point number."""
 
     name = "arith.uitofp"
-    traits = traits_def(Rounds())
+    traits = traits_def(Inexact())
     input = operand_def(INTEGER)
     result = result_def(FLOAT)
 
@@ -163,4 +163,4 @@ class TruncFOp(_FloatCastOp):
     """Narrows a floating-point number, rounded to nearest."""
 
     name = "arith.truncf"
-    traits = traits_def(Rounds())
+    traits = traits_def(Inexact())

@@ -36,7 +36,7 @@ from minitriton.dialects.arith.base import (
     FastMathFlagsAttr,
     bool_like,
 )
-from minitriton.dialects.facts import HandsOn
+from minitriton.dialects.facts import ForwardsOperands
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import follows, var
@@ -155,7 +155,7 @@ class SelectOp(IRDLOperation):
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(T)
-    traits = traits_def(Pure(), Elementwise(), HandsOn(first=1, choice=True))
+    traits = traits_def(Pure(), Elementwise(), ForwardsOperands(first=1, choice=True))
     custom_directives = (SelectTypes,)
     assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` custom<SelectTypes>(type($cond), type($result))"
 

@@ -12,7 +12,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import Commutative, Pure
 
 from minitriton.dialects.arith.base import FLOAT, NO_FASTMATH, FastMathFlagsAttr
-from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Dear, Rounds, RoundsOff
+from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Expensive, Inexact, OrderSensitive
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import var
@@ -52,7 +52,7 @@ class AddfOp(FloatBinaryOp):
     """Sum."""
 
     name = "arith.addf"
-    traits = traits_def(Pure(), Commutative(), SUM, RoundsOff())
+    traits = traits_def(Pure(), Commutative(), SUM, OrderSensitive())
 
 
 @op_definition
@@ -60,7 +60,7 @@ class SubfOp(FloatBinaryOp):
     """Difference."""
 
     name = "arith.subf"
-    traits = traits_def(Rounds())
+    traits = traits_def(Inexact())
 
 
 @op_definition
@@ -68,7 +68,7 @@ class MulfOp(FloatBinaryOp):
     """Product."""
 
     name = "arith.mulf"
-    traits = traits_def(Pure(), Commutative(), PRODUCT, RoundsOff())
+    traits = traits_def(Pure(), Commutative(), PRODUCT, OrderSensitive())
 
 
 @op_definition
@@ -76,7 +76,7 @@ class DivfOp(FloatBinaryOp):
     """Quotient."""
 
     name = "arith.divf"
-    traits = traits_def(Dear(), Rounds())
+    traits = traits_def(Expensive(), Inexact())
 
 
 @op_definition
@@ -84,7 +84,7 @@ class RemfOp(FloatBinaryOp):
     """Remainder, with the sign of the dividend."""
 
     name = "arith.remf"
-    traits = traits_def(Rounds())
+    traits = traits_def(Inexact())
 
 
 @op_definition

@@ -16,12 +16,12 @@ from minitriton.dialects.arith.base import BOOL, INTEGER, NO_OVERFLOW_FLAGS, Con
 from minitriton.dialects.facts import (
     PRODUCT,
     SUM,
-    BlursIndices,
+    Bitwise,
     Division,
     IntegerExtremum,
+    MayLoseContiguity,
     Neutral,
-    OfEachBit,
-    OfLowBits,
+    TruncationCommutes,
 )
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import op_definition
@@ -77,7 +77,7 @@ class AddiOp(_IntegerBinaryOpWithOverflow):
     """Sum."""
 
     name = "arith.addi"
-    traits = traits_def(Pure(), Commutative(), SUM, OfLowBits())
+    traits = traits_def(Pure(), Commutative(), SUM, TruncationCommutes())
 
 
 @op_definition
@@ -85,7 +85,7 @@ class SubiOp(_IntegerBinaryOpWithOverflow):
     """Difference."""
 
     name = "arith.subi"
-    traits = traits_def(OfLowBits())
+    traits = traits_def(TruncationCommutes())
 
 
 @op_definition
@@ -93,7 +93,7 @@ class MuliOp(_IntegerBinaryOpWithOverflow):
     """Product, its lower half."""
 
     name = "arith.muli"
-    traits = traits_def(Pure(), Commutative(), PRODUCT, OfLowBits())
+    traits = traits_def(Pure(), Commutative(), PRODUCT, TruncationCommutes())
 
 
 @op_definition
@@ -108,7 +108,7 @@ class DivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded towards zero."""
 
     name = "arith.divsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), BlursIndices())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), MayLoseContiguity())
 
 
 @op_definition
@@ -116,7 +116,7 @@ class DivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded down."""
 
     name = "arith.divui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), BlursIndices())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), MayLoseContiguity())
 
 
 @op_definition
@@ -124,7 +124,7 @@ class CeilDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded up."""
 
     name = "arith.ceildivsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), BlursIndices())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), MayLoseContiguity())
 
 
 @op_definition
@@ -132,7 +132,7 @@ class CeilDivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded up."""
 
     name = "arith.ceildivui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), BlursIndices())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), MayLoseContiguity())
 
 
 @op_definition
@@ -140,7 +140,7 @@ class FloorDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded down."""
 
     name = "arith.floordivsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), BlursIndices())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), MayLoseContiguity())
 
 
 @op_definition
@@ -148,7 +148,7 @@ class RemSIOp(_IntegerBinaryOp):
     """Signed remainder, with the sign of the dividend."""
 
     name = "arith.remsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True), BlursIndices())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True), MayLoseContiguity())
 
 
 @op_definition
@@ -156,7 +156,7 @@ class RemUIOp(_IntegerBinaryOp):
     """Unsigned remainder."""
 
     name = "arith.remui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), BlursIndices())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), MayLoseContiguity())
 
 
 @op_definition
@@ -196,7 +196,7 @@ class AndIOp(_IntegerBinaryOp):
     """Bitwise and."""
 
     name = "arith.andi"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers=-1), OfEachBit())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=-1), Bitwise())
 
 
 @op_definition
@@ -204,7 +204,7 @@ class OrIOp(_IntegerBinaryOp):
     """Bitwise or."""
 
     name = "arith.ori"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers=0), BlursIndices(), OfEachBit())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=0), MayLoseContiguity(), Bitwise())
 
 
 @op_definition
@@ -212,7 +212,7 @@ class XOrIOp(_IntegerBinaryOp):
     """Bitwise exclusive or."""
 
     name = "arith.xori"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers=0), BlursIndices(), OfEachBit())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=0), MayLoseContiguity(), Bitwise())
 
 
 @op_definition
@@ -220,7 +220,7 @@ class ShRSIOp(_IntegerBinaryOp):
     """Shift to the right that keeps the sign."""
 
     name = "arith.shrsi"
-    traits = traits_def(Pure(), BlursIndices())
+    traits = traits_def(Pure(), MayLoseContiguity())
 
 
 @op_definition
@@ -228,7 +228,7 @@ class ShRUIOp(_IntegerBinaryOp):
     """Shift to the right that fills with zeros."""
 
     name = "arith.shrui"
-    traits = traits_def(Pure(), BlursIndices())
+    traits = traits_def(Pure(), MayLoseContiguity())
 
 
 class _ExtendedProductOp(IRDLOperation):

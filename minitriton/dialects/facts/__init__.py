@@ -84,7 +84,7 @@ class WidensByTypes(Widens):
         return isinstance(source, FixedBitwidthType) and source.bitwidth < cast(FixedBitwidthType, result).bitwidth
 
 
-class Dear(Fact):
+class Expensive(Fact):
     """Computing an element takes several times as long as an addition."""
 
 
@@ -155,16 +155,16 @@ SUM = Neutral(floats=-0.0, integers=0)
 PRODUCT = Neutral(floats=1.0, integers=1)
 
 
-class Rounds(Fact):
-    """A floating-point result may be rounded, or nobody knows how it is computed."""
+class Inexact(Fact):
+    """A floating-point result may be rounded, or how it is computed is unknown."""
 
 
-class RoundsOff(Rounds):
-    """Combines floating-point numbers inexactly, so that their order changes the last bits."""
+class OrderSensitive(Inexact):
+    """Combines floating-point numbers inexactly, so that their order changes the last bits (not associative)."""
 
 
 @dataclass(frozen=True)
-class HandsOn(Fact):
+class ForwardsOperands(Fact):
     """Results that are operands, unchanged: of operands `first`, ... the i-th, or any of them if there is one result (`choice`)."""
 
     first: int = 0
@@ -182,16 +182,16 @@ class MayNotReturn(Fact):
     """Control may end here, or stay for ever: what is promised behind need not hold before."""
 
 
-class OfLowBits(Fact):
-    """Of integers: the low bits of the result depend on nothing but as many low bits of the operands."""
+class TruncationCommutes(Fact):
+    """Truncating the operands gives the truncated result: its low bits depend only on as many low bits of the operands."""
 
 
-class OfEachBit(OfLowBits):
+class Bitwise(TruncationCommutes):
     """Each bit of the result depends on nothing but the same bit of the operands."""
 
 
-class BlursIndices(Fact):
-    """Of indices that rise evenly it may make such as do not: axis info may claim less of the result than is true."""
+class MayLoseContiguity(Fact):
+    """The result of contiguous indices may not be contiguous: axis info may claim less of the result than is true."""
 
 
 class Function(Fact):

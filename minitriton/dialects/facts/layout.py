@@ -5,7 +5,7 @@
     LayoutAnchor.of(tt.dot).holds(op)      True: propagation starts from its layout
     AnyLayout.of(tt.splat).allows(op, layout)      True: `convert(splat x)` is a splat
 
-Answers to `inferDstEncoding` and `inferSrcEncoding` of lib/Dialect/TritonGPU/Transforms/Utility.cpp.
+Counterpart of `inferDstEncoding` and `inferSrcEncoding` of lib/Dialect/TritonGPU/Transforms/Utility.cpp.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class OneLayout(SameLayout):
     of_operands = of_results
 
 
-class PassesOn(LayoutRule):
-    """Values go through, each with its own layout (a loop, a yield), or memory decides (a load)."""
+class NoLayoutRule(LayoutRule):
+    """Layouts of operands and results do not follow from each other: values are forwarded (a loop, a yield) or come from memory (a load)."""
 
 
 class Derived(LayoutRule):
@@ -154,15 +154,15 @@ class AnchorIfEfficient(LayoutAnchor):
         return has_efficient_layout(op)
 
 
-class OnlyOnce(Fact):
-    """Computing it a second time would be too dear, or do something."""
+class NeverRematerialized(Fact):
+    """The op must not be rematerialized: that is too expensive, or has an effect."""
 
     def holds(self, op: Operation) -> bool:
         """Whether this op is computed only once."""
         return True
 
 
-class OnceIfEfficient(OnlyOnce):
+class NeverRematerializedIfEfficient(NeverRematerialized):
     """As `AnchorIfEfficient`."""
 
     def holds(self, op: Operation) -> bool:

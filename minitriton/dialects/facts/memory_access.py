@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
-from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce
+from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class AnchorIfWide(LayoutAnchor):
         return is_expensive_access(op)
 
 
-class OnceIfWide(OnlyOnce):
+class NeverRematerializedIfWide(NeverRematerialized):
     """As `AnchorIfWide`."""
 
     def holds(self, op: Operation) -> bool:

@@ -55,7 +55,7 @@ PASS_ATTRIBUTES = {
         "operands whose elements increase along the axis, and which the region passes on unchanged",
     ),
     CACHE_HINT: PassAttribute(
-        _ACCESSES, StringAttr, ("minitriton-cache-hints", "minitriton-keep-what-is-read-again"), "codegen.lowering.memory",
+        _ACCESSES, StringAttr, ("minitriton-cache-hints", "minitriton-cache-reused-loads"), "codegen.lowering.memory",
         "a cache operator or an eviction priority of PTX, unless the op has one of its own",
     ),
     PREFETCH_BYTES: PassAttribute(
@@ -75,7 +75,7 @@ PASS_ATTRIBUTES = {
         "buffers of the function share no memory, even those that are not alive at the same time",
     ),
     ENDS_AFTER_LOOP: PassAttribute(
-        (scf.ForOp,), UnitAttr, ("minitriton-overlap-products",), "passes.pipelining.expander",
+        (scf.ForOp,), UnitAttr, ("minitriton-overlap-dots",), "passes.pipelining.expander",
         "the last stage of the loop's schedule stands after the loop",
     ),
 }  # fmt: skip

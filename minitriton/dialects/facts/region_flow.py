@@ -6,7 +6,7 @@
                                                        from the body   into the body    %next -> %x
                                                        from the body   behind the op    %next -> %r
 
-Answers to MLIR's RegionBranchOpInterface.
+Counterpart of MLIR's RegionBranchOpInterface.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
 from minitriton.dialects.facts import Fact, MayNotReturn, give
-from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
+from minitriton.dialects.facts.layout import NeverRematerialized, NoLayoutRule
 from minitriton.dialects.fast_paths.op_access import (
     block_of,
     block_successors,
@@ -179,7 +179,7 @@ def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
             yield from zip(branch.passed, branch.received, strict=False)
 
 
-def hands_on(op: Operation) -> bool:
+def is_forwarding_terminator(op: Operation) -> bool:
     """Whether `op` does nothing to its operands but hand them on to where control goes: it runs regions, ends a block, or calls."""
     return RegionFlow.of(op) is not None or Call.of(op) is not None or op.has_trait(IsTerminator)
 
@@ -203,10 +203,10 @@ def receivers(op: Operation, operand: int) -> list[SSAValue]:
     return found
 
 
-give(scf.ForOp, CountedLoop(), PassesOn())
-give(scf.WhileOp, WhileLoop(), PassesOn(), OnlyOnce(), MayNotReturn())
+give(scf.ForOp, CountedLoop(), NoLayoutRule())
+give(scf.WhileOp, WhileLoop(), NoLayoutRule(), NeverRematerialized(), MayNotReturn())
 give(scf.IfOp, Conditional())
 give(scf.IndexSwitchOp, Alternatives())
 give(scf.ExecuteRegionOp, Alternatives())
-give(scf.YieldOp, PassesOn())
-give(scf.ConditionOp, PassesOn(), OnlyOnce())
+give(scf.YieldOp, NoLayoutRule())
+give(scf.ConditionOp, NoLayoutRule(), NeverRematerialized())

@@ -23,7 +23,7 @@ from xdsl.traits import Pure
 
 from minitriton.dialects.attribute_values import TRUE, i32_attr
 from minitriton.dialects.facts import Contraction
-from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce
+from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import FLOAT_TENSOR, FP_INT_TENSOR, SCALED_TENSOR, var
@@ -53,7 +53,7 @@ class DotOp(IRDLOperation):
         "$a `,` $b `,` $c custom<InputPrecisionClause>($inputPrecision) attr-dict `:` "
         "type($a) `*` type($b) `->` type($result)"
     )
-    traits = traits_def(Pure(), TensorLayouts(), LayoutAnchor(), OnlyOnce(), Contraction())
+    traits = traits_def(Pure(), TensorLayouts(), LayoutAnchor(), NeverRematerialized(), Contraction())
 
     @from_fields
     def __init__(

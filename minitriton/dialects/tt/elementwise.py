@@ -24,7 +24,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
-from minitriton.dialects.facts import MayNotReturn, Rounds, WidensByTypes
+from minitriton.dialects.facts import Inexact, MayNotReturn, WidensByTypes
 from minitriton.dialects.facts.layout import SameLayout
 from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.fast_paths.op_constructors import from_fields
@@ -82,7 +82,7 @@ class FpToFpOp(IRDLOperation):
     result = result_def(FLOAT_LIKE)
     custom_directives = (RoundingClause,)
     assembly_format = "$src attr-dict custom<RoundingClause>($rounding) `:` type($src) `->` type($result)"
-    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts(), WidensByTypes(), Rounds())
+    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts(), WidensByTypes(), Inexact())
 
     @from_fields
     def __init__(
@@ -117,7 +117,7 @@ class PreciseSqrtOp(IRDLOperation):
     x = operand_def(T)
     result = result_def(T)
     assembly_format = "$x attr-dict `:` type($x)"
-    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts(), Rounds())
+    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts(), Inexact())
 
     @from_fields
     def __init__(self, x: SSAValue) -> None: ...
@@ -139,7 +139,7 @@ class PreciseDivFOp(_BinaryOp):
 
     T: ClassVar = var("T", FLOAT_LIKE)
     name = "tt.precise_divf"
-    traits = traits_def(Rounds())
+    traits = traits_def(Inexact())
     x = operand_def(T)
     y = operand_def(T)
     result = result_def(T)
@@ -185,7 +185,7 @@ class ExternElementwiseOp(IRDLOperation):
     result = result_def(ANY_TT)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "operands attr-dict `:` functional-type(operands, $result)"
-    traits = traits_def(PureIfDeclared(), VerifiedElementwise(), TensorLayouts(), Rounds())
+    traits = traits_def(PureIfDeclared(), VerifiedElementwise(), TensorLayouts(), Inexact())
 
     @from_fields
     def __init__(
@@ -206,7 +206,7 @@ class ElementwiseInlineAsmOp(IRDLOperation):
     result = var_result_def(ANY_TT)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)"
-    traits = traits_def(PureIfDeclared(), VerifiedElementwise(), TensorLayouts(), MayNotReturn(), Rounds())
+    traits = traits_def(PureIfDeclared(), VerifiedElementwise(), TensorLayouts(), MayNotReturn(), Inexact())
 
     @from_fields
     def __init__(

@@ -35,7 +35,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
 
-from minitriton.dialects.facts import Function, MayNotReturn, Rounds
+from minitriton.dialects.facts import Function, Inexact, MayNotReturn
 from minitriton.dialects.facts.region_flow import Call
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
@@ -155,7 +155,7 @@ class CallOp(IRDLOperation):
     result = var_result_def()
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$callee `(` $operands_ `)` attr-dict `:` functional-type($operands_, results)"
-    traits = traits_def(TensorLayouts(), Call(), MayNotReturn(), Rounds())
+    traits = traits_def(TensorLayouts(), Call(), MayNotReturn(), Inexact())
 
     def __init__(
         self, callee: str | SymbolRefAttr, operands: Sequence[SSAValue], result_types: Sequence[Attribute]

@@ -29,8 +29,8 @@ from xdsl.traits import Pure
 
 from minitriton.dialects.attribute_values import FALSE, i32_array
 from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects
-from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce, PassesOn, SameLayout
-from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, OnceIfWide
+from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized, NoLayoutRule, SameLayout
+from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, NeverRematerializedIfWide
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
@@ -91,10 +91,10 @@ class LoadOp(IRDLOperation):
     traits = traits_def(
         LoadEffects(),
         TensorLayouts(),
-        PassesOn(),
+        NoLayoutRule(),
         MemoryAccess(mask="mask", other="other", cache="cache"),
         AnchorIfWide(),
-        OnceIfWide(),
+        NeverRematerializedIfWide(),
     )
 
     @from_fields
@@ -133,7 +133,7 @@ class StoreOp(IRDLOperation):
         TensorLayouts(),
         MemoryAccess(value="value", mask="mask", cache="cache"),
         AnchorIfWide(),
-        OnceIfWide(),
+        NeverRematerializedIfWide(),
     )
 
     @from_fields
@@ -155,7 +155,11 @@ class AtomicOp(IRDLOperation, ABC):
     sem = prop_def(MemSemanticAttr)
     scope = prop_def(MemSyncScopeAttr)
     traits = traits_def(
-        OperandEffects(reads=(POINTER,), writes=(POINTER,)), TensorLayouts(), SameLayout(), LayoutAnchor(), OnlyOnce()
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
+        TensorLayouts(),
+        SameLayout(),
+        LayoutAnchor(),
+        NeverRematerialized(),
     )
 
 

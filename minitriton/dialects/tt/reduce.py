@@ -33,9 +33,9 @@ from minitriton.dialects.attribute_values import bool_attr, i32_attr
 from minitriton.dialects.facts.layout import (
     AnchorIfEfficient,
     AnyLayout,
-    OnceIfEfficient,
+    NeverRematerializedIfEfficient,
+    NoLayoutRule,
     OneLayout,
-    PassesOn,
     Squeezes,
 )
 from minitriton.dialects.facts.region_flow import ScalarRegions
@@ -162,7 +162,7 @@ class GatherOp(IRDLOperation):
     result = result_def(TENSOR)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$src `[` $indices `]` attr-dict `:` functional-type(operands, results)"
-    traits = traits_def(Pure(), TensorLayouts(), PassesOn(), AnchorIfEfficient(), OnceIfEfficient())
+    traits = traits_def(Pure(), TensorLayouts(), NoLayoutRule(), AnchorIfEfficient(), NeverRematerializedIfEfficient())
 
     def __init__(
         self,

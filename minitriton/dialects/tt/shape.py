@@ -15,7 +15,7 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_
 from xdsl.traits import NoMemoryEffect, Pure
 
 from minitriton.dialects.attribute_values import i32_array, i32_attr
-from minitriton.dialects.facts import BlursIndices, KeepsData, MovesElements, ViewOfTensor, Widens
+from minitriton.dialects.facts import KeepsData, MayLoseContiguity, MovesElements, ViewOfTensor, Widens
 from minitriton.dialects.facts.layout import (
     AnchorIfReordering,
     AnyForThreads,
@@ -107,7 +107,7 @@ class ReshapeOp(IRDLOperation):
         AnchorIfReordering(),
         AnyIfReordering(),
         ViewOfTensor(),
-        BlursIndices(),
+        MayLoseContiguity(),
         MovesElements(),
     )
 
@@ -162,7 +162,7 @@ class JoinOp(IRDLOperation):
     rhs = operand_def(T)
     result = result_def(TENSOR)
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
-    traits = traits_def(Pure(), TensorLayouts(), Joins(), ViewOfTensor(), BlursIndices())
+    traits = traits_def(Pure(), TensorLayouts(), Joins(), ViewOfTensor(), MayLoseContiguity())
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Attribute | None = None) -> None:
         if result_type is None:
@@ -181,7 +181,7 @@ class SplitOp(IRDLOperation):
     out_rhs = result_def(T)
     ASM_RESULT_NAMES: ClassVar[dict[str, str]] = {"out_lhs": "outLHS", "out_rhs": "outRHS"}
     assembly_format = "$src attr-dict `:` type($src) `->` type($out_lhs)"
-    traits = traits_def(Pure(), TensorLayouts(), Splits(), ViewOfTensor(), BlursIndices())
+    traits = traits_def(Pure(), TensorLayouts(), Splits(), ViewOfTensor(), MayLoseContiguity())
 
     def __init__(self, src: SSAValue, result_type: Attribute | None = None) -> None:
         if result_type is None:

@@ -33,10 +33,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.attribute_values import FALSE, i32_attr
 from minitriton.dialects.encodings import layout_of
-from minitriton.dialects.facts import Contraction, HandsOn
+from minitriton.dialects.facts import Contraction, ForwardsOperands
 from minitriton.dialects.facts.gpu_traits import SHARED, EffectsOfEach, VerifyTensorLayouts
 from minitriton.dialects.facts.launch import num_warps
-from minitriton.dialects.facts.layout import LayoutAnchor, PassesOn
+from minitriton.dialects.facts.layout import LayoutAnchor, NoLayoutRule
 from minitriton.dialects.facts.synchronization import TensorCoreReads
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
@@ -153,7 +153,7 @@ class WarpGroupDotWaitOp(IRDLOperation):
     outputs = var_result_def(T)
 
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts(), PassesOn(), HandsOn())
+    traits = traits_def(VerifyTensorLayouts(), NoLayoutRule(), ForwardsOperands())
     assembly_format = "$inputs attr-dict `:` type($inputs)"
 
     def __init__(self, inputs: Sequence[SSAValue], *, pendings: int) -> None:

@@ -1,6 +1,6 @@
 """What an exercise may ask of an answer; each says what it found, and whether that is enough.
 
-same_numbers()(answer)        Said(True, "the numbers are the same as before")
+same_numbers()(answer)        CheckResult(True, "the numbers are the same as before")
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import AccessFact, accesses
-from minitriton.explorer.asked import Asked
-from minitriton.explorer.compiles import Compiles, Opened
+from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.compiles import Compiles, RecordedCompile
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.layout_facts import local_cost, read_distributed, read_encoding
@@ -22,7 +22,7 @@ from minitriton.layouts.encodings import SharedEncoding
 
 
 @dataclass(frozen=True)
-class Said:
+class CheckResult:
     """The outcome of one check, as a sentence."""
 
     ok: bool
@@ -33,15 +33,15 @@ class Said:
 class ExerciseAnswer:
     """An answer to an exercise: a state of the explorer, or words."""
 
-    workshop: Compiles
-    first: Asked
-    asked: Asked
+    session: Compiles
+    first: CompileRequest
+    asked: CompileRequest
     text: str = ""
 
     @cached_property
-    def opened(self) -> Opened:
+    def opened(self) -> RecordedCompile:
         """The compile of the answer."""
-        opened = self.workshop.opened(self.asked)
+        opened = self.session.opened(self.asked)
         failed = opened.recording.steps[-1].error
         if failed:
             raise MinitritonError(failed)
@@ -55,7 +55,7 @@ class ExerciseAnswer:
     @cached_property
     def ran_at_first(self) -> Ran:
         """The run of the exercise as it was given."""
-        first = self.workshop.opened(self.first)
+        first = self.session.opened(self.first)
         return run_program(first.program, first.recording)
 
     @cached_property
@@ -69,13 +69,13 @@ class ExerciseAnswer:
         return accesses(Facts(kept[-1])) if kept else []
 
 
-Check = Callable[[ExerciseAnswer], Said]
+Check = Callable[[ExerciseAnswer], CheckResult]
 
 
 def same_numbers(tolerance: float = 1e-4) -> Check:
     """The arrays after the run are those of the exercise as it was given."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         before, now = answer.ran_at_first.arrays, answer.ran.arrays
         apart = max(
             (largest_difference(now[name], array) for name, array in before.items() if name in now), default=1e300
@@ -85,7 +85,7 @@ def same_numbers(tolerance: float = 1e-4) -> Check:
             default=1.0,
         )
         ok = set(before) == set(now) and apart <= tolerance * scale
-        return Said(ok, "the numbers are the same" if ok else f"the numbers differ by up to {apart:.3g}")
+        return CheckResult(ok, "the numbers are the same" if ok else f"the numbers differ by up to {apart:.3g}")
 
     return check
 
@@ -93,9 +93,9 @@ def same_numbers(tolerance: float = 1e-4) -> Check:
 def no_findings() -> Check:
     """The emulator finds no race and no bad access."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         found = answer.ran.report.findings
-        return Said(
+        return CheckResult(
             not found, "the emulator finds nothing wrong" if not found else f"the emulator finds: {found[0].message}"
         )
 
@@ -105,7 +105,7 @@ def no_findings() -> Check:
 def holds(name: str, expected: Callable[[dict[str, np.ndarray]], np.ndarray], text: str) -> Check:
     """Array `name` holds what `expected` makes of the inputs."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         launch = answer.opened.program.launch()
         passed = launch.arguments
         passed.fresh()
@@ -116,7 +116,7 @@ def holds(name: str, expected: Callable[[dict[str, np.ndarray]], np.ndarray], te
         wanted = expected(inputs)
         got = np.asarray(answer.ran.arrays[name]).reshape(-1)[: wanted.size]
         ok = bool(np.allclose(got, wanted, rtol=1e-3, atol=1e-3))
-        return Said(ok, text if ok else f"`{name}` holds {got[:3]}, expected {wanted[:3]}")
+        return CheckResult(ok, text if ok else f"`{name}` holds {got[:3]}, expected {wanted[:3]}")
 
     return check
 
@@ -124,17 +124,17 @@ def holds(name: str, expected: Callable[[dict[str, np.ndarray]], np.ndarray], te
 def wide(bytes: int = 16) -> Check:
     """Every load and store moves `bytes` at a time."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         narrow = [one for one in answer.accesses if one.width * one.bytes < min(bytes, one.most * one.bytes)]
         if not answer.accesses:
-            return Said(False, "there is no load and no store any more")
+            return CheckResult(False, "there is no load and no store any more")
         if narrow:
             one = narrow[0]
-            return Said(
+            return CheckResult(
                 False,
                 f"the {one.name} of line {one.line[1] if one.line else '?'} moves {one.width * one.bytes} bytes at a time: limited by the {one.limit}",
             )
-        return Said(True, f"every access moves {bytes} bytes at a time")
+        return CheckResult(True, f"every access moves {bytes} bytes at a time")
 
     return check
 
@@ -142,9 +142,9 @@ def wide(bytes: int = 16) -> Check:
 def at_most(what: str, most: float, text: str) -> Check:
     """A number of the run (`sectors_per_request`, `bytes`, `barriers`, `conflicts`, `wasted`) is at most `most`."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         value = getattr(answer.ran.total, what)
-        return Said(
+        return CheckResult(
             value <= most, f"{text}: {value:g}" + ("" if value <= most else f", and at most {most:g} are wanted")
         )
 
@@ -154,9 +154,9 @@ def at_most(what: str, most: float, text: str) -> Check:
 def at_most_share(what: str, share: float, text: str) -> Check:
     """A number of the run is at most a `share` of what it was at first."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         value, before = getattr(answer.ran.total, what), getattr(answer.ran_at_first.total, what)
-        return Said(value <= share * before, f"{text}: {value:g}, {before:g} at first")
+        return CheckResult(value <= share * before, f"{text}: {value:g}, {before:g} at first")
 
     return check
 
@@ -164,9 +164,9 @@ def at_most_share(what: str, share: float, text: str) -> Check:
 def executes(kind: str, text: str) -> Check:
     """The run has instructions of a kind, as `counts.kind_of` names them."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         count = answer.ran.total.mix.get(kind, 0)
-        return Said(count > 0, f"{text}: {count}")
+        return CheckResult(count > 0, f"{text}: {count}")
 
     return check
 
@@ -174,12 +174,12 @@ def executes(kind: str, text: str) -> Check:
 def all_ahead() -> Check:
     """Every load of a tile is a copy that runs ahead."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         waiting = [one for one in answer.accesses if one.name == "tt.load"]
         if waiting:
             place = f"line {waiting[0].line[1]}" if waiting[0].line else "a line"
-            return Said(False, f"the load of {place} does not run ahead")
-        return Said(any(one.name.startswith("ttg.async_copy") for one in answer.accesses), "all loads run ahead")
+            return CheckResult(False, f"the load of {place} does not run ahead")
+        return CheckResult(any(one.name.startswith("ttg.async_copy") for one in answer.accesses), "all loads run ahead")
 
     return check
 
@@ -187,9 +187,9 @@ def all_ahead() -> Check:
 def kernel_unchanged() -> Check:
     """The Python was left as it was."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         ok = answer.asked.kernel_text == answer.first.kernel_text and answer.asked.signature == answer.first.signature
-        return Said(ok, "the kernel is as it was" if ok else "the kernel was changed: change the IR only")
+        return CheckResult(ok, "the kernel is as it was" if ok else "the kernel was changed: change the IR only")
 
     return check
 
@@ -197,10 +197,10 @@ def kernel_unchanged() -> Check:
 def keeps_passes(*names: str) -> Check:
     """All of these passes still run."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         run = [step.name for step in answer.opened.recording.steps]
         gone = [name for name in names if name not in run]
-        return Said(not gone, "no pass is left out" if not gone else f"left out: {', '.join(gone)}")
+        return CheckResult(not gone, "no pass is left out" if not gone else f"left out: {', '.join(gone)}")
 
     return check
 
@@ -208,9 +208,9 @@ def keeps_passes(*names: str) -> Check:
 def says(answer_text: str, *, right: str, wrong: str) -> Check:
     """The words of the answer are these."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         ok = answer.text.strip().lower() == answer_text
-        return Said(ok, right if ok else wrong)
+        return CheckResult(ok, right if ok else wrong)
 
     return check
 
@@ -218,10 +218,10 @@ def says(answer_text: str, *, right: str, wrong: str) -> Check:
 def without_conflicts(store: str, load: str, shape: tuple[int, int], bits: int) -> Check:
     """The words are an encoding of shared memory into which `store` writes, and out of which `load` reads, without conflicts."""
 
-    def check(answer: ExerciseAnswer) -> Said:
+    def check(answer: ExerciseAnswer) -> CheckResult:
         encoding = read_encoding(answer.text)
         if not isinstance(encoding, SharedEncoding):
-            return Said(
+            return CheckResult(
                 False, "this is no layout of shared memory: write a swizzled_shared<{...}> or padded_shared<{...}>"
             )
         costs = {
@@ -229,6 +229,6 @@ def without_conflicts(store: str, load: str, shape: tuple[int, int], bits: int) 
             "load": local_cost(read_distributed(load), encoding, shape, bits, shape, 80, is_load=True),
         }  # fmt: skip
         ok = not any(one.conflicts for one in costs.values())
-        return Said(ok, "; ".join(f"{name}: {one.text()}" for name, one in costs.items()))
+        return CheckResult(ok, "; ".join(f"{name}: {one.text()}" for name, one in costs.items()))
 
     return check

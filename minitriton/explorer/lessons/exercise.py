@@ -1,6 +1,6 @@
 """An exercise: a program, what is asked of it, and the checks that an answer must pass.
 
-grade(exercise, workshop, asked, text)      Grade(ok=True, said=["the numbers are the same", ...])
+grade(exercise, session, asked, text)      Grade(ok=True, said=["the numbers are the same", ...])
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Unpack
 
 from minitriton.commands.pipeline_edits import edited
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked, AskedMore
+from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
 from minitriton.explorer.compiles import Compiles
 from minitriton.explorer.lessons.checks import Check, ExerciseAnswer
 from minitriton.explorer.program import open_program
-from minitriton.explorer.wire import ExercisePlain, RecordedAnswerPlain
+from minitriton.explorer.wire import ExerciseJson, RecordedAnswerJson
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -29,7 +29,7 @@ class Choice:
     options: tuple[str, ...] = ()
     edits: tuple[tuple[str, str], ...] | None = None
 
-    def asked(self, of: Asked) -> Asked:
+    def asked(self, of: CompileRequest) -> CompileRequest:
         """The state that it is."""
         return replace(of, options=(*of.options, *self.options), edits=of.edits if self.edits is None else self.edits)
 
@@ -43,13 +43,13 @@ class Exercise:
     grade: int
     task: str
     hint: str
-    asked: Asked
+    asked: CompileRequest
     wants: str
     checks: tuple[Check, ...]
     choices: tuple[Choice, ...] = ()
     """Where there are few answers: all that make sense. They are checked when a file is written, and chosen from in it."""
 
-    def plain(self) -> ExercisePlain:
+    def plain(self) -> ExerciseJson:
         """What a page shows of it."""
         return {
             "name": self.name, "title": self.title, "grade": self.grade, "task": self.task, "hint": self.hint, "wants": self.wants,
@@ -69,9 +69,9 @@ class Grade:
     said: tuple[str, ...]
 
 
-def grade(exercise: Exercise, workshop: Compiles, asked: Asked, text: str = "") -> Grade:
+def grade(exercise: Exercise, session: Compiles, asked: CompileRequest, text: str = "") -> Grade:
     """Checks an answer, up to the first check that fails."""
-    answer = ExerciseAnswer(workshop, exercise.asked, asked, text)
+    answer = ExerciseAnswer(session, exercise.asked, asked, text)
     said: list[str] = []
     for check in exercise.checks:
         try:
@@ -84,15 +84,15 @@ def grade(exercise: Exercise, workshop: Compiles, asked: Asked, text: str = "") 
     return Grade(True, tuple(said))
 
 
-def recorded(exercise: Exercise, workshop: Compiles) -> list[RecordedAnswerPlain]:
+def recorded(exercise: Exercise, session: Compiles) -> list[RecordedAnswerJson]:
     """Its choices with what the checks say of each."""
-    found: list[RecordedAnswerPlain] = []
+    found: list[RecordedAnswerJson] = []
     for choice in exercise.choices:
-        graded = grade(exercise, workshop, choice.asked(exercise.asked), choice.text)
+        graded = grade(exercise, session, choice.asked(exercise.asked), choice.text)
         found.append({"title": choice.title, "ok": graded.ok, "said": list(graded.said)})
     return found
 
 
-def kernel(name: str, signature: str, **more: Unpack[AskedMore]) -> Asked:
+def kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
     """The program of an exercise."""
-    return Asked(f"{KERNELS / 'exercises.py'}:{name}", signature, **more)
+    return CompileRequest(f"{KERNELS / 'exercises.py'}:{name}", signature, **more)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Unpack
 
-from minitriton.explorer.asked import Asked, AskedMore
+from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
 from minitriton.explorer.lessons.exercise import KERNELS
-from minitriton.explorer.wire import StopPlain, WalkPlain
+from minitriton.explorer.wire import StopJson, WalkJson
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Stop:
     line: str = ""
     tab: str = "facts"
 
-    def plain(self) -> StopPlain:
+    def plain(self) -> StopJson:
         """As JSON can hold it."""
         return {
             "title": self.title, "text": self.text, "step": self.step, "level": self.level, "op": self.op, "line": self.line, "tab": self.tab,
@@ -39,10 +39,10 @@ class Walk:
 
     name: str
     title: str
-    asked: Asked
+    asked: CompileRequest
     stops: tuple[Stop, ...]
 
-    def plain(self) -> WalkPlain:
+    def plain(self) -> WalkJson:
         """As JSON can hold it."""
         return {
             "name": self.name,
@@ -52,8 +52,8 @@ class Walk:
         }
 
 
-def _kernel(name: str, signature: str, **more: Unpack[AskedMore]) -> Asked:
-    return Asked(f"{KERNELS / 'tour.py'}:{name}", signature, **more)
+def _kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
+    return CompileRequest(f"{KERNELS / 'tour.py'}:{name}", signature, **more)
 
 
 TOUR: tuple[Walk, ...] = (

@@ -16,7 +16,7 @@ from minitriton.dialects.tt.enums import RMWOp
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_float, is_native_float, unsigned_dtype
 
 Combine = Callable[[Array, Array], Array]
@@ -78,7 +78,7 @@ def update(memory: Memory, addresses: np.ndarray, values: np.ndarray, dtype: np.
     return old
 
 
-@WITH_MACHINE.add(tt.AtomicRMWOp)
+@STATEFUL_OPS.add(tt.AtomicRMWOp)
 def _read_modify_write(op: tt.AtomicRMWOp, machine: TileMachine) -> Callable[..., Array]:
     memory, type_ = machine.memory, op.results[0].type
     dtype = dtype_of(type_)
@@ -95,7 +95,7 @@ def _read_modify_write(op: tt.AtomicRMWOp, machine: TileMachine) -> Callable[...
     return run
 
 
-@WITH_MACHINE.add(tt.AtomicCASOp)
+@STATEFUL_OPS.add(tt.AtomicCASOp)
 def _compare_and_swap(op: tt.AtomicCASOp, machine: TileMachine) -> Callable[[Array, Array, Array], Array]:
     memory, dtype = machine.memory, dtype_of(op.results[0].type)
 
@@ -115,7 +115,7 @@ def _compare_and_swap(op: tt.AtomicCASOp, machine: TileMachine) -> Callable[[Arr
     return run
 
 
-@WITH_MACHINE.add(tt.AtomicLoadOp)
+@STATEFUL_OPS.add(tt.AtomicLoadOp)
 def _atomic_load(op: tt.AtomicLoadOp, machine: TileMachine) -> Callable[..., Array]:
     memory, dtype = machine.memory, dtype_of(op.result.type)
 
@@ -129,7 +129,7 @@ def _atomic_load(op: tt.AtomicLoadOp, machine: TileMachine) -> Callable[..., Arr
     return run
 
 
-@WITH_MACHINE.add(tt.AtomicStoreOp)
+@STATEFUL_OPS.add(tt.AtomicStoreOp)
 def _atomic_store(op: tt.AtomicStoreOp, machine: TileMachine) -> Callable[..., None]:
     memory, dtype = machine.memory, dtype_of(op.value.type)
 
@@ -141,7 +141,7 @@ def _atomic_store(op: tt.AtomicStoreOp, machine: TileMachine) -> Callable[..., N
     return run
 
 
-@WITH_MACHINE.add(tt.AtomicPollOp)
+@STATEFUL_OPS.add(tt.AtomicPollOp)
 def _atomic_poll(op: tt.AtomicPollOp, machine: TileMachine) -> Callable[..., Array]:
     """What is not there now never comes: no other program runs meanwhile."""
     memory, dtype, waits_for_ever = machine.memory, dtype_of(op.expected.type), op.timeout is None

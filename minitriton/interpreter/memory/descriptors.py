@@ -22,12 +22,12 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt.types import TensorDescType, shape_of
 from minitriton.interpreter.arrays import scalar
-from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.atomics import combination, update
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.ops import load_where, not_a_number, padding_value, store_where
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import STATEFUL_OPS
 from minitriton.interpreter.values import Array, dtype_of, is_float
 from minitriton.target.architectures import architecture_of
 from minitriton.target.tensor_map import end_of_row, illegal_corner
@@ -119,7 +119,7 @@ def _check_corner(
         )
 
 
-@WITH_MACHINE.add(tt.MakeTensorDescOp)
+@STATEFUL_OPS.add(tt.MakeTensorDescOp)
 def _make(op: tt.MakeTensorDescOp, machine: TileMachine) -> Callable[..., DescriptorValue]:
     type_ = op.results[0].type
     assert isinstance(type_, TensorDescType)
@@ -157,7 +157,7 @@ def flattened(arg: Any) -> tuple[object, ...]:
     return (arg,)
 
 
-@WITH_MACHINE.add(tt.DescriptorLoadOp)
+@STATEFUL_OPS.add(tt.DescriptorLoadOp)
 def _load(op: tt.DescriptorLoadOp, machine: TileMachine) -> Callable[..., Array]:
     shape = shape_of(op.results[0].type)
 
@@ -167,7 +167,7 @@ def _load(op: tt.DescriptorLoadOp, machine: TileMachine) -> Callable[..., Array]
     return run
 
 
-@WITH_MACHINE.add(tt.DescriptorStoreOp)
+@STATEFUL_OPS.add(tt.DescriptorStoreOp)
 def _store(op: tt.DescriptorStoreOp, machine: TileMachine) -> Callable[..., None]:
     memory = machine.memory
 
@@ -178,7 +178,7 @@ def _store(op: tt.DescriptorStoreOp, machine: TileMachine) -> Callable[..., None
     return run
 
 
-@WITH_MACHINE.add(tt.DescriptorReduceOp)
+@STATEFUL_OPS.add(tt.DescriptorReduceOp)
 def _reduce(op: tt.DescriptorReduceOp, machine: TileMachine) -> Callable[..., None]:
     memory, type_ = machine.memory, op.desc.type
     assert isinstance(type_, TensorDescType)
@@ -197,7 +197,7 @@ def _reduce(op: tt.DescriptorReduceOp, machine: TileMachine) -> Callable[..., No
 
 def _atomic_kind(kind: DescriptorReduceKind, element: Attribute) -> RMWOp:
     if kind in (DescriptorReduceKind.INC, DescriptorReduceKind.DEC):
-        raise NoMeaning(f"the interpreter has no meaning for a descriptor reduction of kind {kind}")
+        raise UnsupportedOpError(f"the interpreter does not support a descriptor reduction of kind {kind}")
     if kind == DescriptorReduceKind.ADD:
         return RMWOp.FADD if is_float(element) else RMWOp.ADD
     is_unsigned = instance_of(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
@@ -205,7 +205,7 @@ def _atomic_kind(kind: DescriptorReduceKind, element: Attribute) -> RMWOp:
     return RMWOp(f"u{kind}" if is_unsigned and is_ordered else str(kind))
 
 
-@WITH_MACHINE.add(tt.DescriptorGatherOp)
+@STATEFUL_OPS.add(tt.DescriptorGatherOp)
 def _gather(op: tt.DescriptorGatherOp, machine: TileMachine) -> Callable[[DescriptorValue, Array, Array], Array]:
     memory = machine.memory
 
@@ -215,7 +215,7 @@ def _gather(op: tt.DescriptorGatherOp, machine: TileMachine) -> Callable[[Descri
     return run
 
 
-@WITH_MACHINE.add(tt.DescriptorScatterOp)
+@STATEFUL_OPS.add(tt.DescriptorScatterOp)
 def _scatter(
     op: tt.DescriptorScatterOp, machine: TileMachine
 ) -> Callable[[DescriptorValue, Array, Array, Array], None]:

@@ -22,7 +22,7 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared_views import BufferView
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import STATEFUL_OPS
 from minitriton.interpreter.values import Array
 from minitriton.interpreter.warps.partition_order import Knowledge
 
@@ -60,7 +60,7 @@ def learn(machine: TileMachine, barrier: MbarrierState) -> None:
         order.learn(barrier.published)
 
 
-@WITH_MACHINE.add(ttng.InitBarrierOp)
+@STATEFUL_OPS.add(ttng.InitBarrierOp)
 def _init(op: ttng.InitBarrierOp, machine: TileMachine) -> Callable[[BufferView], None]:
     count = integer(op.count)
 
@@ -71,7 +71,7 @@ def _init(op: ttng.InitBarrierOp, machine: TileMachine) -> Callable[[BufferView]
     return run
 
 
-@WITH_MACHINE.add(ttng.InvalBarrierOp)
+@STATEFUL_OPS.add(ttng.InvalBarrierOp)
 def _invalidate(op: ttng.InvalBarrierOp, machine: TileMachine) -> Callable[[BufferView], None]:
     def run(view: BufferView) -> None:
         barrier_at(op, machine, view)
@@ -81,7 +81,7 @@ def _invalidate(op: ttng.InvalBarrierOp, machine: TileMachine) -> Callable[[Buff
     return run
 
 
-@WITH_MACHINE.add(ttng.BarrierExpectOp)
+@STATEFUL_OPS.add(ttng.BarrierExpectOp)
 def _expect(op: ttng.BarrierExpectOp, machine: TileMachine) -> Callable[[BufferView, Array], None]:
     size = integer(op.size)
 
@@ -95,7 +95,7 @@ def _expect(op: ttng.BarrierExpectOp, machine: TileMachine) -> Callable[[BufferV
     return run
 
 
-@WITH_MACHINE.add(ttng.ArriveBarrierOp)
+@STATEFUL_OPS.add(ttng.ArriveBarrierOp)
 def _arrive(op: ttng.ArriveBarrierOp, machine: TileMachine) -> Callable[..., None]:
     count = integer(op.count)
 
@@ -108,7 +108,7 @@ def _arrive(op: ttng.ArriveBarrierOp, machine: TileMachine) -> Callable[..., Non
     return run
 
 
-@WITH_MACHINE.add(ttng.AsyncCopyMbarrierArriveOp)
+@STATEFUL_OPS.add(ttng.AsyncCopyMbarrierArriveOp)
 def _arrive_after_copies(op: ttng.AsyncCopyMbarrierArriveOp, machine: TileMachine) -> Callable[[BufferView], None]:
     """The barrier learns of the end of the copies that the threads have issued; with `noIncrement` each thread arrives too."""
     threads = 32 * num_warps(op) if "noIncrement" in op.properties else 0
@@ -123,7 +123,7 @@ def _arrive_after_copies(op: ttng.AsyncCopyMbarrierArriveOp, machine: TileMachin
     return run
 
 
-@WITH_MACHINE.add(WaitBarrierOp)
+@STATEFUL_OPS.add(WaitBarrierOp)
 def _wait(op: WaitBarrierOp, machine: TileMachine) -> Callable[..., None]:
     assert isinstance(op, WaitBarrierOp)
     has_predicate, shared, warps = op.pred is not None, machine.shared, machine.warps_of(op)

@@ -20,7 +20,7 @@ from minitriton.dialects.tt.types import PointerType, is_tensor_pointer, shape_o
 from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import STATEFUL_OPS
 from minitriton.interpreter.values import Array, dtype_of, encoder
 
 
@@ -102,7 +102,7 @@ def not_a_number(element: Attribute) -> Array:
     return encoder(element)(scalar(np.float64(np.nan)))
 
 
-@WITH_MACHINE.add(tt.LoadOp)
+@STATEFUL_OPS.add(tt.LoadOp)
 def _load(op: tt.LoadOp, machine: TileMachine) -> Callable[..., Array]:
     memory, type_ = machine.memory, op.results[0].type
     dtype = dtype_of(type_)
@@ -120,7 +120,7 @@ def _load(op: tt.LoadOp, machine: TileMachine) -> Callable[..., Array]:
     return run
 
 
-@WITH_MACHINE.add(tt.StoreOp)
+@STATEFUL_OPS.add(tt.StoreOp)
 def _store(op: tt.StoreOp, machine: TileMachine) -> Callable[..., None]:
     memory, dtype = machine.memory, dtype_of(op.operands[1].type)
     if is_tensor_pointer(op.operands[0].type):
@@ -137,7 +137,7 @@ def _store(op: tt.StoreOp, machine: TileMachine) -> Callable[..., None]:
     return run
 
 
-@WITH_MACHINE.add(tt.AddPtrOp)
+@STATEFUL_OPS.add(tt.AddPtrOp)
 def _add_pointer(op: tt.AddPtrOp, machine: TileMachine) -> Callable[[Array, Array], Array]:
     size = np.int64(pointee_size(op.operands[0].type))
     return lambda pointer, offset: pointer + offset.astype(np.int64) * size
@@ -150,7 +150,7 @@ def pointee_size(type_: Attribute) -> int:
     return dtype_of(element.pointee_type).itemsize
 
 
-@WITH_MACHINE.add(tt.MakeTensorPtrOp)
+@STATEFUL_OPS.add(tt.MakeTensorPtrOp)
 def _make_block_pointer(op: tt.MakeTensorPtrOp, machine: TileMachine) -> Callable[..., BlockPointer]:
     type_ = op.results[0].type
     assert isinstance(type_, PointerType)
@@ -166,7 +166,7 @@ def _make_block_pointer(op: tt.MakeTensorPtrOp, machine: TileMachine) -> Callabl
     return run
 
 
-@WITH_MACHINE.add(tt.AdvanceOp)
+@STATEFUL_OPS.add(tt.AdvanceOp)
 def _advance(op: tt.AdvanceOp, machine: TileMachine) -> Callable[..., BlockPointer]:
     def run(pointer: BlockPointer, *steps: Array) -> BlockPointer:
         return replace(pointer, offsets=moved(pointer.offsets, steps))

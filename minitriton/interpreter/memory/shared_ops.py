@@ -28,7 +28,7 @@ from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.shared_views import BufferView, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
-from minitriton.interpreter.registry import PURE, WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array, encoder
 
 TOKEN = scalar(np.bool_(True))
@@ -74,7 +74,7 @@ def _call_at(offset: int, machine: TileMachine, meaning: Meaning) -> Meaning:
     return run
 
 
-@WITH_MACHINE.add(ttg.LocalAllocOp)
+@STATEFUL_OPS.add(ttg.LocalAllocOp)
 def _local_alloc(op: ttg.LocalAllocOp, machine: TileMachine) -> Callable[..., BufferView]:
     shared, type_, offset = machine.shared, op.results[0].type, placed_at(op)
     offsets, dtype = element_offsets(type_), element_dtype(type_)
@@ -93,12 +93,12 @@ def _local_alloc(op: ttg.LocalAllocOp, machine: TileMachine) -> Callable[..., Bu
     return run
 
 
-@WITH_MACHINE.add(ttg.LocalDeallocOp)
+@STATEFUL_OPS.add(ttg.LocalDeallocOp)
 def _local_dealloc(op: ttg.LocalDeallocOp, machine: TileMachine) -> Callable[[BufferView], None]:
     return lambda view: machine.shared.release(op, view.buffer)
 
 
-@WITH_MACHINE.add(ttg.LocalLoadOp)
+@STATEFUL_OPS.add(ttg.LocalLoadOp)
 def _local_load(op: ttg.LocalLoadOp, machine: TileMachine) -> Callable[..., Array]:
     warps = holders(op.results[0].type)
 
@@ -108,13 +108,13 @@ def _local_load(op: ttg.LocalLoadOp, machine: TileMachine) -> Callable[..., Arra
     return run
 
 
-@WITH_MACHINE.add(ttg.LocalStoreOp)
+@STATEFUL_OPS.add(ttg.LocalStoreOp)
 def _local_store(op: ttg.LocalStoreOp, machine: TileMachine) -> Callable[[Array, BufferView], None]:
     warps = holders(op.operands[0].type)
     return lambda values, view: machine.shared.store(op, view, values, warps)
 
 
-@WITH_MACHINE.add(AsyncCopyGlobalToLocalOp)
+@STATEFUL_OPS.add(AsyncCopyGlobalToLocalOp)
 def _async_copy(op: AsyncCopyGlobalToLocalOp, machine: TileMachine) -> Callable[..., Array]:
     assert isinstance(op, AsyncCopyGlobalToLocalOp)
     shared, memory = machine.shared, machine.memory
@@ -131,7 +131,7 @@ def _async_copy(op: AsyncCopyGlobalToLocalOp, machine: TileMachine) -> Callable[
     return run
 
 
-@WITH_MACHINE.add(ttg.AsyncCommitGroupOp)
+@STATEFUL_OPS.add(ttg.AsyncCommitGroupOp)
 def _commit(op: ttg.AsyncCommitGroupOp, machine: TileMachine) -> Callable[..., Array]:
     def run(*tokens: Array) -> Array:
         machine.shared.commit()
@@ -140,7 +140,7 @@ def _commit(op: ttg.AsyncCommitGroupOp, machine: TileMachine) -> Callable[..., A
     return run
 
 
-@WITH_MACHINE.add(ttg.AsyncWaitOp)
+@STATEFUL_OPS.add(ttg.AsyncWaitOp)
 def _wait(op: ttg.AsyncWaitOp, machine: TileMachine) -> Callable[..., Array]:
     pending = integer(op.num)
 
@@ -151,24 +151,24 @@ def _wait(op: ttg.AsyncWaitOp, machine: TileMachine) -> Callable[..., Array]:
     return run
 
 
-@WITH_MACHINE.add(ttg.LocalBarrierOp, gpu.BarrierOp)
+@STATEFUL_OPS.add(ttg.LocalBarrierOp, gpu.BarrierOp)
 def _barrier(op: ttg.LocalBarrierOp | gpu.BarrierOp, machine: TileMachine) -> Callable[[], None]:
     return machine.shared.barrier
 
 
-@WITH_MACHINE.add(ttng.ArriveForFirstWarpOp, ttng.WaitForTurnOp, ttng.EndTurnOp)
+@STATEFUL_OPS.add(ttng.ArriveForFirstWarpOp, ttng.WaitForTurnOp, ttng.EndTurnOp)
 def _orders_nothing(op: Operation, machine: TileMachine) -> Callable[..., None]:
     """One half of a barrier, or a turn of warp groups, which orders nothing that they access."""
     return lambda *turn: None
 
 
-@WITH_MACHINE.add(ttng.FirstWarpWaitsOp)
+@STATEFUL_OPS.add(ttng.FirstWarpWaitsOp)
 def _first_warp_waits(op: ttng.FirstWarpWaitsOp, machine: TileMachine) -> Callable[[Array], None]:
     """A barrier: what copies of the first warp may not meet is ordered by it; which warps wait is for the emulator to judge."""
     return lambda turn: machine.shared.barrier()
 
 
-@PURE.add(ttg.MemDescIndexOp)
+@PURE_OPS.add(ttg.MemDescIndexOp)
 def _index(op: ttg.MemDescIndexOp) -> Callable[[BufferView, Array], BufferView]:
     def run(view: BufferView, index: Array) -> BufferView:
         count = view.addresses.shape[0]
@@ -179,7 +179,7 @@ def _index(op: ttg.MemDescIndexOp) -> Callable[[BufferView, Array], BufferView]:
     return run
 
 
-@PURE.add(ttg.MemDescSubsliceOp)
+@PURE_OPS.add(ttg.MemDescSubsliceOp)
 def _subslice(op: ttg.MemDescSubsliceOp) -> Callable[[BufferView], BufferView]:
     offsets, type_ = op.offsets, op.results[0].type
     assert isinstance(offsets, DenseArrayBase) and isinstance(type_, MemDescType)
@@ -188,7 +188,7 @@ def _subslice(op: ttg.MemDescSubsliceOp) -> Callable[[BufferView], BufferView]:
     return lambda view: view.of(view.addresses[part])
 
 
-@PURE.add(ttg.MemDescTransOp)
+@PURE_OPS.add(ttg.MemDescTransOp)
 def _transpose(op: ttg.MemDescTransOp) -> Callable[[BufferView], BufferView]:
     order = op.order
     assert isinstance(order, DenseArrayBase)
@@ -196,7 +196,7 @@ def _transpose(op: ttg.MemDescTransOp) -> Callable[[BufferView], BufferView]:
     return lambda view: view.of(view.addresses.transpose(axes))
 
 
-@PURE.add(ttg.MemDescReshapeOp)
+@PURE_OPS.add(ttg.MemDescReshapeOp)
 def _reshape(op: ttg.MemDescReshapeOp) -> Callable[[BufferView], BufferView]:
     type_ = op.results[0].type
     assert isinstance(type_, MemDescType)
@@ -204,14 +204,14 @@ def _reshape(op: ttg.MemDescReshapeOp) -> Callable[[BufferView], BufferView]:
     return lambda view: view.of(view.addresses.reshape(shape))
 
 
-@PURE.add(ttg.MemDescReinterpretOp)
+@PURE_OPS.add(ttg.MemDescReinterpretOp)
 def _reinterpret(op: ttg.MemDescReinterpretOp) -> Callable[[BufferView], BufferView]:
     type_ = op.results[0].type
     offsets, dtype = element_offsets(type_), element_dtype(type_)
     return lambda view: BufferView(view.buffer, int(view.addresses.min()) + offsets, dtype)
 
 
-@WITH_MACHINE.add(ttg.GlobalScratchAllocOp)
+@STATEFUL_OPS.add(ttg.GlobalScratchAllocOp)
 def _global_scratch(op: ttg.GlobalScratchAllocOp, machine: TileMachine) -> Callable[[], Array]:
     """Memory of its own for each program, which only this op names; programs run one after another in the same."""
     size, alignment = integer(op.nbytes), integer(op.alignment)
@@ -221,7 +221,7 @@ def _global_scratch(op: ttg.GlobalScratchAllocOp, machine: TileMachine) -> Calla
     return lambda: address
 
 
-@PURE.add(ttg.Fp4ToFpOp)
+@PURE_OPS.add(ttg.Fp4ToFpOp)
 def _fp4_to_fp(op: ttg.Fp4ToFpOp) -> Callable[[Array], Array]:
     axis, encode = integer(op.axis), encoder(_element(op.results[0].type))
     return lambda packed: encode(unpack_e2m1(packed, axis))

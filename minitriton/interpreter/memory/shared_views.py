@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg.types import MemDescType
-from minitriton.interpreter.errors import NoMeaning
+from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.values import dtype_of
 from minitriton.layouts.encodings import Encoding, PaddedShared, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
@@ -74,7 +74,7 @@ def element_offsets(type_: Attribute) -> np.ndarray:
     assert isinstance(type_, MemDescType)
     layout = layout_of(type_)
     if not isinstance(layout, SharedEncoding):
-        raise NoMeaning(f"the interpreter knows no shared memory of type {type_}")
+        raise UnsupportedOpError(f"the interpreter knows no shared memory of type {type_}")
     shape = type_.get_shape()
     item = element_dtype(type_).itemsize
     whole = _element_offsets(layout, type_.get_alloc_shape()[-len(shape) :], item)
@@ -94,7 +94,7 @@ def _element_offsets(encoding: SharedEncoding, shape: tuple[int, ...], item: int
     copies, inner = shape[: len(shape) - encoding.rank], shape[len(shape) - encoding.rank :]
     layout = _row_major(to_linear_layout(encoding, inner))
     if layout.has_in_dim("block") and layout.get_in_dim_size("block") > 1:
-        raise NoMeaning("the interpreter has no shared memory of clusters", help="use one CTA per program")
+        raise UnsupportedOpError("the interpreter has no shared memory of clusters", help="use one CTA per program")
     places = _images(layout.flat_bases("offset"))
     offsets = np.zeros(prod(inner), np.int64)
     # Where several places stand for one element the first one counts, hence the last assignment.

@@ -24,11 +24,11 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import DescribedTensor, TileMachine
 from minitriton.interpreter.memory.descriptors import DescriptorValue, loaded
 from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import STATEFUL_OPS
 from minitriton.interpreter.values import Array, encoder
 
 
-@WITH_MACHINE.add(TensormapCreateOp)
+@STATEFUL_OPS.add(TensormapCreateOp)
 def _create(op: TensormapCreateOp, machine: TileMachine) -> Callable[..., None]:
     assert isinstance(op, TensormapCreateOp)
     rank, fills_with_nan = len(op.box_dim), bool(integer(op.fill_mode))
@@ -42,7 +42,7 @@ def _create(op: TensormapCreateOp, machine: TileMachine) -> Callable[..., None]:
     return run
 
 
-@WITH_MACHINE.add(ttng.ReinterpretTensorDescOp)
+@STATEFUL_OPS.add(ttng.ReinterpretTensorDescOp)
 def _reinterpret(op: ttng.ReinterpretTensorDescOp, machine: TileMachine) -> Callable[[Array], DescriptorValue]:
     type_ = op.results[0].type
     assert isinstance(type_, TensorDescType)
@@ -60,7 +60,7 @@ def _reinterpret(op: ttng.ReinterpretTensorDescOp, machine: TileMachine) -> Call
     return run
 
 
-@WITH_MACHINE.add(ttng.AsyncTMACopyGlobalToLocalOp, ttng.AsyncTMAGatherOp)
+@STATEFUL_OPS.add(ttng.AsyncTMACopyGlobalToLocalOp, ttng.AsyncTMAGatherOp)
 def _load(op: ttng.AsyncTMACopyGlobalToLocalOp | ttng.AsyncTMAGatherOp, machine: TileMachine) -> Callable[..., None]:
     shared, memory = machine.shared, machine.memory
     gathers = isinstance(op, ttng.AsyncTMAGatherOp)
@@ -84,7 +84,7 @@ def _load(op: ttng.AsyncTMACopyGlobalToLocalOp | ttng.AsyncTMAGatherOp, machine:
 def _store_by(like: type[Operation]) -> Callable[[Operation, TileMachine], Callable[..., None]]:
     """A store whose values come from a buffer, else like ops of the class `like` of the dialect `tt`."""
     values_last = like is tt.DescriptorScatterOp
-    meaning = WITH_MACHINE.of_class(like)
+    meaning = STATEFUL_OPS.of_class(like)
     assert meaning is not None
 
     def make(op: Operation, machine: TileMachine) -> Callable[..., None]:
@@ -102,7 +102,7 @@ def _store_by(like: type[Operation]) -> Callable[[Operation, TileMachine], Calla
     return make
 
 
-@WITH_MACHINE.add(ttng.TMAStoreWaitOp)
+@STATEFUL_OPS.add(ttng.TMAStoreWaitOp)
 def _wait_for_stores(op: ttng.TMAStoreWaitOp, machine: TileMachine) -> Callable[[], None]:
     pending = integer(op.pendings)
 
@@ -114,12 +114,12 @@ def _wait_for_stores(op: ttng.TMAStoreWaitOp, machine: TileMachine) -> Callable[
     return run
 
 
-@WITH_MACHINE.add(ttng.TensormapFenceproxyAcquireOp)
+@STATEFUL_OPS.add(ttng.TensormapFenceproxyAcquireOp)
 def _acquire_map(op: ttng.TensormapFenceproxyAcquireOp, machine: TileMachine) -> Callable[[object], None]:
     return lambda address: None
 
 
-WITH_MACHINE.update(
+STATEFUL_OPS.update(
     {
         ttng.AsyncTMACopyLocalToGlobalOp: _store_by(tt.DescriptorStoreOp),
         ttng.AsyncTMAReduceOp: _store_by(tt.DescriptorReduceOp),

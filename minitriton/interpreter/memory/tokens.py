@@ -20,7 +20,7 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.mbarriers import learn, publish
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import STATEFUL_OPS
 from minitriton.interpreter.values import Array
 
 
@@ -43,7 +43,7 @@ def _arrive(machine: TileMachine, barrier: MbarrierState) -> None:
     barrier.arrive()
 
 
-@WITH_MACHINE.add(nvws.CreateTokenOp)
+@STATEFUL_OPS.add(nvws.CreateTokenOp)
 def _create(op: nvws.CreateTokenOp, machine: TileMachine) -> Callable[[], BufferToken]:
     count = integer(op.properties["numBuffers"])
     return lambda: BufferToken(
@@ -51,7 +51,7 @@ def _create(op: nvws.CreateTokenOp, machine: TileMachine) -> Callable[[], Buffer
     )
 
 
-@WITH_MACHINE.add(nvws.ProducerAcquireOp)
+@STATEFUL_OPS.add(nvws.ProducerAcquireOp)
 def _acquire(op: nvws.ProducerAcquireOp, machine: TileMachine) -> Callable[[BufferToken, Array, Array], None]:
     def run(token: BufferToken, index: Array, phase: Array) -> None:
         _, empty = token.at(op, index)
@@ -61,12 +61,12 @@ def _acquire(op: nvws.ProducerAcquireOp, machine: TileMachine) -> Callable[[Buff
     return run
 
 
-@WITH_MACHINE.add(nvws.ProducerCommitOp)
+@STATEFUL_OPS.add(nvws.ProducerCommitOp)
 def _commit(op: nvws.ProducerCommitOp, machine: TileMachine) -> Callable[[BufferToken, Array], None]:
     return lambda token, index: _arrive(machine, token.at(op, index)[0])
 
 
-@WITH_MACHINE.add(nvws.ConsumerWaitOp)
+@STATEFUL_OPS.add(nvws.ConsumerWaitOp)
 def _wait(op: nvws.ConsumerWaitOp, machine: TileMachine) -> Callable[[BufferToken, Array, Array], None]:
     def run(token: BufferToken, index: Array, phase: Array) -> None:
         full, _ = token.at(op, index)
@@ -76,6 +76,6 @@ def _wait(op: nvws.ConsumerWaitOp, machine: TileMachine) -> Callable[[BufferToke
     return run
 
 
-@WITH_MACHINE.add(nvws.ConsumerReleaseOp)
+@STATEFUL_OPS.add(nvws.ConsumerReleaseOp)
 def _release(op: nvws.ConsumerReleaseOp, machine: TileMachine) -> Callable[[BufferToken, Array], None]:
     return lambda token, index: _arrive(machine, token.at(op, index)[1])

@@ -16,7 +16,7 @@ from minitriton.dialects.tt.enums import RoundingMode
 from minitriton.dialects.tt.types import element_type
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
-from minitriton.interpreter.registry import PURE, WITH_MACHINE
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_i1, same, unsigned_dtype
 
 Unary = Callable[[Array], Array]
@@ -26,21 +26,21 @@ def _types(op: Operation) -> tuple[Attribute, Attribute]:
     return op.operands[0].type, op.results[0].type
 
 
-@PURE.add(arith.ExtSIOp)
+@PURE_OPS.add(arith.ExtSIOp)
 def _sign_extend(op: arith.ExtSIOp) -> Unary:
     source, target = _types(op)
     dtype = dtype_of(target)
     return (lambda a: -a.astype(dtype)) if is_i1(source) else (lambda a: a.astype(dtype))
 
 
-@PURE.add(arith.ExtUIOp, arith.IndexCastUIOp)
+@PURE_OPS.add(arith.ExtUIOp, arith.IndexCastUIOp)
 def _zero_extend(op: arith.ExtUIOp | arith.IndexCastUIOp) -> Unary:
     source, target = _types(op)
     dtype, unsigned = dtype_of(target), unsigned_dtype(source)
     return lambda a: a.view(unsigned).astype(dtype)
 
 
-@PURE.add(arith.TruncIOp)
+@PURE_OPS.add(arith.TruncIOp)
 def _truncate(op: arith.TruncIOp) -> Unary:
     source, target = _types(op)
     if is_i1(target):
@@ -49,13 +49,13 @@ def _truncate(op: arith.TruncIOp) -> Unary:
     return lambda a: a.astype(dtype)
 
 
-@PURE.add(arith.IndexCastOp)
+@PURE_OPS.add(arith.IndexCastOp)
 def _index_cast(op: arith.IndexCastOp) -> Unary:
     dtype = dtype_of(op.results[0].type)
     return lambda a: a.astype(dtype)
 
 
-@PURE.add(arith.SIToFPOp)
+@PURE_OPS.add(arith.SIToFPOp)
 def _signed_to_float(op: arith.SIToFPOp) -> Unary:
     source, target = _types(op)
     if is_i1(source):
@@ -64,7 +64,7 @@ def _signed_to_float(op: arith.SIToFPOp) -> Unary:
     return _integers_to_float(target)
 
 
-@PURE.add(arith.UIToFPOp)
+@PURE_OPS.add(arith.UIToFPOp)
 def _unsigned_to_float(op: arith.UIToFPOp) -> Unary:
     source, target = _types(op)
     convert, unsigned = _integers_to_float(target), unsigned_dtype(source)
@@ -109,7 +109,7 @@ def _to_integer(unsigned: bool) -> Callable[[Operation], Unary]:
     return make
 
 
-@PURE.add(arith.ExtFOp, arith.TruncFOp)
+@PURE_OPS.add(arith.ExtFOp, arith.TruncFOp)
 def _float_to_float(op: arith.ExtFOp | arith.TruncFOp | tt.FpToFpOp) -> Unary:
     source, target = _types(op)
     if source == target:
@@ -122,7 +122,7 @@ def _float_to_float(op: arith.ExtFOp | arith.TruncFOp | tt.FpToFpOp) -> Unary:
     return lambda a: encode(decode(a))
 
 
-@WITH_MACHINE.add(tt.FpToFpOp)
+@STATEFUL_OPS.add(tt.FpToFpOp)
 def _converted(op: tt.FpToFpOp, machine: TileMachine) -> Unary:
     """`tt.fp_to_fp`, as the target rounds."""
     source, target = _types(op)
@@ -138,7 +138,7 @@ _FP8_CONVERSIONS = 89
 """The first compute capability (times ten) with instructions that convert to 8-bit floats (PTX ISA, "cvt")."""
 
 
-@PURE.add(arith.BitcastOp, tt.BitcastOp)
+@PURE_OPS.add(arith.BitcastOp, tt.BitcastOp)
 def _bitcast(op: arith.BitcastOp | tt.BitcastOp) -> Unary:
     source, target = _types(op)
     before, after = dtype_of(source), dtype_of(target)
@@ -149,12 +149,12 @@ def _bitcast(op: arith.BitcastOp | tt.BitcastOp) -> Unary:
     return lambda a: np.ascontiguousarray(a).view(after) if np.ndim(a) else a.view(after)
 
 
-@PURE.add(tt.IntToPtrOp, tt.PtrToIntOp)
+@PURE_OPS.add(tt.IntToPtrOp, tt.PtrToIntOp)
 def _address(op: tt.IntToPtrOp | tt.PtrToIntOp) -> Unary:
     return same
 
 
-PURE.update(
+PURE_OPS.update(
     {
         arith.FPToSIOp: _to_integer(False),
         arith.FPToUIOp: _to_integer(True),

@@ -20,7 +20,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import PropagateNan
 from minitriton.host.extremes import extreme
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import PURE, WITH_MACHINE
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float
 from minitriton.rewriting.constants import constant_attr, number_of
 from minitriton.target.architectures import architecture_of
@@ -71,7 +71,7 @@ _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
 )
 
 
-@PURE.add(arith.CmpfOp)
+@PURE_OPS.add(arith.CmpfOp)
 def _compare(op: arith.CmpfOp) -> Callable[[Array, Array], Array]:
     predicate = op.predicate
     assert instance_of(predicate, IntegerAttr)
@@ -82,7 +82,7 @@ def _compare(op: arith.CmpfOp) -> Callable[[Array, Array], Array]:
     return lambda a, b: function(decode(a), decode(b))
 
 
-@WITH_MACHINE.add(tt.ClampFOp)
+@STATEFUL_OPS.add(tt.ClampFOp)
 def _clamp(op: tt.ClampFOp, machine: TileMachine) -> Callable[[Array, Array, Array], Array]:
     """NaN that is not passed through becomes the lower limit; with opposite limits on sm_90 that of its sign (PTX ISA, `min.xorsign.abs`)."""
     nan = getattr(op.propagate_nan, "data", None) == PropagateNan.ALL
@@ -136,7 +136,7 @@ def _nearest(number: Fraction, dtype: np.dtype) -> float:
     return found
 
 
-PURE.update(
+PURE_OPS.update(
     {
         arith.AddfOp: float_op(np.add),
         arith.SubfOp: float_op(np.subtract),

@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import arith, math, tt
 from minitriton.dialects.narrowing import instance_of
-from minitriton.interpreter.registry import PURE, Meaning
+from minitriton.interpreter.registry import PURE_OPS, Meaning
 from minitriton.interpreter.values import Array, constant_value, dtype_of, is_i1, same, unsigned_dtype, zero
 
 Binary = Callable[[Array, Array], Array]
@@ -26,7 +26,7 @@ Halves = Callable[[Array, Array], tuple[Array, Array]]
 """Of two operands the lower and the upper half of a result."""
 
 
-@PURE.add(arith.ConstantOp)
+@PURE_OPS.add(arith.ConstantOp)
 def _constant(op: arith.ConstantOp) -> Callable[[], Array]:
     value = constant_value(op.value, op.results[0].type)
     return lambda: value
@@ -130,7 +130,7 @@ _PREDICATES: tuple[tuple[Binary, bool], ...] = (
 _EQUALITIES = 2
 
 
-@PURE.add(arith.CmpiOp)
+@PURE_OPS.add(arith.CmpiOp)
 def _compare(op: arith.CmpiOp) -> Binary:
     predicate = op.predicate
     assert instance_of(predicate, IntegerAttr)
@@ -177,7 +177,7 @@ def _multiply_extended(unsigned: bool) -> Callable[[Operation], Halves]:
     return lambda op: _extended(op, object, unsigned, np.multiply)
 
 
-@PURE.add(arith.AddUIExtendedOp)
+@PURE_OPS.add(arith.AddUIExtendedOp)
 def _add_extended(op: arith.AddUIExtendedOp) -> Halves:
     both = _extended(op, object, True, np.add)
 
@@ -188,13 +188,13 @@ def _add_extended(op: arith.AddUIExtendedOp) -> Halves:
     return run
 
 
-@PURE.add(tt.MulhiUIOp)
+@PURE_OPS.add(tt.MulhiUIOp)
 def _mulhi_unsigned(op: tt.MulhiUIOp) -> Binary:
     both = _extended(op, object, True, np.multiply)
     return lambda a, b: both(a, b)[1]
 
 
-@PURE.add(math.AbsIOp)
+@PURE_OPS.add(math.AbsIOp)
 def _absolute(op: math.AbsIOp) -> Callable[[Array], Array]:
     return same if is_i1(op.results[0].type) else np.abs
 
@@ -211,18 +211,18 @@ def _count(count: Callable[[int, int], int]) -> Callable[[Operation], Callable[[
     return make
 
 
-@PURE.add(ub.PoisonOp)
+@PURE_OPS.add(ub.PoisonOp)
 def _poison(op: ub.PoisonOp) -> Meaning:
     value = zero(op.results[0].type)
     return lambda: value
 
 
-@PURE.add(arith.SelectOp)
+@PURE_OPS.add(arith.SelectOp)
 def _select(op: arith.SelectOp) -> Callable[[Array, Array, Array], Array]:
     return select
 
 
-PURE.update(
+PURE_OPS.update(
     {
         arith.AddiOp: _binary(np.add, _differ),
         arith.SubiOp: _binary(np.subtract, _differ),

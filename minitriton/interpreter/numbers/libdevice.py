@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import StringAttr
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.host.extremes import extreme
-from minitriton.interpreter.errors import NoMeaning
+from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import DeviceFunctions, TileMachine
 from minitriton.interpreter.numbers.floats import fma, on_numbers
 from minitriton.interpreter.numbers.math_functions import elementwise, erf, round_half_away, rsqrt
-from minitriton.interpreter.registry import WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array, dtype_of, is_float
 
 
@@ -150,7 +150,7 @@ def function_of(symbol: str) -> Callable[..., Array] | None:
     return None
 
 
-@WITH_MACHINE.add(tt.ExternElementwiseOp)
+@STATEFUL_OPS.add(tt.ExternElementwiseOp)
 def _extern(op: tt.ExternElementwiseOp, machine: TileMachine) -> Meaning:
     symbol = op.symbol
     assert isinstance(symbol, StringAttr)
@@ -171,7 +171,7 @@ def _extern(op: tt.ExternElementwiseOp, machine: TileMachine) -> Meaning:
 def _of_the_device(op: tt.ExternElementwiseOp, symbol: str, evaluate: DeviceFunctions | None) -> Meaning:
     """The library's own code, run by `evaluate` on the elements of all operands."""
     if evaluate is None:
-        raise NoMeaning(
+        raise UnsupportedOpError(
             f"NumPy has no function {symbol}",
             source_location(op.location),
             help="pass interpret(..., device_functions=minitriton.emulator.device_functions.evaluate)",

@@ -12,7 +12,7 @@ import numpy as np
 
 from minitriton.dialects import math
 from minitriton.interpreter.numbers.floats import float_op
-from minitriton.interpreter.registry import PURE
+from minitriton.interpreter.registry import PURE_OPS
 from minitriton.interpreter.values import Array
 
 
@@ -53,7 +53,7 @@ def round_half_away(x: Array) -> Array:
     return np.copysign(np.floor(np.abs(x) + np.nextafter(half, zero)), x)
 
 
-PURE.update(
+PURE_OPS.update(
     {
         math.AbsFOp: float_op(np.abs),
         math.AcosOp: float_op(np.arccos),

@@ -19,7 +19,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.tt.types import element_type
 from minitriton.interpreter.numbers import formats
-from minitriton.interpreter.registry import PURE
+from minitriton.interpreter.registry import PURE_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder
 
 _STEP_BYTES = 32
@@ -32,7 +32,7 @@ Decode = Callable[[Array], Array]
 _SCALED_FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 
 
-@PURE.add(tt.DotOp)
+@PURE_OPS.add(tt.DotOp)
 def _dot(op: tt.DotOp) -> Callable[[Array, Array, Array], Array]:
     return product(*(operand.type for operand in op.operands))
 
@@ -74,7 +74,7 @@ def _exact_product(a: Array, b: Array) -> Array:
     return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
 
 
-@PURE.add(tt.DotScaledOp)
+@PURE_OPS.add(tt.DotScaledOp)
 def _dot_scaled(op: tt.DotScaledOp) -> Callable[..., Array]:
     c_type = op.operands[2].type
     a_packed, b_packed = (bool(integer(op.properties[name])) for name in ("lhs_k_pack", "rhs_k_pack"))

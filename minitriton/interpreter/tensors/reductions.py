@@ -20,7 +20,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.tt.types import shape_of
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array, dtype_of
 
 Combine = Callable[[Sequence[Array]], list[Array]]
@@ -59,7 +59,7 @@ def _is_straight(region: Region, machine: TileMachine, callers: frozenset[str]) 
     return True
 
 
-@WITH_MACHINE.add(tt.ReduceOp)
+@STATEFUL_OPS.add(tt.ReduceOp)
 def _reduce(op: tt.ReduceOp, machine: TileMachine) -> Meaning:
     axis = integer(op.axis)
     region = op.regions[0]
@@ -82,7 +82,7 @@ def _reduce(op: tt.ReduceOp, machine: TileMachine) -> Meaning:
     return run
 
 
-@WITH_MACHINE.add(tt.ScanOp)
+@STATEFUL_OPS.add(tt.ScanOp)
 def _scan(op: tt.ScanOp, machine: TileMachine) -> Meaning:
     axis = integer(op.axis)
     backwards = bool(integer(op.reverse))
@@ -107,7 +107,7 @@ def _scan(op: tt.ScanOp, machine: TileMachine) -> Meaning:
     return run
 
 
-@WITH_MACHINE.add(tt.MapElementwiseOp)
+@STATEFUL_OPS.add(tt.MapElementwiseOp)
 def _map_elementwise(op: tt.MapElementwiseOp, machine: TileMachine) -> Meaning:
     """The region takes `pack` neighbours of each operand at a time, and gives as many of each result."""
     pack = integer(op.pack)

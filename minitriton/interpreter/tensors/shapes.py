@@ -13,41 +13,41 @@ from xdsl.dialects.builtin import DenseArrayBase
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.tt.types import shape_of
-from minitriton.interpreter.registry import PURE
+from minitriton.interpreter.registry import PURE_OPS
 from minitriton.interpreter.values import Array, dtype_of, same
 
 
-@PURE.add(tt.MakeRangeOp)
+@PURE_OPS.add(tt.MakeRangeOp)
 def _make_range(op: tt.MakeRangeOp) -> Callable[[], Array]:
     start, end = integer(op.start), integer(op.end)
     numbers = np.arange(start, end, dtype=np.int64).astype(dtype_of(op.results[0].type))
     return lambda: numbers
 
 
-@PURE.add(tt.SplatOp, tt.BroadcastOp)
+@PURE_OPS.add(tt.SplatOp, tt.BroadcastOp)
 def _splat(op: tt.SplatOp | tt.BroadcastOp) -> Callable[[Array], Array]:
     shape = shape_of(op.results[0].type)
     return lambda scalar: np.broadcast_to(scalar, shape)
 
 
-@PURE.add(tt.UnsplatOp)
+@PURE_OPS.add(tt.UnsplatOp)
 def _unsplat(op: tt.UnsplatOp) -> Callable[[Array], Array]:
     return lambda tensor: tensor.reshape(-1)[0]
 
 
-@PURE.add(tt.ExpandDimsOp)
+@PURE_OPS.add(tt.ExpandDimsOp)
 def _expand_dims(op: tt.ExpandDimsOp) -> Callable[[Array], Array]:
     axis = integer(op.axis)
     return lambda tensor: np.expand_dims(tensor, axis)
 
 
-@PURE.add(tt.ReshapeOp)
+@PURE_OPS.add(tt.ReshapeOp)
 def _reshape(op: tt.ReshapeOp) -> Callable[[Array], Array]:
     shape = shape_of(op.results[0].type)
     return lambda tensor: tensor.reshape(shape)
 
 
-@PURE.add(tt.TransOp)
+@PURE_OPS.add(tt.TransOp)
 def _transpose(op: tt.TransOp) -> Callable[[Array], Array]:
     order = op.order
     assert isinstance(order, DenseArrayBase)
@@ -55,12 +55,12 @@ def _transpose(op: tt.TransOp) -> Callable[[Array], Array]:
     return lambda tensor: np.transpose(tensor, axes)
 
 
-@PURE.add(tt.SplitOp)
+@PURE_OPS.add(tt.SplitOp)
 def _split(op: tt.SplitOp) -> Callable[[Array], tuple[Array, Array]]:
     return lambda tensor: (tensor[..., 0], tensor[..., 1])
 
 
-@PURE.add(tt.GatherOp)
+@PURE_OPS.add(tt.GatherOp)
 def _gather(op: tt.GatherOp) -> Callable[[Array, Array], Array]:
     axis = integer(op.axis)
 
@@ -70,7 +70,7 @@ def _gather(op: tt.GatherOp) -> Callable[[Array, Array], Array]:
     return run
 
 
-@PURE.add(tt.HistogramOp)
+@PURE_OPS.add(tt.HistogramOp)
 def _histogram(op: tt.HistogramOp) -> Callable[..., Array]:
     bins, dtype = shape_of(op.results[0].type)[0], dtype_of(op.results[0].type)
 
@@ -82,16 +82,16 @@ def _histogram(op: tt.HistogramOp) -> Callable[..., Array]:
     return run
 
 
-@PURE.add(tt.CatOp)
+@PURE_OPS.add(tt.CatOp)
 def _cat(op: tt.CatOp) -> Callable[[Array, Array], Array]:
     return lambda a, b: np.concatenate([a, b])
 
 
-@PURE.add(tt.JoinOp)
+@PURE_OPS.add(tt.JoinOp)
 def _join(op: tt.JoinOp) -> Callable[[Array, Array], Array]:
     return lambda a, b: np.stack([a, b], axis=-1)
 
 
-@PURE.add(ttg.ConvertLayoutOp)
+@PURE_OPS.add(ttg.ConvertLayoutOp)
 def _convert_layout(op: ttg.ConvertLayoutOp) -> Callable[[Array], Array]:
     return same

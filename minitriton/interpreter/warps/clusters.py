@@ -5,7 +5,7 @@ ttng.local_store ...                       (this is not)
 ttng.cluster_wait                          ... behind the wait; after a relaxed arrival nothing is
 
 A program is a whole cluster here, whose threads run in step: the wait finds that all have arrived if the program has. One that
-waits without having arrived waits for ever; one that arrives twice has no meaning (PTX ISA, `barrier.cluster`).
+waits without having arrived waits for ever; one that arrives twice is undefined (PTX ISA, `barrier.cluster`).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import integer
-from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import STATEFUL_OPS
 
 
 def _refuse_in_partitions(op: Operation, machine: TileMachine) -> None:
     if machine.partitions is not None:
-        raise NoMeaning(
-            f"the interpreter has no meaning for {op.name} in a partition: all threads of the cluster must take part",
+        raise UnsupportedOpError(
+            f"the interpreter does not support {op.name} in a partition: all threads of the cluster must take part",
             help="order partitions by memory barriers, and CTAs before or after ttg.warp_specialize",
         )
 
 
-@WITH_MACHINE.add(ttng.ClusterArriveOp)
+@STATEFUL_OPS.add(ttng.ClusterArriveOp)
 def _arrive(op: ttng.ClusterArriveOp, machine: TileMachine) -> Callable[[], None]:
     relaxed = bool(integer(op.relaxed))
 
@@ -45,7 +45,7 @@ def _arrive(op: ttng.ClusterArriveOp, machine: TileMachine) -> Callable[[], None
     return run
 
 
-@WITH_MACHINE.add(ttng.ClusterWaitOp)
+@STATEFUL_OPS.add(ttng.ClusterWaitOp)
 def _wait(op: ttng.ClusterWaitOp, machine: TileMachine) -> Callable[[], None]:
     def run() -> None:
         _refuse_in_partitions(op, machine)

@@ -26,7 +26,7 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import ProductsInFlight, TileMachine
 from minitriton.interpreter.memory.shared import Issued
 from minitriton.interpreter.memory.shared_views import BufferView
-from minitriton.interpreter.registry import WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array
 
 
@@ -139,7 +139,7 @@ def _at(op: Operation) -> str:
     return "" if place is None else f" ({place})"
 
 
-@WITH_MACHINE.add(WarpSpecializeOp)
+@STATEFUL_OPS.add(WarpSpecializeOp)
 def _warp_specialize(op: WarpSpecializeOp, machine: TileMachine) -> Meaning:
     assert isinstance(op, WarpSpecializeOp)
     counts = op.num_warps_of_partitions

@@ -18,7 +18,7 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.shared_ops import load_or_self
 from minitriton.interpreter.memory.shared_views import BufferView
-from minitriton.interpreter.registry import WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
 from minitriton.interpreter.tensors.dots import product
 from minitriton.interpreter.values import Array, zero
 
@@ -49,7 +49,7 @@ def _too_early() -> InterpreterError:
     )
 
 
-@WITH_MACHINE.add(WarpGroupDotOp)
+@STATEFUL_OPS.add(WarpGroupDotOp)
 def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Meaning:
     assert isinstance(op, WarpGroupDotOp)
     multiply = product(*(getattr(operand.type, "element_type", operand.type) for operand in (op.a, op.b, op.c)))
@@ -72,7 +72,7 @@ def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Meaning:
     return run
 
 
-@WITH_MACHINE.add(ttng.WarpGroupDotWaitOp)
+@STATEFUL_OPS.add(ttng.WarpGroupDotWaitOp)
 def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Meaning:
     pending = integer(op.pendings)
 
@@ -89,6 +89,6 @@ def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Meaning:
     return run
 
 
-@WITH_MACHINE.add(ttng.FenceAsyncSharedOp)
+@STATEFUL_OPS.add(ttng.FenceAsyncSharedOp)
 def _fence(op: ttng.FenceAsyncSharedOp, machine: TileMachine) -> Callable[[], None]:
     return lambda: None

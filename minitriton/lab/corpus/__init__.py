@@ -5,7 +5,7 @@
     corpus.cases(family="scanning")      those of one file of `kernels/`
     corpus.having("tt.dot", "scf.for")   the names of those with such ops in their first IR
     corpus.ops("tiled_dot")              how many of each it has: {"tt.load": 2, ...}
-    corpus.subject("running_sums")       ready for `lab.search`
+    corpus.task("running_sums")       ready for `lab.search`
 
 A file of one's own joins by `corpus.add("my_kernels.py")`: a Triton program whose cases are declared as in `corpus.case`.
 """
@@ -23,7 +23,7 @@ from minitriton.lab.corpus.case import Case, load_file
 
 if TYPE_CHECKING:
     from minitriton.lab.arguments import Arguments
-    from minitriton.lab.sweeping.subject import Subject
+    from minitriton.lab.sweeping.tuning_task import TuningTask
     from minitriton.runtime.jit import JITFunction
 
 _KERNELS = Path(__file__).parent / "kernels"
@@ -117,7 +117,7 @@ def own_file_of(name: str) -> Path | None:
 @cache
 def ops(name: str) -> Counter[str]:
     """How often each op stands in the first IR of the case called `name`, functions that it calls among it."""
-    return Counter(op.name for op in subject(name).make_ir().walk())
+    return Counter(op.name for op in task(name).make_ir().walk())
 
 
 def having(*wanted: str) -> list[str]:
@@ -131,9 +131,9 @@ def having(*wanted: str) -> list[str]:
     return found
 
 
-def subject(name: str, *, seed: int = 0, arch: int = 90) -> Subject:
+def task(name: str, *, seed: int = 0, arch: int = 90) -> TuningTask:
     """The case called `name` as something to try pipelines on, its inputs drawn from `seed`."""
-    return subject_of(find(name), seed=seed, arch=arch)
+    return task_of(find(name), seed=seed, arch=arch)
 
 
 def source_length(name: str) -> int:
@@ -145,16 +145,16 @@ def _kernel_of(case: Case) -> JITFunction:
     return getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
 
 
-def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
+def task_of(case: Case, *, seed: int = 0, arch: int = 90) -> TuningTask:
     """`case` as something to try pipelines on."""
     from minitriton.lab.arguments import random_numbers
-    from minitriton.lab.sweeping.subject import LargeLaunch, Subject
+    from minitriton.lab.sweeping.tuning_task import LargeLaunch, TuningTask
 
     kernel = _kernel_of(case)
     inputs = case.inputs(random_numbers(seed))
     options: dict[str, object] = {**case.launch_options}
     grid = case.grid if case.grid_of is None else partial(case.grid_at, case.sizes)
-    found = Subject.of_call(
+    found = TuningTask.of_call(
         kernel, inputs, grid, name=case.name, arch=arch, options=options, choices=case.choices, **case.constexprs
     )
     found.tolerance = 0.0 if case.exact_order else case.tolerance

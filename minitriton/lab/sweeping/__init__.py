@@ -1,10 +1,10 @@
 """Many pipelines over a kernel: which are legal, which are right, and what each gives.
 
-In: subjects (kernels with inputs) and points of a `Space` (pipelines). Out: a record a point, kept in a `Store`.
+In: tasks (kernels with inputs) and points of a `Space` (pipelines). Out: a record a point, kept in a `Store`.
 
     fingerprint    when two modules are the same program
     states         what passes make of it, each step of each state run once, however many pipelines contain it
-    judging        the PTX at the end on the emulator: class and counts
+    correctness    the PTX at the end on the emulator: class and counts
     space          which pipelines there are: drawn, listed, changed, as text
     store          records in SQLite, written by many processes, never twice
     sweep          all of it over processes, resumable

@@ -14,9 +14,9 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.metrics import METRICS
-from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.space import is_fixed, segments
 from minitriton.lab.sweeping.table import Table
 
@@ -45,7 +45,7 @@ class Agreement:
 def agreed_order(table: Table, metric: str, best: int = BEST) -> Agreement:
     """The order that the `best` right points of each kernel by `metric` agree on. Raises `MinitritonError` if it was not measured."""
     table.best(metric)
-    voters = [Point.parse(r.pipeline) for kernel in table.kernels() for r in _best(table, kernel, metric, best)]
+    voters = [Configuration.parse(r.pipeline) for kernel in table.kernels() for r in _best(table, kernel, metric, best)]
     before: Counter[tuple[str, str]] = Counter()
     present: Counter[str] = Counter()
     level_of: dict[str, int] = {}
@@ -70,7 +70,7 @@ def agreed_order(table: Table, metric: str, best: int = BEST) -> Agreement:
     return found
 
 
-def _best(table: Table, kernel: str, metric: str, best: int) -> list[Record]:
+def _best(table: Table, kernel: str, metric: str, best: int) -> list[Evaluation]:
     sign = -1 if metric in METRICS and METRICS[metric].more_is_better else 1
     right = [r for r in table.records if r.kernel == kernel and r.result is Class.RIGHT and metric in r.all_metrics]
     return sorted(right, key=lambda r: (sign * r.all_metrics[metric], len(r.pipeline)))[:best]

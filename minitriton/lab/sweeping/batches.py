@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from minitriton.lab.sweeping.correctness import Evaluation
 from minitriton.lab.sweeping.drawing import Drawing
-from minitriton.lab.sweeping.judging import Record
 from minitriton.lab.sweeping.references import Reference
 
 BATCH = 50
@@ -15,7 +15,7 @@ BATCH = 50
 
 
 @dataclass(frozen=True)
-class PointBatch:
+class ConfigurationBatch:
     """Points of one kernel, as text; to `measure` a group of metrics, the digests of its programs; or, in place of points, what they are
     to be drawn from. `tries`: how often it has ended a process."""
 
@@ -30,7 +30,7 @@ class PointBatch:
         """How many it has, or is to draw, at least one."""
         return max(1, self.drawing.orders if self.drawing else len(self.pipelines))
 
-    def singles(self) -> list[PointBatch]:
+    def singles(self) -> list[ConfigurationBatch]:
         """What is given out again when its process was lost: point by point, to find one that ends processes."""
         if self.drawing is not None:
             return [replace(self, tries=self.tries + 1)]
@@ -39,29 +39,29 @@ class PointBatch:
 
 @dataclass(frozen=True)
 class WorkerAnswer:
-    """What a process says of a batch: how many points are judged or measured, the records it wrote of them, the processor seconds they took;
+    """What a process says of a batch: how many points are evaluated or measured, the records it wrote of them, the processor seconds they took;
     the points that it drew; or what kept it from all that."""
 
     done: int = 0
-    records: Sequence[Record] = ()
+    records: Sequence[Evaluation] = ()
     seconds: float = 0.0
     error: Exception | None = None
     drawn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What has become of a batch: how many points are judged or measured, and the records that were not in the store before."""
+class BatchProgress:
+    """What has become of a batch: how many points are evaluated or measured, and the records that were not in the store before."""
 
     done: int
-    records: Sequence[Record] = ()
+    records: Sequence[Evaluation] = ()
 
 
-Drawn = Callable[[Reference, Sequence[str]], list[PointBatch]]
-"""What is to be judged of points that were drawn."""
+Drawn = Callable[[Reference, Sequence[str]], list[ConfigurationBatch]]
+"""What is to be evaluated of points that were drawn."""
 
 
-def nothing_drawn(reference: Reference, points: Sequence[str]) -> list[PointBatch]:
+def nothing_drawn(reference: Reference, points: Sequence[str]) -> list[ConfigurationBatch]:
     """Where no batch draws."""
     raise AssertionError(f"nobody asked for {len(points)} points of {reference.name}")
 

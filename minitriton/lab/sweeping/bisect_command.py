@@ -18,10 +18,10 @@ from minitriton.errors import MinitritonError
 from minitriton.host.output_files import check_place, write_output
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.sweeping.command_arguments import add_kernel_arguments, references_of
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.other_version import OtherVersion
-from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
 from minitriton.lab.sweeping.space import is_fixed
 from minitriton.pipeline.pipeline_spec import format_step
@@ -29,7 +29,7 @@ from minitriton.pipeline.pipeline_spec import format_step
 APART = 1.02
 """More than this times as much is more."""
 
-Shows = Callable[[Record], bool]
+Shows = Callable[[Evaluation], bool]
 
 
 def add_bisect_command(commands: Subcommands) -> None:
@@ -67,15 +67,15 @@ def run_bisect(given: argparse.Namespace) -> int:
         check_place(given.kernel_to)
     reference = references_of(given, [given.kernel])[0]
     metric, _, most = (given.more or "").partition("=")
-    evaluate = Evaluator(reference.subject(), [metric] if metric else [])
-    own = Point(evaluate.subject.pipeline())
+    evaluate = Evaluator(reference.task(), [metric] if metric else [])
+    own = Configuration(evaluate.task.pipeline())
     if given.pipeline is None and given.against is None:
         raise MinitritonError("nothing to reduce", help="give --pipeline, or --against another version")
-    point = Point.parse(given.pipeline) if given.pipeline else own
+    point = Configuration.parse(given.pipeline) if given.pipeline else own
     with ExitStack() as stack:
         other = stack.enter_context(OtherVersion(given.against, reference, evaluate.metrics)) if given.against else None
         shows = _shows(metric, most, evaluate.record(own), other)
-        variant = Evaluator(evaluate.subject.variant(point.settings), evaluate.metrics) if point.settings else evaluate
+        variant = Evaluator(evaluate.task.variant(point.settings), evaluate.metrics) if point.settings else evaluate
         if metric and not shows(first := variant.record(point.pipeline)):
             raise MinitritonError(
                 f"the pipeline does not show it: {reference.name!r} is {first.result}, {_number_of(first, metric)}",
@@ -101,7 +101,7 @@ def run_bisect(given: argparse.Namespace) -> int:
     return 0
 
 
-def _shows(metric: str, most: str, own: Record, other: OtherVersion | None) -> Shows:
+def _shows(metric: str, most: str, own: Evaluation, other: OtherVersion | None) -> Shows:
     """What a record must be to show it."""
     if other is not None:
         return _worse_than_there(metric, other)
@@ -114,7 +114,7 @@ def _shows(metric: str, most: str, own: Record, other: OtherVersion | None) -> S
 def _worse_than_there(metric: str, other: OtherVersion) -> Shows:
     own = other.record(None)
 
-    def shows(record: Record) -> bool:
+    def shows(record: Evaluation) -> bool:
         try:
             there = other.record(record.pipeline)
         except MinitritonError:
@@ -128,11 +128,11 @@ def _worse_than_there(metric: str, other: OtherVersion) -> Shows:
     return shows
 
 
-def _still(metric: str, shown: Record, own: Record) -> Callable[[Record, Record], bool]:
+def _still(metric: str, shown: Evaluation, own: Evaluation) -> Callable[[Evaluation, Evaluation], bool]:
     """Whether a smaller kernel has at least half as much more of the metric than with its own pipeline."""
     excess = shown.all_metrics[metric] / max(own.all_metrics[metric], 1e-9) - 1
 
-    def still(found: Record, by_itself: Record) -> bool:
+    def still(found: Evaluation, by_itself: Evaluation) -> bool:
         if found.result is not Class.RIGHT or by_itself.result is not Class.RIGHT:
             return False
         before = by_itself.all_metrics.get(metric, 0.0)
@@ -141,7 +141,7 @@ def _still(metric: str, shown: Record, own: Record) -> Callable[[Record, Record]
     return still
 
 
-def _number_of(record: Record, metric: str) -> str:
+def _number_of(record: Evaluation, metric: str) -> str:
     return f"{metric} {record.all_metrics[metric]:g}" if metric in record.all_metrics else ""
 
 

@@ -1,8 +1,8 @@
 """The points of a space about one kernel: its launch varied as well as its pipeline.
 
-    candidates = Candidates(Space(constants=True), corpus.subject("bench_softmax"))
+    candidates = Candidates(Space(constants=True), corpus.task("bench_softmax"))
     candidates.first                        the kernel's own launch and pipeline
-    candidates.sample(rng)                  Point: [num_warps=8] inline,triton-combine,...
+    candidates.sample(rng)                  Configuration: [num_warps=8] inline,triton-combine,...
     candidates.mutate(point, rng)           one change of launch or pipeline
     candidates.neighbours()                 every point one change away
 
@@ -22,10 +22,10 @@ from xdsl.dialects.builtin import TensorType
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt import LoadOp, StoreOp
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.configuration import Configuration, Settings, Value, sorted_settings
 from minitriton.lab.sweeping.memory_choices import memory_steps, with_memory_step
-from minitriton.lab.sweeping.point import Point, Settings, Value, sorted_settings
 from minitriton.lab.sweeping.space import Space, is_legal, segments
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Step
 from minitriton.pipeline.pipeline_spec import make_step
@@ -37,17 +37,17 @@ _TRIES = 30
 class _Variant:
     """A launch, and the pipeline that its target and options ask for."""
 
-    subject: Subject
+    task: TuningTask
     base: Pipeline
 
 
 class Candidates:
-    """Points of `space` about `subject`. Raises `MinitritonError` for a setting that the kernel does not have, and a pass that there is not."""
+    """Points of `space` about `task`. Raises `MinitritonError` for a setting that the kernel does not have, and a pass that there is not."""
 
-    def __init__(self, space: Space, subject: Subject) -> None:
+    def __init__(self, space: Space, task: TuningTask) -> None:
         space.check_passes()
-        self.space, self.subject, self.facts = space, subject, subject.facts
-        varied: dict[str, Sequence[Value]] = dict(subject.choices) if space.constants else {}
+        self.space, self.task, self.facts = space, task, task.facts
+        varied: dict[str, Sequence[Value]] = dict(task.choices) if space.constants else {}
         varied.update(dict(space.settings))
         self.varied: Mapping[str, tuple[Value, ...]] = {name: tuple(values) for name, values in varied.items()}
         self._variant = functools.lru_cache(maxsize=256)(self._make_variant)
@@ -55,7 +55,7 @@ class Candidates:
         self.memory_steps = functools.lru_cache(maxsize=1)(self._make_memory)
         for name, values in self.varied.items():
             self._check(name, values)
-        self.first = Point(subject.pipeline())
+        self.first = Configuration(task.pipeline())
 
     def _check(self, name: str, values: tuple[Value, ...]) -> None:
         """Raises what is wrong with the first value, where none can be: of others than the kernel's own, if there are."""
@@ -63,14 +63,14 @@ class Candidates:
         own = self.own_value(name)
         for value in [value for value in values if value != own] or values:
             try:
-                self.subject.variant(((name, value),))
+                self.task.variant(((name, value),))
                 return
             except MinitritonError as error:
                 problem = problem or error
         assert problem is not None
         raise problem
 
-    def sample(self, rng: random.Random) -> Point:
+    def sample(self, rng: random.Random) -> Configuration:
         """A point drawn at random; the first where none that can be compiled is found."""
         for _ in range(_TRIES):
             settings = self._draw_settings(rng)
@@ -78,10 +78,10 @@ class Candidates:
             if variant is None:
                 continue
             pipeline = self.space.sample(variant.base, self.facts, rng)
-            return Point(self._with_memory(self._with_layouts(pipeline, rng), rng), settings)
+            return Configuration(self._with_memory(self._with_layouts(pipeline, rng), rng), settings)
         return self.first
 
-    def mutate(self, point: Point, rng: random.Random) -> Point:
+    def mutate(self, point: Configuration, rng: random.Random) -> Configuration:
         """`point` with one change; itself where none is found."""
         for _ in range(_TRIES):
             draw = rng.random()
@@ -97,7 +97,7 @@ class Candidates:
                 return changed
         return point
 
-    def cross(self, a: Point, b: Point, rng: random.Random) -> Point:
+    def cross(self, a: Configuration, b: Configuration, rng: random.Random) -> Configuration:
         """Each setting of one or the other, the pipeline of `a` up to some place and that of `b` from there on."""
         ours, theirs = dict(a.settings), dict(b.settings)
         mixed = {n: rng.choice((ours, theirs)).get(n) for n in ours.keys() | theirs.keys()}
@@ -106,42 +106,42 @@ class Candidates:
             return a
         first, second = (self.rebased(p.pipeline, p.settings, settings) for p in (a, b))
         if len(self.space_segments(first)) != len(self.space_segments(second)):
-            return Point(first, settings)
-        return Point(self.space.cross(first, second, self.facts, rng), settings)
+            return Configuration(first, settings)
+        return Configuration(self.space.cross(first, second, self.facts, rng), settings)
 
     @staticmethod
     def space_segments(pipeline: Pipeline) -> list[tuple[Step, ...]]:
         """The steps level by level."""
         return segments(pipeline.steps)
 
-    def neighbours(self) -> Iterator[Point]:
+    def neighbours(self) -> Iterator[Configuration]:
         """Every point one change of a pass, of a pass's option, of a setting, a layout or a hint away; contracts not asked."""
         base = self.first.pipeline
         for pipeline in (*self.space.neighbours(base), *self.space.pass_option_neighbours(base)):
-            yield Point(pipeline)
+            yield Configuration(pipeline)
         for name, values in self.varied.items():
             for value in values:
                 if (variant := self._variant(((name, value),))) is not None and self.own_value(name) != value:
-                    yield Point(variant.base, ((name, value),))
+                    yield Configuration(variant.base, ((name, value),))
         if self.space.layouts:
             for step in self.layout_steps():
-                yield Point(with_layout_step(base, step))
+                yield Configuration(with_layout_step(base, step))
         for step in itertools.chain(*self.memory_steps()):
-            yield Point(with_memory_step(base, step))
+            yield Configuration(with_memory_step(base, step))
 
-    def grid(self) -> Iterator[Point]:
+    def grid(self) -> Iterator[Configuration]:
         """Every combination of settings, each with its target's own pipeline."""
         for values in itertools.product(*self.varied.values()):
             given = {n: v for n, v in zip(self.varied, values, strict=True) if self.own_value(n) != v}
             settings = sorted_settings(given)
             if (variant := self._variant(settings)) is not None:
-                yield Point(variant.base, settings)
+                yield Configuration(variant.base, settings)
 
-    def point(self, settings: Mapping[str, Value]) -> Point | None:
+    def point(self, settings: Mapping[str, Value]) -> Configuration | None:
         """The own pipeline of the launch that `settings` make; None where there is no such launch."""
         kept = sorted_settings({n: v for n, v in settings.items() if self.own_value(n) != v})
         variant = self._variant(kept)
-        return None if variant is None else Point(variant.base, kept)
+        return None if variant is None else Configuration(variant.base, kept)
 
     def rebased(self, pipeline: Pipeline, old: Settings, new: Settings) -> Pipeline:
         """`pipeline`, of the launch `old`, as one of the launch `new`: passes as `new`'s own pipeline has them, in the order of
@@ -158,13 +158,13 @@ class Candidates:
     def own_value(self, name: str) -> object:
         """What a constant, an option or `arch` is in the kernel's own launch."""
         if name == "arch":
-            return self.subject.target.arch
-        return self.subject.constants.get(name, getattr(self.subject.options, name, None))
+            return self.task.target.arch
+        return self.task.constants.get(name, getattr(self.task.options, name, None))
 
     def _make_variant(self, settings: Settings) -> _Variant | None:
         try:
-            subject = self.subject.variant(settings) if settings else self.subject
-            return _Variant(subject, subject.pipeline())
+            task = self.task.variant(settings) if settings else self.task
+            return _Variant(task, task.pipeline())
         except (MinitritonError, ValueError, ArithmeticError):
             return None
 
@@ -172,7 +172,7 @@ class Candidates:
         drawn = {name: rng.choice(values) for name, values in self.varied.items() if rng.random() < 0.7}
         return sorted_settings({name: value for name, value in drawn.items() if self.own_value(name) != value})
 
-    def _other_setting(self, point: Point, rng: random.Random) -> Point | None:
+    def _other_setting(self, point: Configuration, rng: random.Random) -> Configuration | None:
         name = rng.choice(list(self.varied))
         value = rng.choice(self.varied[name])
         settings = {**dict(point.settings), name: value}
@@ -181,16 +181,16 @@ class Candidates:
         new = sorted_settings(settings)
         if self._variant(new) is None or self._variant(point.settings) is None:
             return None
-        return Point(self.rebased(point.pipeline, point.settings, new), new)
+        return Configuration(self.rebased(point.pipeline, point.settings, new), new)
 
     def _legal(self, pipeline: Pipeline) -> bool:
         return not self.space.legal or is_legal(pipeline, self.facts)
 
     def _make_layouts(self) -> list[Step]:
-        return layout_steps(self.subject)
+        return layout_steps(self.task)
 
     def _make_memory(self) -> list[list[Step]]:
-        return memory_steps(self.subject) if self.space.memory else []
+        return memory_steps(self.task) if self.space.memory else []
 
     def _with_memory(self, pipeline: Pipeline, rng: random.Random, *, always: bool = False) -> Pipeline:
         """`pipeline` with one more hint, or with two; a hint for the same accesses is replaced."""
@@ -219,7 +219,7 @@ def with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:
     return Pipeline((*steps[: at + 1], step, *steps[at + 1 :]))
 
 
-Ask = Callable[[Point], tuple[float, ...]]
+Ask = Callable[[Configuration], tuple[float, ...]]
 """The objectives of a point, less is better; infinite where it is not right."""
 
 Sampler = Callable[[Candidates, random.Random, Ask], Iterator[None]]
@@ -230,10 +230,10 @@ WIDTHS = (1, 2, 4, 8)
 """Neighbours along the fastest dimension that a thread takes."""
 
 
-def layout_steps(subject: Subject) -> list[Step]:
+def layout_steps(task: TuningTask) -> list[Step]:
     """For each load and store of the kernel's TTIR, in order, every order of its dimensions with every width."""
     found: list[Step] = []
-    accesses = (op for op in ops_in(subject.make_ir()) if isinstance(op, LoadOp | StoreOp))
+    accesses = (op for op in ops_in(task.make_ir()) if isinstance(op, LoadOp | StoreOp))
     for number, op in enumerate(op for op in accesses if isinstance(op.operands[0].type, TensorType)):
         type_ = op.operands[0].type
         assert isinstance(type_, TensorType)

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.batches import Drawn, Judged, PointBatch, Work, nothing_drawn
-from minitriton.lab.sweeping.bench import Bench
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.batches import BatchProgress, ConfigurationBatch, Drawn, Work, nothing_drawn
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
+from minitriton.lab.sweeping.worker_state import WorkerState
 
 GPU = {"GPU": 1}
 """What a worker must have that times."""
@@ -32,7 +32,7 @@ GPU = {"GPU": 1}
 class BatchAnswer:
     """What a worker made of a batch."""
 
-    records: list[Record] = field(default_factory=list[Record])
+    records: list[Evaluation] = field(default_factory=list[Evaluation])
     programs: list[KernelProgram] = field(default_factory=list[KernelProgram])
     own: str = ""
     made: Reference | None = None
@@ -41,18 +41,18 @@ class BatchAnswer:
     cubins: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
 
-_benches: dict[bool, Bench] = {}
+_states_of_workers: dict[bool, WorkerState] = {}
 
 
-def answer(batch: PointBatch, run: bool, measured: Measured | None = None) -> BatchAnswer:
+def answer(batch: ConfigurationBatch, run: bool, measured: Measured | None = None) -> BatchAnswer:
     """What a worker does."""
-    bench = _benches.setdefault(run, Bench(run))
+    state = _states_of_workers.setdefault(run, WorkerState(run))
     if batch.drawing is not None:
-        return BatchAnswer(drawn=list(bench.drawn(batch)))
+        return BatchAnswer(drawn=list(state.drawn(batch)))
     if measured is None:
-        records, programs = bench.judged(batch, set())
-        return BatchAnswer(records, programs, bench.own_point(batch.reference), made=bench.made(batch.reference))
-    numbers, cubins = bench.numbers(batch, measured.programs, measured.own, measured.known)
+        records, programs = state.evaluated(batch, set())
+        return BatchAnswer(records, programs, state.own_point(batch.reference), made=state.made(batch.reference))
+    numbers, cubins = state.numbers(batch, measured.programs, measured.own, measured.known)
     return BatchAnswer(numbers=numbers, cubins=cubins)
 
 
@@ -74,7 +74,7 @@ _SECONDS_BETWEEN_LOOKS = 2.0
 class _WorkerWatch:
     """Looks from time to time whether the cluster still has workers: without any, futures never end."""
 
-    def __init__(self, workers: ClusterWorkers, waiting: Mapping[Any, PointBatch]) -> None:
+    def __init__(self, workers: ClusterWorkers, waiting: Mapping[Any, ConfigurationBatch]) -> None:
         self._workers, self._waiting = workers, waiting
         self._over = threading.Event()
         self._is_lost = False
@@ -88,7 +88,7 @@ class _WorkerWatch:
                 if self._is_lost and future.cancelled():
                     raise MinitritonError(
                         f"the cluster has had no worker for {SECONDS_WITHOUT_WORKERS:.0f} seconds",
-                        help="start workers and sweep again: what was judged is in the store",
+                        help="start workers and sweep again: what was evaluated is in the store",
                     )
                 yield future
         finally:
@@ -124,10 +124,10 @@ class ClusterWorkers:
     def __init__(self, work: Work, client: Any, limit: float = 60.0) -> None:
         self.work, self.client, self.limit = work, client, limit
 
-    def judge(
-        self, batches: Iterable[PointBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
-    ) -> Iterator[Judged]:
-        """Has `batches` judged or measured, and the batches that `drawn` makes of points that were drawn. Raises `MinitritonError` where
+    def evaluate(
+        self, batches: Iterable[ConfigurationBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
+    ) -> Iterator[BatchProgress]:
+        """Has `batches` evaluated or measured, and the batches that `drawn` makes of points that were drawn. Raises `MinitritonError` where
         no worker can."""
         as_completed = importlib.import_module("distributed").as_completed
 
@@ -136,7 +136,7 @@ class ClusterWorkers:
             waiting = {self._submit(store, batch): batch for batch in batches}
             arriving = as_completed(list(waiting))
 
-            def submit(more: Iterable[PointBatch]) -> None:
+            def submit(more: Iterable[ConfigurationBatch]) -> None:
                 for batch in more:
                     future = self._submit(store, batch)
                     waiting[future] = batch
@@ -151,7 +151,7 @@ class ClusterWorkers:
                 elif error is None:
                     found: BatchAnswer = future.result()
                     self._write(store, batch, found)
-                    yield Judged(len(batch.pipelines), found.records)
+                    yield BatchProgress(len(batch.pipelines), found.records)
                 elif type(error).__name__ != "KilledWorker" or batch.drawing is not None:
                     raise error
                 elif len(batch.pipelines) == 1:
@@ -161,7 +161,7 @@ class ClusterWorkers:
         finally:
             store.close()
 
-    def _submit(self, store: Store, batch: PointBatch) -> Any:
+    def _submit(self, store: Store, batch: ConfigurationBatch) -> Any:
         resources = GPU if batch.measure == "time" else None
         if resources and not any("GPU" in w.get("resources", {}) for w in self.present().values()):
             raise MinitritonError(
@@ -176,7 +176,7 @@ class ClusterWorkers:
         return self.client.scheduler_info(n_workers=-1)["workers"]
 
     @staticmethod
-    def _measured(store: Store, batch: PointBatch) -> Measured:
+    def _measured(store: Store, batch: ConfigurationBatch) -> Measured:
         name = batch.reference.name
         records = list(store.records(name))
         own_point = store.kernels()[name][1]
@@ -185,7 +185,7 @@ class ClusterWorkers:
         return Measured(store.programs(name, batch.pipelines), next(iter(store.programs(name, own)), None), known)
 
     @staticmethod
-    def _write(store: Store, batch: PointBatch, found: BatchAnswer) -> None:
+    def _write(store: Store, batch: ConfigurationBatch, found: BatchAnswer) -> None:
         name = batch.reference.name
         if batch.measure:
             store.add_metrics(name, batch.measure, found.numbers)
@@ -196,10 +196,10 @@ class ClusterWorkers:
             store.add(found.records, found.programs)
 
     @staticmethod
-    def _crashed(store: Store, batch: PointBatch, error: BaseException) -> Judged:
+    def _crashed(store: Store, batch: ConfigurationBatch, error: BaseException) -> BatchProgress:
         if batch.measure:
-            return Judged(1)
+            return BatchProgress(1)
         reason = f"its workers ended: {str(error).splitlines()[0][:200]}"
-        record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
+        record = Evaluation(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
         store.add([record])
-        return Judged(1, [record])
+        return BatchProgress(1, [record])

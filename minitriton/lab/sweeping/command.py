@@ -30,7 +30,7 @@ from minitriton.lab.sweeping.search_command import add_search_commands
 
 def add_sweep_commands(commands: Subcommands) -> None:
     """Adds the subcommands to an `argparse` set of them."""
-    sweep = commands.add_parser("sweep", help="judge many pipelines of kernels: legal, right, and what each gives")
+    sweep = commands.add_parser("sweep", help="evaluate many pipelines of kernels: legal, right, and what each gives")
     sweep.add_argument(
         "kernels", nargs="+", help="names of the corpus, @family, all, FILE.py:kernel, or folders of recorded launches"
     )
@@ -111,7 +111,7 @@ def run_sweep(given: argparse.Namespace) -> int:
         )
     except KeyboardInterrupt:
         kept = (
-            f"{given.store} keeps what was judged, and the same command goes on"
+            f"{given.store} keeps what was evaluated, and the same command goes on"
             if given.store
             else "--store keeps records"
         )

@@ -71,10 +71,10 @@ def commutation(kernels: str | Reference | Sequence[str | Reference]) -> Commuta
     """Runs every two passes of each level both ways on each kernel."""
     found = Commutation()
     for reference in references_of(kernels):
-        subject = reference.subject()
-        states = States(subject.context, subject.make_ir, subject.facts)
+        task = reference.task()
+        states = States(task.context, task.make_ir, task.facts)
         at = 0
-        steps = subject.pipeline().steps
+        steps = task.pipeline().steps
         for segment in segments(steps):
             if not any(map(is_fixed, segment)):
                 _of_level(found, states, steps, at, segment)

@@ -1,6 +1,6 @@
-"""Which points of a space a sweep tries: drawn by the process that judges the kernel, since drawing takes a tenth of the time.
+"""Which points of a space a sweep tries: drawn by the process that evaluates the kernel, since drawing takes a tenth of the time.
 
-for text in Drawing(Space(), orders=500).points(subject): ...
+for text in Drawing(Space(), orders=500).points(task): ...
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.space import Space
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 
 _TRIES = 20
 """For each point wanted: a small space has fewer different ones."""
@@ -26,13 +26,13 @@ class Drawing:
     seed: int = 0
     neighbours: bool = False
 
-    def points(self, subject: Subject) -> Iterator[str]:
+    def points(self, task: TuningTask) -> Iterator[str]:
         """The points as text, each once: the same ones in the same order wherever they are drawn.
 
         Raises `MinitritonError` for a setting that the kernel does not have.
         """
-        candidates = Candidates(self.space, subject)
-        rng = random.Random(f"{self.seed} {subject.name}")
+        candidates = Candidates(self.space, task)
+        rng = random.Random(f"{self.seed} {task.name}")
         found = {str(candidates.first): None}
         if self.neighbours:
             found.update(dict.fromkeys(map(str, candidates.neighbours())))

@@ -24,9 +24,9 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects import math as math_ops
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.search import value_of
 from minitriton.lab.sweeping.space import foreign_passes, is_fixed
@@ -84,9 +84,9 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
             )
         self.render_mode = render_mode
         self.objective = objective
-        self._evaluators = [Evaluator(one.subject(), [objective]) for one in found]
-        self._firsts: dict[int, Record] = {}
-        own = [s for e in self._evaluators for s in e.subject.pipeline().steps if not is_fixed(s)]
+        self._evaluators = [Evaluator(one.task(), [objective]) for one in found]
+        self._firsts: dict[int, Evaluation] = {}
+        own = [s for e in self._evaluators for s in e.task.pipeline().steps if not is_fixed(s)]
         names = passes or [*dict.fromkeys(s.name for s in own), *(foreign_passes() if foreign else ())]
         self.passes = list(dict.fromkeys(names))
         self._given = {step.name: step for step in own}
@@ -105,7 +105,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
     ) -> tuple[np.ndarray, dict[str, object]]:
         """A new episode; `options={"kernel": name}` names the kernel."""
         super().reset(seed=seed)
-        names = [e.subject.name for e in self._evaluators]
+        names = [e.task.name for e in self._evaluators]
         wanted = (options or {}).get("kernel")
         self._start(names.index(str(wanted)) if wanted else int(self.np_random.integers(len(names))))
         return self._observation(), self._info()
@@ -113,15 +113,15 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
     def _start(self, number: int) -> None:
         self._number = number
         self._evaluate = self._evaluators[number]
-        states = self._evaluate.judge.states
+        states = self._evaluate.checker.states
         self._state: State = states.first
         self._steps: list[Step] = []
-        self._fixed = [step for step in self._evaluate.subject.pipeline().steps if is_fixed(step)]
+        self._fixed = [step for step in self._evaluate.task.pipeline().steps if is_fixed(step)]
         self._taken = 0
-        self._record: Record | None = None
+        self._record: Evaluation | None = None
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, object]]:
-        """Runs a pass, or goes on to the next level; at the last, the program is judged."""
+        """Runs a pass, or goes on to the next level; at the last, the program is evaluated."""
         self._taken += 1
         reward, over, cut = 0.0, False, False
         if self._is_allowed(int(action)):
@@ -139,10 +139,10 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
 
     def _advance(self, step: Step) -> None:
         self._steps.append(step)
-        following = self._evaluate.judge.states.follow(self._state, step)
+        following = self._evaluate.checker.states.follow(self._state, step)
         if isinstance(following, StepFailure):
-            name = self._evaluate.subject.name
-            self._record = Record(
+            name = self._evaluate.task.name
+            self._record = Evaluation(
                 name, str(Pipeline(tuple(self._steps))), Class.FAILED, step.name, str(following.error)
             )
         else:
@@ -161,10 +161,10 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
 
     def _reward(self) -> float:
         if self._record is None:
-            self._record = self._evaluate(Point(Pipeline(tuple(self._steps))))
+            self._record = self._evaluate(Configuration(Pipeline(tuple(self._steps))))
         first = self._firsts.get(self._number)
         if first is None:
-            first = self._firsts[self._number] = self._evaluate(Point(self._evaluate.subject.pipeline()))
+            first = self._firsts[self._number] = self._evaluate(Configuration(self._evaluate.task.pipeline()))
         before, after = value_of(first, self.objective), value_of(self._record, self.objective)
         if not math.isfinite(after):
             return NOT_RIGHT
@@ -172,7 +172,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
 
     def _observation(self) -> np.ndarray:
         counts = dict.fromkeys((*OPS, ""), 0)
-        module = self._evaluate.judge.states.value(self._state)
+        module = self._evaluate.checker.states.value(self._state)
         if isinstance(module, ModuleOp):
             for op in module.walk():
                 counts[op.name if op.name in counts else ""] += 1
@@ -182,7 +182,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
 
     def _info(self) -> dict[str, object]:
         allowed = [self._is_allowed(action) for action in range(len(self.passes) + 1)]
-        found: dict[str, object] = {"action_mask": np.array(allowed, np.int8), "kernel": self._evaluate.subject.name}
+        found: dict[str, object] = {"action_mask": np.array(allowed, np.int8), "kernel": self._evaluate.task.name}
         if self._record is not None:
             found["record"] = self._record
         return found

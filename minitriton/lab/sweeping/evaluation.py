@@ -1,6 +1,6 @@
-"""The numbers of one point, in this process: judged, and measured as far as an objective asks for it.
+"""The numbers of one point, in this process: evaluated, and measured as far as an objective asks for it.
 
-    evaluate = Evaluator(subject, ["registers", "cycles"])
+    evaluate = Evaluator(task, ["registers", "cycles"])
     evaluate(point).metrics["cycles"]
 
 Each different program is measured once.
@@ -11,42 +11,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from minitriton.lab.sweeping.bench import measured
-from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker, Evaluation
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
-from minitriton.lab.sweeping.point import Point
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
+from minitriton.lab.sweeping.worker_state import measured
 from minitriton.pipeline.pass_manager import Pipeline
 
 
 class Evaluator:
-    """Judges and measures points of `subject`. With `prune`, programs of which the cost model expects more than `prune` times the
+    """Evaluates and measures points of `task`. With `prune`, programs of which the cost model expects more than `prune` times the
     cycles of the best one so far are not timed. Raises `MinitritonError` for metrics that cannot be measured here."""
 
-    def __init__(self, subject: Subject, metrics: Sequence[str], prune: float | None = None) -> None:
+    def __init__(self, task: TuningTask, metrics: Sequence[str], prune: float | None = None) -> None:
         groups = groups_of([*metrics, *(["cycles"] if prune is not None else [])])
         check_possible(groups)
-        self.subject, self.judge, self.metrics = subject, Judge(subject), tuple(metrics)
+        self.task, self.checker, self.metrics = task, CorrectnessChecker(task), tuple(metrics)
         self.later = [group for group in groups if group in LATER]
         self.prune = prune
         self.pruned = 0
         self._numbers: dict[str, dict[str, float]] = {}
-        self._own = Point(subject.pipeline())
+        self._own = Configuration(task.pipeline())
         self._least_cycles = float("inf")
 
-    def __call__(self, point: Point) -> Record:
+    def __call__(self, point: Configuration) -> Evaluation:
         """The record of `point`, with what its program was measured to be."""
-        record = self.judge.record(point)
+        record = self.checker.record(point)
         if record.result is not Class.RIGHT or not self.later:
             return record
         return replace(record, metrics={**record.metrics, **self._of_program(record)})
 
-    def record(self, given: Point | Pipeline | str) -> Record:
-        """As a judge's: the record of what `given` says."""
-        return self(Point.of(given))
+    def record(self, given: Configuration | Pipeline | str) -> Evaluation:
+        """As a checker's: the record of what `given` says."""
+        return self(Configuration.of(given))
 
-    def _of_program(self, record: Record) -> dict[str, float]:
+    def _of_program(self, record: Evaluation) -> dict[str, float]:
         known = self._numbers.get(record.program)
         if known is None:
             known = self._numbers[record.program] = {}
@@ -63,7 +63,7 @@ class Evaluator:
         return self.prune is not None and cycles > self.prune * self._least_cycles
 
     def _measured(self, group: str, digest: str, known: dict[str, float]) -> dict[str, float]:
-        programs = self.judge.programs
-        own = programs.get(self.judge.record(self._own).program)
-        subject = self.subject if group == "time" else None
-        return measured(group, subject, own, [programs[digest]], {digest: known}).get(digest, {})
+        programs = self.checker.programs
+        own = programs.get(self.checker.record(self._own).program)
+        task = self.task if group == "time" else None
+        return measured(group, task, own, [programs[digest]], {digest: known}).get(digest, {})

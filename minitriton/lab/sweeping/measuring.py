@@ -1,4 +1,4 @@
-"""What is measured of programs once all points are judged: each different program once, however many points it is of.
+"""What is measured of programs once all points are evaluated: each different program once, however many points it is of.
 
     measure("orders.db", ["time"])          everything in the store that lacks it, on this machine
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping import metrics
-from minitriton.lab.sweeping.batches import PointBatch, Work
+from minitriton.lab.sweeping.batches import ConfigurationBatch, Work
 from minitriton.lab.sweeping.cluster import ClusterWorkers
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.machine import check_assembler
 from minitriton.lab.sweeping.references import Reference, of_store
 from minitriton.lab.sweeping.store import Store
@@ -85,24 +85,24 @@ def add_groups(
 ) -> None:
     """Measures `groups` of the programs of `kernels` that lack them, of `points` where given. GPU times are taken by one process."""
     for group in groups:
-        batches: list[PointBatch] = []
+        batches: list[ConfigurationBatch] = []
         for name, reference in kernels.items():
             wanted = _programs_of(store.records(name), None if points is None else points[name])
             known = set[str]() if again else store.measured(name, group)
             left = [digest for digest in wanted if digest not in known]
             size = TIMED_AT_ONCE if group == "time" else ASSEMBLED_AT_ONCE
             batches += [
-                PointBatch(reference, tuple(left[at : at + size]), 0, group) for at in range(0, len(left), size)
+                ConfigurationBatch(reference, tuple(left[at : at + size]), 0, group) for at in range(0, len(left), size)
             ]
         total, done, since = sum(len(b.pipelines) for b in batches), 0, time.monotonic()
         if batches:
-            for judged in workers.judge(batches, at_once=1 if group == "time" else None):
-                done += judged.done
+            for evaluated in workers.evaluate(batches, at_once=1 if group == "time" else None):
+                done += evaluated.done
                 if progress is not None:
                     progress(f"{group}: {progress_text(done, total, since)}")
 
 
-def _programs_of(records: Iterable[Record], points: set[str] | None) -> list[str]:
+def _programs_of(records: Iterable[Evaluation], points: set[str] | None) -> list[str]:
     """The different programs of right points, in the order of their points' text."""
     found = [r for r in records if r.program and r.result in MEASURED and (points is None or r.pipeline in points)]
     return list(dict.fromkeys(r.program for r in sorted(found, key=lambda r: r.pipeline)))

@@ -1,6 +1,6 @@
 """How a kernel's loads and stores may treat the caches, and whether its launches may overlap, each as the pass that says so.
 
-memory_steps(subject)    [[minitriton-overlap-launches], [minitriton-cache-hints{hint=cg}, ...], [...{of=stores hint=cs}], [...{access=1 hint=evict_last}]]
+memory_steps(task)    [[minitriton-overlap-launches], [minitriton-cache-hints{hint=cg}, ...], [...{of=stores hint=cs}], [...{access=1 hint=evict_last}]]
 
 `with_memory_step` puts one where all accesses are as they will be lowered, before the lowering, in place of one that says the same thing.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt import LoadOp, StoreOp
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.passes.cache_hints import HINTS, PREFETCHES
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Step
@@ -22,13 +22,13 @@ _OF_ONE_LOAD = ("evict_first", "evict_last", "no_allocate")
 _FIRST_OVERLAPPING = 90
 
 
-def memory_steps(subject: Subject) -> list[list[Step]]:
+def memory_steps(task: TuningTask) -> list[list[Step]]:
     """By what they are about: overlapping launches, every hint and prefetch for all loads, every hint for all stores, and the hints that tell
     loads apart where there are several."""
-    module = subject.make_ir()
+    module = task.make_ir()
     loads, stores = len(ops_of(module, LoadOp)), len(ops_of(module, StoreOp))
     found: list[list[Step]] = []
-    if subject.target.arch >= _FIRST_OVERLAPPING:
+    if task.target.arch >= _FIRST_OVERLAPPING:
         found.append([make_step(OVERLAP, {})])
     if loads:
         alone = [_hint(hint=hint) for hint in HINTS["loads"]] + [_hint(prefetch=str(size)) for size in PREFETCHES]

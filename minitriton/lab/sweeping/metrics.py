@@ -109,7 +109,7 @@ METRICS: dict[str, Metric] = {
 GROUPS = tuple(dict.fromkeys(metric.group for metric in METRICS.values()))
 
 LATER = ("machine", "sass", "estimate", "time")
-"""Groups that are measured of each different program once all points are judged, in this order."""
+"""Groups that are measured of each different program once all points are evaluated, in this order."""
 
 _NEEDS = {"estimate": ("counts", "machine")}
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.candidates import Ask, Candidates, Sampler, with_layout_step
+from minitriton.lab.sweeping.configuration import Configuration, Value
 from minitriton.lab.sweeping.memory_choices import with_memory_step
-from minitriton.lab.sweeping.point import Point, Value
 from minitriton.lab.sweeping.space import LLVM_PASSES, is_fixed, is_legal, segments, with_llvm_pass, with_option
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Step
@@ -101,7 +101,7 @@ class _Coordinates:
         own = self.candidates.own_value(name)
         return values.index(own) if own in values else 0
 
-    def point(self, drawn: dict[str, float]) -> Point | None:
+    def point(self, drawn: dict[str, float]) -> Configuration | None:
         """The point at `drawn`; None where there is no such launch."""
         settings: dict[str, Value] = {}
         for name, values in self.candidates.varied.items():

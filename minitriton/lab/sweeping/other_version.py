@@ -19,24 +19,24 @@ from types import TracebackType
 
 from minitriton.errors import MinitritonError
 from minitriton.host.interrupts import held_back
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.references import Reference, references_of
 
 _SERVE = """
 import json, sys
 from dataclasses import asdict
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.point import Point
-from minitriton.lab.sweeping.references import Reference, references_of
+from minitriton.lab.sweeping.references import Reference
 told = json.loads(sys.stdin.readline())
-evaluate = Evaluator(Reference.of_text(told["reference"]).subject(), told["metrics"])
-own = Point(evaluate.subject.pipeline())
+reference = Reference.of_text(told["reference"])
+task = (reference.task if hasattr(reference, "task") else reference.subject)()  # older checkouts say `subject`
+evaluate = Evaluator(task, told["metrics"])
 for line in sys.stdin:
     text = json.loads(line)
     try:
-        record = evaluate(own if text is None else Point.parse(text))
+        record = evaluate.record(task.pipeline() if text is None else text)
         print(json.dumps(asdict(record)), file=sys.__stdout__, flush=True)
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=sys.__stdout__, flush=True)
@@ -69,7 +69,7 @@ class OtherVersion:
         except BrokenPipeError:
             raise MinitritonError(f"the minitriton of {self.tree} has ended", help="what it printed says why") from None
 
-    def record(self, point: Point | str | None) -> Record:
+    def record(self, point: Configuration | str | None) -> Evaluation:
         """What that version makes of `point`; of its own pipeline for None."""
         self._say(None if point is None else str(point))
         assert self._process.stdout is not None
@@ -80,7 +80,7 @@ class OtherVersion:
         if "error" in found:
             raise MinitritonError(f"the minitriton of {self.tree}: {found['error']}")
         found["result"] = Class(found["result"])
-        return Record(**found)
+        return Evaluation(**found)
 
     def __enter__(self) -> OtherVersion:
         return self
@@ -97,8 +97,8 @@ class Change:
 
     kernel: str
     metric: str
-    before: Record
-    after: Record
+    before: Evaluation
+    after: Evaluation
 
     @property
     def ratio(self) -> float:
@@ -124,8 +124,8 @@ def compare_versions(
     """Each kernel's own pipeline in the minitriton of `tree` and in this one."""
     found: list[Change] = []
     for reference in references_of(kernels):
-        evaluate = Evaluator(reference.subject(), [metric])
+        evaluate = Evaluator(reference.task(), [metric])
         with OtherVersion(tree, reference, [metric]) as other:
-            after = evaluate(Point(evaluate.subject.pipeline()))
+            after = evaluate(Configuration(evaluate.task.pipeline()))
             found.append(Change(reference.name, metric, other.record(None), after))
     return found

@@ -17,7 +17,7 @@ from minitriton.host.output_files import check_place, write_output
 from minitriton.lab.sweeping import plots
 from minitriton.lab.sweeping.agreement import agreed_order
 from minitriton.lab.sweeping.commuting import commutation
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import METRICS, groups_of
 from minitriton.lab.sweeping.ranking import ranking
@@ -173,7 +173,7 @@ def _best(table: Table, metric: str) -> str:
     return _rows(("kernel", "own pipeline", "best", "", "how"), rows)
 
 
-def _how(before: Record | None, record: Record) -> str:
+def _how(before: Evaluation | None, record: Evaluation) -> str:
     lines = difference(before.pipeline, record.pipeline) if before else []
     shown = html.escape("\n".join(lines)) or "as it is"
     return f"<details><summary>{len(lines)} changes</summary><pre>{shown}\n\n{html.escape(record.pipeline)}</pre></details>"

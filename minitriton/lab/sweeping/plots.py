@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol, TextIO
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import write_whole
 from minitriton.lab.sweeping.commuting import DESTROYED, DIFFER, ENABLED, FAILS, SAME, Commutation
-from minitriton.lab.sweeping.judging import Class
+from minitriton.lab.sweeping.correctness import Class
 from minitriton.lab.sweeping.metrics import METRICS
 from minitriton.lab.sweeping.search import Found
 from minitriton.lab.sweeping.table import Table, check_measured, pareto_front

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from minitriton.host.json_values import frozen
-from minitriton.lab.sweeping.point import Settings
+from minitriton.lab.sweeping.configuration import Settings
 from minitriton.target import CUDAOptions
 from minitriton.target.tensor_map import DescriptorCopy
 

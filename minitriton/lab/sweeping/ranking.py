@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minitriton.lab.sweeping.judging import Class
+from minitriton.lab.sweeping.correctness import Class
 from minitriton.lab.sweeping.table import Table
 
 GAP = 0.03

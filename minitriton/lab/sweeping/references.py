@@ -25,7 +25,7 @@ from minitriton.lab import corpus
 from minitriton.lab.arguments import Arguments, generate_arguments
 from minitriton.lab.launches.recorded import is_launch, read_launch
 from minitriton.lab.parameters import Parameters, parameters_of
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -54,7 +54,7 @@ class Reference:
     run: bool = True
     """Whether what it compiles to is run: without, records say nothing about numbers."""
     made: str = ""
-    """A digest of the first IR, as the process that judged had it: modules that the kernel's file imports are in it. Not in a
+    """A digest of the first IR, as the process that evaluated had it: modules that the kernel's file imports are in it. Not in a
     reference before that."""
 
     @property
@@ -99,7 +99,7 @@ class Reference:
             return corpus.source_length(self.kernel)
         return 0
 
-    def subject(self) -> Subject:
+    def task(self) -> TuningTask:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
         load_own_passes()
         from minitriton.commands.kernel_files import load_plugin
@@ -111,12 +111,12 @@ class Reference:
         if is_launch(self.kernel):
             return self._of_launch()
         if ".py:" not in self.kernel:
-            found = corpus.subject(self.kernel, seed=self.seed, arch=self.arch)
+            found = corpus.task(self.kernel, seed=self.seed, arch=self.arch)
             found.name = self.name
             return found
         return self._of_file()
 
-    def _of_launch(self) -> Subject:
+    def _of_launch(self) -> TuningTask:
         from minitriton.commands.kernel_files import load_kernel
         from minitriton.dialects.context import make_context
         from minitriton.lab.launches.replay import arguments_of, source_of
@@ -132,11 +132,11 @@ class Reference:
         target = GPUTarget("cuda", self.arch, 32)
         options = CUDAOptions.for_target(target, **{**launch.options, **dict(self.options), **source.parse_options()})
         parameters = parameters_of(source)
-        return Subject(
+        return TuningTask(
             self.name, source, partial(arguments_of, launch, parameters, numbers=numbers, seed=self.seed), launch.grid, target, options,
         )  # fmt: skip
 
-    def _of_file(self) -> Subject:
+    def _of_file(self) -> TuningTask:
         from minitriton.commands.kernel_files import load_kernel
         from minitriton.commands.signature import ast_source
 
@@ -146,17 +146,17 @@ class Reference:
         target = GPUTarget("cuda", self.arch, 32)
         options = CUDAOptions.for_target(target, **dict(self.options))
         arguments = _Generated(self, parameters_of(source))
-        subject = arguments.subject = Subject(self.name, source, arguments, self.grid, target, options)
-        return subject
+        task = arguments.task = TuningTask(self.name, source, arguments, self.grid, target, options)
+        return task
 
 
 @dataclass
 class _Generated:
-    """Arguments made for a kernel's signature, that `subject` runs on."""
+    """Arguments made for a kernel's signature, that `task` runs on."""
 
     reference: Reference
     parameters: Parameters
-    subject: Subject | None = field(default=None, repr=False, compare=False)
+    task: TuningTask | None = field(default=None, repr=False, compare=False)
 
     def __call__(self) -> Arguments:
         reference = self.reference
@@ -166,8 +166,8 @@ class _Generated:
         )  # fmt: skip
 
     def _run_once(self, made: Arguments) -> None:
-        assert self.subject is not None
-        fault = self.subject.launch_with(made).run(self.subject.make_ir(), self.subject.facts).fault
+        assert self.task is not None
+        fault = self.task.launch_with(made).run(self.task.make_ir(), self.task.facts).fault
         if fault is not None:
             raise fault
 
@@ -243,7 +243,7 @@ def references_of(kernels: str | Reference | Iterable[object]) -> list[Reference
         if not isinstance(kernel, (str, Reference)):
             raise MinitritonError(
                 f"a sweep takes names, which other processes find, not a {type(kernel).__name__}",
-                help="name FILE.py:kernel or a case of --corpus FILE.py; search and Evaluator take a Subject",
+                help="name FILE.py:kernel or a case of --corpus FILE.py; search and Evaluator take a TuningTask",
             )
         found += [kernel] if isinstance(kernel, Reference) else references([kernel])
     return found

@@ -20,17 +20,17 @@ from typing import Self
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.candidates import Candidates
+from minitriton.lab.sweeping.configuration import Configuration, settings_text
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.metrics import LATER, METRICS, groups_of, unknown_metric_help
-from minitriton.lab.sweeping.point import Point, settings_text
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.samplers import sampler_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
-from minitriton.lab.sweeping.subject import Subject
 from minitriton.lab.sweeping.table import pareto_front
 from minitriton.lab.sweeping.timing import ROUNDS, time_programs
+from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pipeline_spec import format_step
 
 
@@ -40,9 +40,9 @@ class Found:
 
     kernel: str
     objectives: tuple[str, ...]
-    first: Record
-    best: Record
-    records: list[Record] = field(default_factory=list[Record])
+    first: Evaluation
+    best: Evaluation
+    records: list[Evaluation] = field(default_factory=list[Evaluation])
     stopped_early: bool = False
     pruned: int = 0
     """Programs that were not timed, because the cost model expected too much of them."""
@@ -66,7 +66,7 @@ class Found:
             values.append(least)
         return values
 
-    def front(self) -> list[Record]:
+    def front(self) -> list[Evaluation]:
         """The records that no other is better than in one objective and no worse in the rest, by the first objective."""
         return pareto_front(self.records, self.objectives)
 
@@ -84,7 +84,7 @@ class Found:
 
 
 def search(
-    kernel: str | Reference | Subject,
+    kernel: str | Reference | TuningTask,
     space: Space | None = None,
     objective: str | Sequence[str] = "instructions",
     *,
@@ -101,7 +101,7 @@ def search(
     `patience`: points without a gain after which it stops. `prune`: programs of which the cost model expects more than `prune` times the
     cycles of the best so far are not timed; only with a time among the objectives. A time is compared with the own pipeline's of the same rounds, and the best one is timed
     once more: if it is not faster by more than the spread then, the own pipeline is the best. `store`: a file of sweeps in which each
-    point is kept once it is judged, so that the same search, begun again, goes on; not for times, which compare within rounds. Raises `MinitritonError` for a sampler
+    point is kept once it is evaluated, so that the same search, begun again, goes on; not for times, which compare within rounds. Raises `MinitritonError` for a sampler
     or an objective that there is not, one that cannot be measured here, and for a kernel whose own pipeline is not right.
     """
     objectives = (objective,) if isinstance(objective, str) else tuple(objective)
@@ -115,37 +115,37 @@ def search(
             help="search by microseconds or speedup, or without prune",
         )
     walk_of = sampler_of(sampler, len(objectives), seed)
-    if store is not None and ("time" in groups_of(objectives) or isinstance(kernel, Subject)):
+    if store is not None and ("time" in groups_of(objectives) or isinstance(kernel, TuningTask)):
         raise MinitritonError(
-            "a search by time, or of a Subject, keeps no store: times compare within rounds, and a Subject has no name to be found by",
+            "a search by time, or of a TuningTask, keeps no store: times compare within rounds, and a TuningTask has no name to be found by",
             help="search without store, or by another metric a kernel of the corpus or FILE.py:kernel",
         )
-    reference = None if isinstance(kernel, Subject) else _reference(kernel)
-    subject = kernel if isinstance(kernel, Subject) else _reference(kernel).subject()
-    evaluate = Evaluator(subject, objectives, prune)
+    reference = None if isinstance(kernel, TuningTask) else _reference(kernel)
+    task = kernel if isinstance(kernel, TuningTask) else _reference(kernel).task()
+    evaluate = Evaluator(task, objectives, prune)
     with contextlib.ExitStack() as stack:
-        judge: Callable[[Point], Record] = evaluate
+        evaluate_or_load: Callable[[Configuration], Evaluation] = evaluate
         if store is not None and reference is not None:
-            judge = stack.enter_context(SearchStore(store, reference, evaluate))
-        candidates = Candidates(space or Space(), subject)
-        first = judge(candidates.first)
+            evaluate_or_load = stack.enter_context(SearchStore(store, reference, evaluate))
+        candidates = Candidates(space or Space(), task)
+        first = evaluate_or_load(candidates.first)
         if first.result is not Class.RIGHT:
-            raise MinitritonError(f"kernel {subject.name!r} is {first.result} as it is: {first.reason}")
+            raise MinitritonError(f"kernel {task.name!r} is {first.result} as it is: {first.reason}")
         for name in objectives:
             if name not in first.all_metrics:
                 raise MinitritonError(
-                    f"{name} of kernel {subject.name!r} is not known: its own program gives none",
+                    f"{name} of kernel {task.name!r} is not known: its own program gives none",
                     help="search by another metric, such as cycles; minitriton.as_triton.testing.do_bench times any launch",
                 )
-        found = Found(subject.name, objectives, first, first, [first])
-        ask = _Asking(judge, found, budget, patience, progress)
+        found = Found(task.name, objectives, first, first, [first])
+        ask = _Asking(evaluate_or_load, found, budget, patience, progress)
         for turn, _ in enumerate(walk_of(candidates, random.Random(seed), ask)):
             if ask.is_over or turn > 20 * budget:
                 break
         found.stopped_early = len(found.records) < budget
         found.pruned = evaluate.pruned
         if found.objective in ("microseconds", "speedup"):
-            _confirm(found, subject, evaluate)
+            _confirm(found, task, evaluate)
         return found
 
 
@@ -162,11 +162,11 @@ def _check_numbers(budget: int, patience: int | None, prune: float | None) -> No
         )
 
 
-def _confirm(found: Found, subject: Subject, evaluate: Evaluator) -> None:
+def _confirm(found: Found, task: TuningTask, evaluate: Evaluator) -> None:
     """Times the best once more beside the own pipeline; takes that one where the difference was chance."""
-    programs = evaluate.judge.programs
+    programs = evaluate.checker.programs
     own, best = programs[found.first.program], programs[found.best.program]
-    again = time_programs(subject, own, [best], 3 * ROUNDS)[best.digest]
+    again = time_programs(task, own, [best], 3 * ROUNDS)[best.digest]
     found.best.metrics.update(again)
     if again.get("speedup", 1.0) < 1 + again["spread"]:
         found.best = found.first
@@ -176,7 +176,7 @@ def _reference(kernel: str | Reference) -> Reference:
     return kernel if isinstance(kernel, Reference) else references([kernel])[0]
 
 
-def value_of(record: Record, objective: str) -> float:
+def value_of(record: Evaluation, objective: str) -> float:
     """What a search lowers: infinite where the record is not right or the number is missing."""
     numbers = record.all_metrics
     if record.result is not Class.RIGHT or objective not in numbers:
@@ -188,9 +188,9 @@ def value_of(record: Record, objective: str) -> float:
 
 @dataclass
 class _Asking:
-    """Judges a point and remembers the best; equal points are judged once."""
+    """Evaluates a point and remembers the best; equal points are evaluated once."""
 
-    evaluate: Callable[[Point], Record]
+    evaluate: Callable[[Configuration], Evaluation]
     found: Found
     budget: int
     patience: int | None
@@ -205,7 +205,7 @@ class _Asking:
         waited = self.patience is not None and self._since_gain >= self.patience
         return len(self.found.records) >= self.budget or waited or self._repeats > 20 * self.budget
 
-    def __call__(self, point: Point) -> tuple[float, ...]:
+    def __call__(self, point: Configuration) -> tuple[float, ...]:
         text = str(point)
         if text in self._known:
             self._repeats += 1
@@ -229,7 +229,7 @@ def difference(before: str, after: str) -> list[str]:
     """What `after` has that `before` lacks (`+`) and the other way round (`-`): settings, and passes, each with the pass it follows."""
     import difflib
 
-    first, second = Point.parse(before), Point.parse(after)
+    first, second = Configuration.parse(before), Configuration.parse(after)
     a, b = ([format_step(step) for step in point.pipeline.steps] for point in (first, second))
     lines: list[str] = []
     if first.settings != second.settings:
@@ -250,8 +250,8 @@ class SearchStore:
         self._evaluate, self._name = evaluate, reference.name
         self._store = Store(path, compiler_name(), whole=True)
         try:
-            made = reference.with_ir(str(evaluate.subject.make_ir()))
-            own = str(Point(evaluate.subject.pipeline()))
+            made = reference.with_ir(str(evaluate.task.make_ir()))
+            own = str(Configuration(evaluate.task.pipeline()))
             self._store.add_kernel(self._name, made.text(), own, made.is_that_of)
             self._known = {record.pipeline: record for record in self._store.records(self._name)}
         except BaseException:
@@ -264,7 +264,7 @@ class SearchStore:
     def __exit__(self, *_: object) -> None:
         self._store.close()
 
-    def __call__(self, point: Point) -> Record:
+    def __call__(self, point: Configuration) -> Evaluation:
         """The record of `point`, with the metrics that are searched by."""
         known = self._known.get(str(point))
         if known is not None and (known.result is not Class.RIGHT or self._is_measured(known)):
@@ -273,15 +273,15 @@ class SearchStore:
         self._write(record)
         return record
 
-    def _is_measured(self, record: Record) -> bool:
+    def _is_measured(self, record: Evaluation) -> bool:
         return all(name in record.all_metrics for name in self._evaluate.metrics)
 
-    def _write(self, record: Record) -> None:
+    def _write(self, record: Evaluation) -> None:
         groups: dict[str, dict[str, float]] = defaultdict(dict)
         for name, value in record.metrics.items():
             group = METRICS[name].group if name in METRICS else ""
             groups[group if group in LATER else ""][name] = value
-        program = self._evaluate.judge.programs.get(record.program)
+        program = self._evaluate.checker.programs.get(record.program)
         self._store.add([replace(record, metrics=groups.pop("", {}))], [program] if program is not None else [])
         for group, numbers in groups.items():
             self._store.add_metrics(self._name, group, {record.program: numbers})

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from minitriton.lab import corpus
-from minitriton.lab.sweeping.batches import PointBatch, Work, WorkerAnswer
-from minitriton.lab.sweeping.bench import Bench
+from minitriton.lab.sweeping.batches import ConfigurationBatch, Work, WorkerAnswer
+from minitriton.lab.sweeping.correctness import Evaluation
 from minitriton.lab.sweeping.drawing import Drawing
-from minitriton.lab.sweeping.judging import Record
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store
+from minitriton.lab.sweeping.worker_state import WorkerState
 from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.runtime.driver import has_gpu
 
@@ -35,8 +35,8 @@ def prepare() -> None:
     load_own_passes()
     corpus.names()
     with contextlib.suppress(Exception):  # what is wrong here is wrong with the kernel asked for, which says so
-        bench, batch = Bench(run=True), PointBatch(Reference(SMALL), drawing=Drawing(Space(), 2))
-        bench.judged(replace(batch, pipelines=tuple(bench.drawn(batch))), set())
+        state, batch = WorkerState(run=True), ConfigurationBatch(Reference(SMALL), drawing=Drawing(Space(), 2))
+        state.evaluated(replace(batch, pipelines=tuple(state.drawn(batch))), set())
 
 
 def begin(work: Work, environment: Mapping[str, str], folder: str) -> None:
@@ -55,13 +55,13 @@ def _end_with_the_starter() -> None:
     os._exit(0)
 
 
-def answer(batch: PointBatch) -> WorkerAnswer:
+def answer(batch: ConfigurationBatch) -> WorkerAnswer:
     """Writes what becomes of a batch, or draws."""
     start = time.process_time()
     try:
         if batch.drawing is not None:
             return WorkerAnswer(drawn=_serving[0].draw(batch))
-        records = _serving[0].judge(batch)
+        records = _serving[0].evaluate(batch)
         return WorkerAnswer(len(batch.pipelines), records, time.process_time() - start)
     except Exception as error:
         if batch.measure == "time" and has_gpu():
@@ -70,33 +70,33 @@ def answer(batch: PointBatch) -> WorkerAnswer:
 
 
 class _Serving:
-    """The store, and the judges of kernels."""
+    """The store, and the checkers of kernels."""
 
     def __init__(self, work: Work) -> None:
         self._store = Store(work.store, work.compiler)
-        self._bench = Bench(work.run)
+        self._state = WorkerState(work.run)
 
-    def draw(self, batch: PointBatch) -> tuple[str, ...]:
+    def draw(self, batch: ConfigurationBatch) -> tuple[str, ...]:
         """The points that are drawn."""
         self._claim(batch)
-        return tuple(self._bench.drawn(batch))
+        return tuple(self._state.drawn(batch))
 
-    def judge(self, batch: PointBatch) -> list[Record]:
+    def evaluate(self, batch: ConfigurationBatch) -> list[Evaluation]:
         """Writes what becomes of a batch: the records that are new."""
         name = batch.reference.name
         if batch.measure:
-            self._store.add_metrics(name, batch.measure, self._bench.measured(batch, self._store))
+            self._store.add_metrics(name, batch.measure, self._state.measured(batch, self._store))
             return []
         self._claim(batch)
-        records, programs = self._bench.judged(batch, self._store.known_of(name, batch.pipelines))
+        records, programs = self._state.evaluated(batch, self._store.known_of(name, batch.pipelines))
         self._store.add(records, programs)
         return records
 
-    def _claim(self, batch: PointBatch) -> None:
+    def _claim(self, batch: ConfigurationBatch) -> None:
         """Makes the kernel's records in the store those of the batch's reference, before the first is written. Raises `MinitritonError`
         where they are of another kernel of this name already."""
-        reference, bench = batch.reference, self._bench
-        if reference not in bench.claimed:
-            made = bench.made(reference)
-            self._store.add_kernel(reference.name, made.text(), bench.own_point(reference), made.is_that_of)
-            bench.claimed.add(reference)
+        reference, state = batch.reference, self._state
+        if reference not in state.claimed:
+            made = state.made(reference)
+            self._store.add_kernel(reference.name, made.text(), state.own_point(reference), made.is_that_of)
+            state.claimed.add(reference)

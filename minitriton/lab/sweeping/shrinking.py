@@ -1,6 +1,6 @@
 """The smallest kernel that still shows something, behind the smallest pipeline.
 
-    found = smallest(Evaluator(corpus.subject("running_sums"), []), bad_pipeline)
+    found = smallest(Evaluator(corpus.task("running_sums"), []), bad_pipeline)
     print(found.pipeline); print(found.ir)
 
 The kernel is its TTIR: a step drops a store, an op that nothing uses, or an op in favour of one of its operands (`lab.reduction`). A smaller
@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.lab.reduction import reduce, size
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
 
 SECONDS = 20.0
@@ -33,14 +33,14 @@ class Smallest:
     ir: str
     ops_before: int
     ops_after: int
-    record: Record
+    record: Evaluation
 
 
 def smallest(
     evaluate: Evaluator,
-    point: Point | str,
-    shows: Callable[[Record], bool] = is_broken,
-    still: Callable[[Record, Record], bool] | None = None,
+    point: Configuration | str,
+    shows: Callable[[Evaluation], bool] = is_broken,
+    still: Callable[[Evaluation, Evaluation], bool] | None = None,
     *,
     seconds: float = SECONDS,
 ) -> Smallest:
@@ -49,13 +49,13 @@ def smallest(
     `shows`: of the record of the point. `still`: of a smaller kernel, its records with the point's pipeline and with its own (default: `shows`,
     and the own one is right). Raises `MinitritonError` if the point does not show it.
     """
-    point = Point.of(point)
-    variant = evaluate.subject.variant(point.settings) if point.settings else evaluate.subject
+    point = Configuration.of(point)
+    variant = evaluate.task.variant(point.settings) if point.settings else evaluate.task
     first = Evaluator(variant, evaluate.metrics)
     pipeline = smallest_pipeline(first, point.pipeline, shows)
     whole = variant.make_ir()
 
-    def shows_alone(found: Record, own: Record) -> bool:
+    def shows_alone(found: Evaluation, own: Evaluation) -> bool:
         return shows(found) and own.result is Class.RIGHT
 
     wanted = still or shows_alone
@@ -70,5 +70,5 @@ def smallest(
 
     left = reduce(whole, is_kept, seconds)
     record = Evaluator(variant.with_ir(left), evaluate.metrics).record(pipeline)
-    text = str(Point(pipeline, point.settings))
+    text = str(Configuration(pipeline, point.settings))
     return Smallest(text, print_module(left), size(whole), size(left), record)

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from minitriton.errors import MinitritonError, PipelineError
-from minitriton.lab.sweeping.point import Value, by_identity, value_of, value_text
+from minitriton.lab.sweeping.configuration import Value, by_identity, value_of, value_text
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Pass, Property, Step, registered_passes
 from minitriton.pipeline.pipeline_spec import make_step

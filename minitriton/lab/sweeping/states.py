@@ -21,8 +21,8 @@ from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.dialects.fast_paths.copying import copy_of, frozen, parts_of
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.configuration import by_identity
 from minitriton.lab.sweeping.fingerprint import Fingerprints
-from minitriton.lab.sweeping.point import by_identity
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Pass, Property, Step
 from minitriton.target.tensor_map import DescriptorCopy

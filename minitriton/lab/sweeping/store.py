@@ -25,12 +25,12 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import DamagedFile, damage_of, parse_json, unpacked
 from minitriton.host.seals import is_own, is_trusted, seal
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.target import OPTIONS_THAT_NAME_FILES
 
-VERSION = 4
+VERSION = 5
 _WAIT_SECONDS = 60
 
 _SCHEMA = """
@@ -39,14 +39,14 @@ CREATE TABLE IF NOT EXISTS kernels (
     compiler TEXT NOT NULL, kernel TEXT NOT NULL, reference TEXT NOT NULL, own TEXT NOT NULL,
     sealed TEXT NOT NULL, sound BLOB NOT NULL, PRIMARY KEY (compiler, kernel)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS subjects (
-    subject INTEGER PRIMARY KEY, compiler TEXT NOT NULL, kernel TEXT NOT NULL, UNIQUE (compiler, kernel)
+CREATE TABLE IF NOT EXISTS tasks (
+    task INTEGER PRIMARY KEY, compiler TEXT NOT NULL, kernel TEXT NOT NULL, UNIQUE (compiler, kernel)
 );
 CREATE TABLE IF NOT EXISTS steps (step INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS points (
-    subject INTEGER NOT NULL, digest BLOB NOT NULL, pipeline TEXT NOT NULL,
+    task INTEGER NOT NULL, digest BLOB NOT NULL, pipeline TEXT NOT NULL,
     class TEXT NOT NULL, culprit TEXT NOT NULL, reason TEXT NOT NULL, program TEXT NOT NULL, own TEXT NOT NULL,
-    sound BLOB NOT NULL, UNIQUE (subject, digest)
+    sound BLOB NOT NULL, UNIQUE (task, digest)
 );
 CREATE TABLE IF NOT EXISTS programs (
     compiler TEXT NOT NULL, kernel TEXT NOT NULL, program TEXT NOT NULL, ptx BLOB, about TEXT, cubin BLOB,
@@ -58,8 +58,8 @@ CREATE TABLE IF NOT EXISTS metrics (
 ) WITHOUT ROWID;
 """
 
-JUDGED = "judged"
-"""The group of numbers that judging a point gives; others are added later."""
+EVALUATED = "evaluated"
+"""The group of numbers that evaluating a point gives; others are added later."""
 
 _DIGEST_BYTES = 12
 _SOUND_BYTES = 8
@@ -79,7 +79,7 @@ class Store:
 
     def __init__(self, path: str | Path, compiler: str, *, whole: bool = False) -> None:
         self.path, self.compiler = Path(path), compiler
-        self._subjects: dict[str, int] = {}
+        self._tasks: dict[str, int] = {}
         self._steps = _StepNumbers()
         self._counted: set[tuple[str, str]] = set()
         """Kernels and programs whose numbers this process has written."""
@@ -145,13 +145,13 @@ class Store:
             raise MinitritonError(f"{path} has no points{of}", help="its compilers: " + (", ".join(names) or "none"))
         return store
 
-    def add(self, records: Iterable[Record], programs: Iterable[KernelProgram] = ()) -> None:
+    def add(self, records: Iterable[Evaluation], programs: Iterable[KernelProgram] = ()) -> None:
         """Writes `records`, and what assembling and launching their `programs` again takes, in one transaction; points that are
         there already stay as they are."""
         rows = list(records)
         counted = {(r.kernel, r.program): r.metrics for r in rows if r.program}
         fresh = counted.keys() - self._counted
-        numbers = [_sound(self.compiler, *of, JUDGED, json.dumps(counted[of])) for of in sorted(fresh)]
+        numbers = [_sound(self.compiler, *of, EVALUATED, json.dumps(counted[of])) for of in sorted(fresh)]
         texts = [
             _sound(self.compiler, p.kernel, p.digest, zlib.compress(p.ptx.encode()), json.dumps(p.about()))
             for p in programs
@@ -164,37 +164,35 @@ class Store:
             self._db.executemany("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, NULL, ?)", texts)
         self._counted |= fresh
 
-    def _row(self, record: Record) -> tuple[object, ...]:
+    def _row(self, record: Evaluation) -> tuple[object, ...]:
         result = (str(record.result), record.culprit, record.reason, record.program, json.dumps(record.own))
         sound = _digest_of_row(self.compiler, record.kernel, record.pipeline, *result)
         return (
-            self._subjects[record.kernel], _digest(record.pipeline), self._steps.written(record.pipeline), *result, sound,
+            self._tasks[record.kernel], _digest(record.pipeline), self._steps.written(record.pipeline), *result, sound,
         )  # fmt: skip
 
-    def _number(self, rows: Iterable[Record]) -> None:
+    def _number(self, rows: Iterable[Evaluation]) -> None:
         """Gives the kernels and steps of `rows` that have no number one, which stays theirs."""
-        kernels = {r.kernel for r in rows} - self._subjects.keys()
+        kernels = {r.kernel for r in rows} - self._tasks.keys()
         steps = {step for r in rows for step in self._steps.without_number(r.pipeline)}
         if kernels or steps:
             with self._transaction():
                 self._db.executemany(
-                    "INSERT OR IGNORE INTO subjects (compiler, kernel) VALUES (?, ?)",
+                    "INSERT OR IGNORE INTO tasks (compiler, kernel) VALUES (?, ?)",
                     [(self.compiler, kernel) for kernel in sorted(kernels)],
                 )
                 self._db.executemany("INSERT OR IGNORE INTO steps (text) VALUES (?)", [(s,) for s in sorted(steps)])
             self._read_numbers()
 
     def _read_numbers(self) -> None:
-        self._subjects = dict(
-            self._db.execute("SELECT kernel, subject FROM subjects WHERE compiler = ?", (self.compiler,))
-        )
+        self._tasks = dict(self._db.execute("SELECT kernel, task FROM tasks WHERE compiler = ?", (self.compiler,)))
         self._steps.read(self._db.execute("SELECT step, text FROM steps"))
 
-    def _subject(self, kernel: str) -> int | None:
+    def _task(self, kernel: str) -> int | None:
         """The number of `kernel`; None before its first point."""
-        if kernel not in self._subjects:
+        if kernel not in self._tasks:
             self._read_numbers()
-        return self._subjects.get(kernel)
+        return self._tasks.get(kernel)
 
     def add_metrics(self, kernel: str, group: str, numbers: Mapping[str, dict[str, float]]) -> None:
         """Writes what was measured of programs of `kernel`, by digest, in place of what was known of the group."""
@@ -292,7 +290,7 @@ class Store:
         ):
             for *row, sound in self._db.execute(ask):
                 self._check(sound, *row)
-        ask = "SELECT compiler, kernel, pipeline, class, culprit, reason, program, own, sound FROM points LEFT JOIN subjects USING (subject)"
+        ask = "SELECT compiler, kernel, pipeline, class, culprit, reason, program, own, sound FROM points LEFT JOIN tasks USING (task)"
         for compiler, kernel, pipeline, *row, sound in self._db.execute(ask):
             self._check(sound, compiler, kernel, self._text(pipeline), *row)
 
@@ -329,17 +327,17 @@ class Store:
 
     def known(self, kernel: str) -> set[str]:
         """The pipelines of `kernel` that have a record."""
-        ask = "SELECT pipeline FROM points WHERE subject = ?"
+        ask = "SELECT pipeline FROM points WHERE task = ?"
         with self._said():
-            rows = self._db.execute(ask, (self._subject(kernel),)).fetchall()
+            rows = self._db.execute(ask, (self._task(kernel),)).fetchall()
             return {self._text(pipeline) for (pipeline,) in rows}
 
     def known_of(self, kernel: str, pipelines: Iterable[str]) -> set[str]:
         """Those of `pipelines` that have a record."""
-        ask = "SELECT 1 FROM points WHERE subject = ? AND digest = ?"
+        ask = "SELECT 1 FROM points WHERE task = ? AND digest = ?"
         with self._said():
-            subject = self._subject(kernel)
-            return {p for p in pipelines if self._db.execute(ask, (subject, _digest(p))).fetchone()}
+            task = self._task(kernel)
+            return {p for p in pipelines if self._db.execute(ask, (task, _digest(p))).fetchone()}
 
     def _text(self, written: str) -> str:
         try:
@@ -348,12 +346,12 @@ class Store:
             self._read_numbers()
             return self._steps.text(written)
 
-    def records(self, kernel: str | None = None) -> Iterator[Record]:
+    def records(self, kernel: str | None = None) -> Iterator[Evaluation]:
         """All records of this compiler, or of one kernel, in no particular order."""
         with self._said():
             yield from self._records(kernel)
 
-    def _records(self, kernel: str | None) -> Iterator[Record]:
+    def _records(self, kernel: str | None) -> Iterator[Evaluation]:
         # conditions that a key can look up: else each kernel of a sweep reads the whole file
         of, given = ("compiler = ?", (self.compiler,))
         if kernel is not None:
@@ -363,18 +361,18 @@ class Store:
         for name, program, group, text, sound in self._db.execute(ask, given):
             self._check(sound, self.compiler, name, program, group, text)
             metrics.setdefault((name, program), {}).update(parse_json(text))
-        ask = "SELECT pipeline, class, culprit, reason, program, own, sound FROM points WHERE subject = ?"
-        for name, subject in self._db.execute(f"SELECT kernel, subject FROM subjects WHERE {of}", given).fetchall():
-            for pipeline, result, culprit, reason, program, own, sound in self._db.execute(ask, (subject,)):
+        ask = "SELECT pipeline, class, culprit, reason, program, own, sound FROM points WHERE task = ?"
+        for name, task in self._db.execute(f"SELECT kernel, task FROM tasks WHERE {of}", given).fetchall():
+            for pipeline, result, culprit, reason, program, own, sound in self._db.execute(ask, (task,)):
                 found = metrics.get((name, program), {})
                 text = self._text(pipeline)
                 self._check(sound, self.compiler, name, text, result, culprit, reason, program, own)
-                yield Record(name, text, Class(result), culprit, reason, program, found, parse_json(own))
+                yield Evaluation(name, text, Class(result), culprit, reason, program, found, parse_json(own))
 
     def compilers(self) -> list[str]:
         """Whose points the file holds, the one whose kernels came last at the end."""
-        pointed = "EXISTS (SELECT 1 FROM points WHERE points.subject = subjects.subject)"
-        ask = f"SELECT compiler FROM subjects WHERE {pointed} GROUP BY compiler ORDER BY max(subject)"
+        pointed = "EXISTS (SELECT 1 FROM points WHERE points.task = tasks.task)"
+        ask = f"SELECT compiler FROM tasks WHERE {pointed} GROUP BY compiler ORDER BY max(task)"
         with self._said():
             return [name for (name,) in self._db.execute(ask)]
 

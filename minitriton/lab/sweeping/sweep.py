@@ -3,7 +3,7 @@
     table = sweep(["running_sums", "log_sum_exp"], Space(), orders=500, jobs=2, store="orders.db")
     print(table.text())
 
-A sweep that was stopped goes on where it was: points that the store has are not judged again.
+A sweep that was stopped goes on where it was: points that the store has are not evaluated again.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.batches import BATCH, PointBatch, Work
+from minitriton.lab.sweeping.batches import BATCH, ConfigurationBatch, Work
 from minitriton.lab.sweeping.cluster import ClusterWorkers, check_client
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import Evaluation
 from minitriton.lab.sweeping.drawing import Drawing
-from minitriton.lab.sweeping.judging import Record
 from minitriton.lab.sweeping.measuring import add_groups, check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
-from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
@@ -33,7 +33,7 @@ from minitriton.pipeline.pass_manager import Pipeline
 
 def sweep(
     kernels: str | Reference | Sequence[str | Reference],
-    space: Space | Point | Pipeline | str | Iterable[Point | Pipeline | str] | None = None,
+    space: Space | Configuration | Pipeline | str | Iterable[Configuration | Pipeline | str] | None = None,
     *,
     orders: int = 100,
     seed: int = 0,
@@ -46,15 +46,15 @@ def sweep(
     client: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> Table:
-    """Judges `orders` points drawn from `space` for each kernel (or the points given), its own among them.
+    """Evaluates `orders` points drawn from `space` for each kernel (or the points given), its own among them.
 
     `kernels` are names of the corpus, `@family`, `all`, or `Reference`s. `neighbours` adds every point that is one change away.
     Without `run` nothing is executed: only whether it compiles, and what the text says. `metrics`: what is measured beside text,
     counts and seconds, by name or group (`metrics.METRICS`). `limit`: seconds for one point. `client`: a `dask.distributed.Client`,
-    whose workers judge in place of `jobs` processes. Without `store` the records live as long as the table.
+    whose workers evaluate in place of `jobs` processes. Without `store` the records live as long as the table.
     Raises `MinitritonError` for what names no kernel and for metrics that cannot be measured here.
     """
-    space = [space] if isinstance(space, (Point, Pipeline, str)) else space
+    space = [space] if isinstance(space, (Configuration, Pipeline, str)) else space
     groups = groups_of([metrics] if isinstance(metrics, str) else metrics)
     if "counts" in groups and not run:
         raise MinitritonError("what a run counts is not measured without running", help="leave out --compile-only")
@@ -85,7 +85,7 @@ class _Plan:
     """What is to be tried."""
 
     kernels: list[Reference]
-    space: Space | Iterable[Point | Pipeline | str] | None
+    space: Space | Iterable[Configuration | Pipeline | str] | None
     orders: int
     seed: int
     neighbours: bool
@@ -96,9 +96,9 @@ class _Plan:
             return None
         return Drawing(self.space or Space(), self.orders, self.seed, self.neighbours)
 
-    def dearest_first(self) -> list[Reference]:
-        """The kernels, those that probably take longest first: the dearest, begun last, would keep a sweep after all others. By length of
-        source `tiled_dot`, half as dear again as any other, is the first of the 25 of `benchmarks/orders_a_minute.py` (2026-11-25)."""
+    def most_expensive_first(self) -> list[Reference]:
+        """The kernels, those that probably take longest first: the most expensive, begun last, would keep a sweep after all others. By length of
+        source `tiled_dot`, half as expensive again as any other, is the first of the 25 of `benchmarks/orders_a_minute.py` (2026-11-25)."""
         return sorted(self.kernels, key=Reference.source_length, reverse=True)
 
     def given(self) -> list[str]:
@@ -112,26 +112,26 @@ class _Wanted:
     def __init__(self, store: Store, kernels: Iterable[Reference]) -> None:
         self.points: dict[str, set[str]] = {kernel.name: set() for kernel in kernels}
         self._known = {name: store.known(name) for name in self.points}
-        self._judged: dict[str, dict[str, Record]] = {name: {} for name in self.points}
+        self._judged: dict[str, dict[str, Evaluation]] = {name: {} for name in self.points}
         self.left = 0
         """Points that the store did not have."""
 
-    def batches(self, reference: Reference, points: Sequence[str]) -> list[PointBatch]:
-        """What is to be judged of `points`: those that are new, here and in the store. A kernel may be drawn for twice, where a process
+    def batches(self, reference: Reference, points: Sequence[str]) -> list[ConfigurationBatch]:
+        """What is to be evaluated of `points`: those that are new, here and in the store. A kernel may be drawn for twice, where a process
         was lost."""
         wanted, known = self.points[reference.name], self._known[reference.name]
         fresh = [text for text in dict.fromkeys(points) if text not in wanted]
         wanted.update(fresh)
         left = [text for text in fresh if text not in known]
         self.left += len(left)
-        return [PointBatch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
+        return [ConfigurationBatch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
 
-    def add(self, records: Iterable[Record]) -> None:
-        """What was judged of them."""
+    def add(self, records: Iterable[Evaluation]) -> None:
+        """What was evaluated of them."""
         for record in records:
             self._judged[record.kernel][record.pipeline] = record
 
-    def records(self, name: str, store: Store, more_measured: bool) -> list[Record]:
+    def records(self, name: str, store: Store, more_measured: bool) -> list[Evaluation]:
         """Of all points of a kernel, by their text: from the store where that has others besides, or `more_measured` of these."""
         points, found = self.points[name], self._judged[name].values()
         if more_measured or self._known[name] or len(found) != len(points):
@@ -159,14 +159,14 @@ def _judged(
     wanted = _Wanted(store, plan.kernels)
     drawing, given = plan.drawing(), plan.given()
     batches = (
-        [PointBatch(reference, drawing=drawing) for reference in plan.dearest_first()]
+        [ConfigurationBatch(reference, drawing=drawing) for reference in plan.most_expensive_first()]
         if drawing is not None
         else [batch for reference in plan.kernels for batch in wanted.batches(reference, given)]
     )
     done, since = 0, time.monotonic()
-    for judged in workers.judge(batches, drawn=wanted.batches):
-        done += judged.done
-        wanted.add(judged.records)
+    for evaluated in workers.evaluate(batches, drawn=wanted.batches):
+        done += evaluated.done
+        wanted.add(evaluated.records)
         if progress is not None:
             drawn = sum(map(len, wanted.points.values()))
             expected = len(plan.kernels) * plan.orders if drawing is not None else 0

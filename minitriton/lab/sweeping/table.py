@@ -18,7 +18,7 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import write_whole
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.metrics import METRICS
 
 _NOT_RIGHT = (Class.WRONG, Class.UNSOUND, Class.FAILED, Class.CRASHED, Class.UNJUDGED)
@@ -27,11 +27,11 @@ _NUMBERS = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
 
 @dataclass
 class Table:
-    """Records, and the seconds that the `judged` new ones of them took."""
+    """Records, and the seconds that the `evaluated` new ones of them took."""
 
-    records: list[Record] = field(default_factory=list[Record])
+    records: list[Evaluation] = field(default_factory=list[Evaluation])
     seconds: float = 0.0
-    judged: int = 0
+    evaluated: int = 0
     own: dict[str, str] = field(default_factory=dict[str, str], compare=False)
     """By kernel, the point that it has by itself, where the store says."""
 
@@ -51,10 +51,10 @@ class Table:
         """How many different programs the points of `kernel` gave."""
         return len({r.program for r in self.records if r.kernel == kernel and r.program})
 
-    def best(self, metric: str) -> dict[str, Record]:
+    def best(self, metric: str) -> dict[str, Evaluation]:
         """By kernel, the right record with the best `metric`: the smallest, unless more of it is better; of equal ones the
         kernel's own. Raises `MinitritonError` for one that was not measured."""
-        found: dict[str, Record] = {}
+        found: dict[str, Evaluation] = {}
         known: set[str] = set()
         sign = -1 if metric in METRICS and METRICS[metric].more_is_better else 1
         for record in self.records:
@@ -72,7 +72,7 @@ class Table:
             raise _not_measured(metric, known)
         return found
 
-    def front(self, *metrics: str, kernel: str | None = None) -> list[Record]:
+    def front(self, *metrics: str, kernel: str | None = None) -> list[Evaluation]:
         """The right records that no other is better than in one of `metrics` and no worse in the rest (of one kernel). Raises
         `MinitritonError` for a metric that was not measured."""
         kernels = self.kernels()
@@ -82,7 +82,7 @@ class Table:
         check_measured(records, *metrics)
         return pareto_front(records, metrics)
 
-    def not_right(self) -> list[Record]:
+    def not_right(self) -> list[Evaluation]:
         """What needs looking at: all but right, refused and merely compiled."""
         return [r for r in self.records if r.result in _NOT_RIGHT]
 
@@ -128,13 +128,13 @@ class Table:
             rows.append((kernel, str(sum(counts.values())), str(self.programs(kernel)), classes))
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join((*(c.ljust(w) for c, w in zip(r, widths, strict=False)), r[3])) for r in rows]
-        rate = f", {60 * self.judged / self.seconds:.0f} points a minute" if self.judged and self.seconds else ""
+        rate = f", {60 * self.evaluated / self.seconds:.0f} points a minute" if self.evaluated and self.seconds else ""
         total = ", ".join(f"{count} {name}" for name, count in self.counts().items())
         return "\n".join([*lines, "", f"{len(self.records)} points: {total}{rate}", *self._examples()])
 
-    def faults(self) -> list[list[Record]]:
+    def faults(self) -> list[list[Evaluation]]:
         """What is `not_right`, together what has class, pass and reason (but for its numbers) in common, most first."""
-        found: dict[tuple[str, str, str], list[Record]] = {}
+        found: dict[tuple[str, str, str], list[Evaluation]] = {}
         for record in self.not_right():
             like = (str(record.result), record.culprit, _NUMBERS.sub("N", record.reason)[:80])
             found.setdefault(like, []).append(record)
@@ -150,7 +150,7 @@ class Table:
         return lines
 
 
-def check_measured(records: Sequence[Record], *metrics: str) -> None:
+def check_measured(records: Sequence[Evaluation], *metrics: str) -> None:
     """Raises `MinitritonError` for one of `metrics` that none of the records has, where there are any."""
     known = {name for r in records for name in r.all_metrics}
     for name in metrics:
@@ -165,18 +165,18 @@ def _not_measured(metric: str, known: set[str]) -> MinitritonError:
 _TEXTS = {"kernel": "kernel", "pipeline": "pipeline", "culprit": "culprit", "reason": "reason", "program": "program"}
 
 
-def _record_of(row: dict[str, str | float]) -> Record:
+def _record_of(row: dict[str, str | float]) -> Evaluation:
     """The record of a row of a data frame."""
     numbers = {name: float(value) for name, value in row.items() if name not in (*_TEXTS, "class") and value == value}
     own = {name: numbers.pop(name) for name in list(numbers) if METRICS.get(name, METRICS["cycles"]).group == "seconds"}
     texts = {field_name: str(row[name]) for name, field_name in _TEXTS.items()}
-    return Record(result=Class(row["class"]), metrics=numbers, own=own, **texts)
+    return Evaluation(result=Class(row["class"]), metrics=numbers, own=own, **texts)
 
 
-def pareto_front(records: Iterable[Record], metrics: Sequence[str]) -> list[Record]:
+def pareto_front(records: Iterable[Evaluation], metrics: Sequence[str]) -> list[Evaluation]:
     """The right records that none is better than in one of `metrics` and no worse in the rest, one of each program, by the first."""
     signs = [-1 if name in METRICS and METRICS[name].more_is_better else 1 for name in metrics]
-    valued: dict[tuple[float, ...], Record] = {}
+    valued: dict[tuple[float, ...], Evaluation] = {}
     for record in records:
         numbers = record.all_metrics
         if record.result is Class.RIGHT and all(name in numbers for name in metrics):

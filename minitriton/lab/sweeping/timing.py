@@ -1,6 +1,6 @@
 """Time on a GPU: programs of one kernel in turns, the kernel's own among them.
 
-In: a subject, its own program, and others of the store. Out: metrics of the group `time` of each, by digest.
+In: a task, its own program, and others of the store. Out: metrics of the group `time` of each, by digest.
 
 A program's launches are recorded into a CUDA graph, as many as take `GRAPH_MICROSECONDS`, so that the time of a launch from Python
 does not count. In each round every graph runs once, in another order each time, so that a clock that changes, and what a program finds
@@ -25,7 +25,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.device_memory import DeviceArguments, on_device
 from minitriton.lab.sweeping.machine import cubin_of, entry_of, threads_of
 from minitriton.lab.sweeping.program import KernelProgram
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape
 from minitriton.runtime.launching.loading import full_grid
@@ -62,7 +62,7 @@ class _Timed:
 
 
 def time_programs(
-    subject: Subject,
+    task: TuningTask,
     own: KernelProgram | None,
     programs: Sequence[KernelProgram],
     rounds: int = ROUNDS,
@@ -80,10 +80,8 @@ def time_programs(
     if not order:
         return {}
     clock = _Clock(get_driver(), cold)
-    with _turn(), on_device(clock.driver, subject.timed_launch().arguments) as arguments:
-        timed = [
-            found for p in order if (found := clock.prepare(subject.variant(p.settings), p, arguments)) is not None
-        ]
+    with _turn(), on_device(clock.driver, task.timed_launch().arguments) as arguments:
+        timed = [found for p in order if (found := clock.prepare(task.variant(p.settings), p, arguments)) is not None]
         rng = random.Random(seed)
         for _ in range(rounds):
             for one in rng.sample(timed, len(timed)):
@@ -148,7 +146,7 @@ class _Clock:
     def _call(self, name: str, *arguments: object) -> None:
         self.driver.check(name, getattr(self.driver.library, name)(*arguments))
 
-    def prepare(self, subject: Subject, program: KernelProgram, arguments: DeviceArguments) -> _Timed | None:
+    def prepare(self, task: TuningTask, program: KernelProgram, arguments: DeviceArguments) -> _Timed | None:
         """The program's graph, after a few launches; None where it cannot be assembled or does not fit the device."""
         try:
             loaded = self.driver.load(entry_of(program.ptx), cubin_of(program), program.shared, self.device)
@@ -160,8 +158,8 @@ class _Clock:
             scratch_bytes=program.global_scratch, num_ctas=options.num_ctas, parameter_places=self.driver.parameter_places(loaded.function),
         )  # fmt: skip
         types, values = arguments.types_and_values(program.descriptors)
-        launcher = Launcher(self.driver, loaded.function, subject.name, types, shape, self.device)
-        grid, stream = full_grid(subject.timed_grid), self.stream.value or 0
+        launcher = Launcher(self.driver, loaded.function, task.name, types, shape, self.device)
+        grid, stream = full_grid(task.timed_grid), self.stream.value or 0
         self._modules[program.digest] = ctypes.c_void_p(loaded.module)
 
         def launches(count: int) -> None:

@@ -28,8 +28,8 @@ from typing import Any
 from minitriton.errors import MinitritonError
 from minitriton.host.interrupts import held_back
 from minitriton.lab.sweeping import serving
-from minitriton.lab.sweeping.batches import Drawn, Judged, PointBatch, Work, WorkerAnswer, nothing_drawn
-from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.batches import BatchProgress, ConfigurationBatch, Drawn, Work, WorkerAnswer, nothing_drawn
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
 
@@ -79,7 +79,7 @@ def _without_main() -> Generator[None]:
 class _Worker:
     """A process, and the batch that it has or is to get."""
 
-    def __init__(self, work: Work, batch: PointBatch) -> None:
+    def __init__(self, work: Work, batch: ConfigurationBatch) -> None:
         self._pool = ProcessPoolExecutor(
             1, mp_context=_context(), initializer=serving.begin, initargs=(work, dict(os.environ), os.getcwd())
         )
@@ -90,7 +90,7 @@ class _Worker:
             self._started = Future[int]()
             self._started.set_exception(BrokenProcessPool(f"cannot start a process: {error}"))
         self.answer: Future[WorkerAnswer] | None = None
-        self.batch: PointBatch | None = batch
+        self.batch: ConfigurationBatch | None = batch
         self.kernels: set[Reference] = set()
         """Those whose states it has, or makes."""
         self.since = 0.0
@@ -107,7 +107,7 @@ class _Worker:
         done = self._started.done() and self._started.exception() is None
         return self._started.result() if done else None
 
-    def give(self, batch: PointBatch) -> None:
+    def give(self, batch: ConfigurationBatch) -> None:
         """Has the process evaluate a batch."""
         self.batch, self.since = batch, time.monotonic()
         self.kernels.add(batch.reference)
@@ -133,13 +133,13 @@ class _Worker:
 class _Waiting:
     """Batches that are not given out yet, by kernel."""
 
-    def __init__(self, batches: Iterable[PointBatch]) -> None:
-        self._by_kernel: dict[Reference, deque[PointBatch]] = {}
+    def __init__(self, batches: Iterable[ConfigurationBatch]) -> None:
+        self._by_kernel: dict[Reference, deque[ConfigurationBatch]] = {}
         self.seconds: dict[Reference, float] = {}
         """What the last batch of each kernel took."""
         self.put(batches)
 
-    def put(self, batches: Iterable[PointBatch]) -> None:
+    def put(self, batches: Iterable[ConfigurationBatch]) -> None:
         """Adds batches, in this order."""
         for batch in batches:
             self._by_kernel.setdefault(batch.reference, deque()).append(batch)
@@ -147,7 +147,7 @@ class _Waiting:
     def __bool__(self) -> bool:
         return any(self._by_kernel.values())
 
-    def next_for(self, kernels: set[Reference], begun: Counter[Reference]) -> PointBatch | None:
+    def next_for(self, kernels: set[Reference], begun: Counter[Reference]) -> ConfigurationBatch | None:
         """A batch for a process that has the states of `kernels`: of one of these, else of one that no process has `begun` or that needs
         no states, else of the one at which help saves most. None where a process more saves nothing."""
         left = {reference: queue[0] for reference, queue in self._by_kernel.items() if queue}
@@ -164,16 +164,16 @@ class _Waiting:
 
 
 class WorkerProcesses:
-    """`jobs` processes. `judge(batches)` yields what is `Judged` as each batch ends."""
+    """`jobs` processes. `evaluate(batches)` yields a `BatchProgress` as each batch ends."""
 
     def __init__(self, work: Work, jobs: int, limit: float = 60.0) -> None:
         self.work, self.jobs, self.limit = work, jobs, limit
         self._workers: list[_Worker] = []
         self._lost_at_start = 0
 
-    def judge(
-        self, batches: Iterable[PointBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
-    ) -> Iterator[Judged]:
+    def evaluate(
+        self, batches: Iterable[ConfigurationBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
+    ) -> Iterator[BatchProgress]:
         """Has `batches` evaluated by `at_once` processes at most, and the batches that `drawn` makes of drawn configurations. Raises what
         a process could not do for any of them, such as write the store."""
         waiting = _Waiting(batches)
@@ -194,7 +194,7 @@ class WorkerProcesses:
         while len(self._workers) < most and (batch := waiting.next_for(set(), self._begun())) is not None:
             self._workers.append(self._start(batch))
 
-    def _start(self, batch: PointBatch) -> _Worker:
+    def _start(self, batch: ConfigurationBatch) -> _Worker:
         return _Worker(self.work, batch)
 
     def _begun(self) -> Counter[Reference]:
@@ -202,7 +202,7 @@ class WorkerProcesses:
             reference for worker in self._workers if worker.batch is None for reference in worker.kernels
         )
 
-    def _collect(self, waiting: _Waiting, drawn: Drawn) -> Iterator[Judged]:
+    def _collect(self, waiting: _Waiting, drawn: Drawn) -> Iterator[BatchProgress]:
         """What processes have answered."""
         busy = [worker for worker in self._workers if worker.batch is not None]
         done, _ = wait([w.awaited for w in busy], timeout=_SECONDS_BETWEEN_LOOKS, return_when=FIRST_COMPLETED)
@@ -227,9 +227,9 @@ class WorkerProcesses:
                 if batch.pipelines:
                     waiting.seconds[batch.reference] = answer.seconds
                 waiting.put(drawn(batch.reference, answer.drawn) if answer.drawn else ())
-                yield Judged(answer.done, answer.records)
+                yield BatchProgress(answer.done, answer.records)
 
-    def _lost(self, worker: _Worker, batch: PointBatch, waiting: _Waiting) -> Judged:
+    def _lost(self, worker: _Worker, batch: ConfigurationBatch, waiting: _Waiting) -> BatchProgress:
         """Lets `worker` go; gives its batch out again one by one, or records what ends processes."""
         worker.end()
         self._workers.remove(worker)
@@ -237,15 +237,15 @@ class WorkerProcesses:
             self._lost_at_start += 1
             if self._lost_at_start >= LOST_AT_START:
                 raise MinitritonError(
-                    "the processes of the sweep end before they judge anything",
+                    "the processes of the sweep end before they evaluate anything",
                     help="what they print says why; is there memory and disk enough?",
                 )
             time.sleep(_SECONDS_BETWEEN_LOOKS)  # until it is known that what starts processes has ended, too
             waiting.put([batch])
-            return Judged(0)
+            return BatchProgress(0)
         if len(batch.singles()) > 1 or batch.tries < (1 if worker.too_long else 2):
             waiting.put(batch.singles())
-            return Judged(0)
+            return BatchProgress(0)
         reason = f"no answer within {self.limit:g} s" if worker.too_long else "the process ended"
         if batch.drawing is not None:
             raise MinitritonError(
@@ -253,12 +253,12 @@ class WorkerProcesses:
                 help="is there memory enough, and time (--limit)? What the processes print says more",
             )
         if batch.measure:
-            return Judged(1)
-        record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
+            return BatchProgress(1)
+        record = Evaluation(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
         store = Store(self.work.store, self.work.compiler)
         store.add([record])
         store.close()
-        return Judged(1, [record])
+        return BatchProgress(1, [record])
 
 
 def progress_text(done: int, total: int, since: float) -> str:

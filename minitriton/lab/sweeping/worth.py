@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import is_fixed
 from minitriton.pipeline.pass_manager import Pipeline
@@ -26,8 +26,8 @@ from minitriton.pipeline.pass_manager import Pipeline
 class Worth:
     """Records by kernel: `whole` with every pass, `without` by the name of the pass that is left out everywhere."""
 
-    whole: dict[str, Record] = field(default_factory=dict[str, Record])
-    without: dict[str, dict[str, Record]] = field(default_factory=dict[str, dict[str, Record]])
+    whole: dict[str, Evaluation] = field(default_factory=dict[str, Evaluation])
+    without: dict[str, dict[str, Evaluation]] = field(default_factory=dict[str, dict[str, Evaluation]])
 
     def passes(self) -> list[str]:
         """The passes that were left out, in the order of the pipeline."""
@@ -67,17 +67,17 @@ class Worth:
 
 
 def leave_one_out(kernels: str | Reference | Sequence[str | Reference], metrics: Sequence[str] = ()) -> Worth:
-    """Judges each kernel with its target's own pipeline, and without each pass that stays within its level (wherever it stands).
+    """Evaluates each kernel with its target's own pipeline, and without each pass that stays within its level (wherever it stands).
 
     `metrics`: what is measured beside text and counts, by name or group. Raises `MinitritonError` for what cannot be measured here.
     """
     worth = Worth()
     for reference in references_of(kernels):
-        judge = Evaluator(reference.subject(), metrics)
-        steps = judge.subject.pipeline().steps
-        worth.whole[reference.name] = judge.record(Pipeline(steps))
+        evaluator = Evaluator(reference.task(), metrics)
+        steps = evaluator.task.pipeline().steps
+        worth.whole[reference.name] = evaluator.record(Pipeline(steps))
         worth.without[reference.name] = {
-            name: judge.record(Pipeline(tuple(step for step in steps if step.name != name)))
+            name: evaluator.record(Pipeline(tuple(step for step in steps if step.name != name)))
             for name in dict.fromkeys(step.name for step in steps if not is_fixed(step))
         }
     return worth

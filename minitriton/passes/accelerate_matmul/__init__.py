@@ -8,7 +8,7 @@ conversions of operands and result around; `tt.dot_scaled` as dots of widened op
     2. `blocked_to_mma`: instruction and tiling by `instruction`, the way of the operands by `operands`.
     3. `promote_operands`: types that the chosen instruction lacks are widened.
 
-Answers to lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
 A dot of blocked layouts becomes one on tensor cores.
 
@@ -21,14 +21,14 @@ and on sm_90, with %a in a buffer if it comes from memory, else in registers,
     %b1 = ttg.local_alloc %b                                   : -> !ttg.memdesc<64x128xf16, #shared, #smem>
     %d1 = ttng.warp_group_dot %a1, %b1, (ttg.convert_layout %c)
 
-Answers to `BlockedToMMA` of lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
+Counterpart of `BlockedToMMA` of lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
 Operands of a type that the chosen instruction does not multiply are widened in front of it.
 
     tt.dot %a, %b, %c : f8E4M3FN on mma.sync, sm_90   =>   tt.dot (tt.fp_to_fp %a : f16), (tt.fp_to_fp %b : f16), %c
     tt.dot %a, %b, %c : f16 -> f32, multiply-adds     =>   tt.dot (arith.extf %a : f32), (arith.extf %b : f32), %c
 
-Only sm_89 has `mma.sync` for fp8: newer chips emulate it by f16. Answers to `decomposeMixedModeDotOp` of
+Only sm_89 has `mma.sync` for fp8: newer chips emulate it by f16. Counterpart of `decomposeMixedModeDotOp` of
 lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 """
 
@@ -51,7 +51,7 @@ from minitriton.passes.accelerate_matmul.operands import (
     in_registers,
     in_shared_memory,
     is_from_memory,
-    lies_across,
+    is_not_k_major,
     loaded_bits,
     swap_product,
 )
@@ -116,7 +116,7 @@ def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[
         precision, imprecise = op.input_precision.data, op.max_num_imprecise_acc.value.data
         if mma.is_hopper:
             bits = element_bits(cast(TensorType, op.a.type))
-            if is_from_memory(op.a) and not (swap_tf32 and bits == _TF32_BITS and lies_across(op.a, 0)):
+            if is_from_memory(op.a) and not (swap_tf32 and bits == _TF32_BITS and is_not_k_major(op.a, 0)):
                 a = in_shared_memory(op.a, 0, rewriter)
             else:
                 a = in_registers(op.a, 0, bits, mma, rewriter)

@@ -5,7 +5,7 @@ In: a `tt.dot` and the target. Out: an `NvidiaMma` layout for the result, or Non
     128x256 f16 -> f32, 8 warps, sm_90    ->    version 3, instrShape [16, 256, 16], warpsPerCTA [8, 1]
     128x128 f16 -> f32, 4 warps, sm_80    ->    version 2, instrShape [16, 8], warpsPerCTA [2, 2]
 
-Version 2 is `mma.sync`, version 3 `wgmma`. Answers to `getMMAVersionSafe`, `warpsPerTileV2`, `warpsPerTileV3` of
+Version 2 is `mma.sync`, version 3 `wgmma`. Counterpart of `getMMAVersionSafe`, `warpsPerTileV2`, `warpsPerTileV3` of
 lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp, `supportMMA` of lib/Analysis/Utility.cpp and `mmaVersionToInstrShape` of
 lib/Dialect/TritonGPU/Transforms/Utility.cpp.
 """

@@ -5,7 +5,7 @@ In: an operand of a dot. Out: the same in a `#ttg.dot_op` layout, or a buffer th
     %a                   ->  ttg.convert_layout %a : ... -> #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
     %b = tt.load ...     ->  ttg.local_alloc %b : ... -> !ttg.memdesc<64x128xf16, #shared, #smem>
 
-Answers to `getSharedMemoryMMAOperand`, `convertDotOperandForMMA`, `computeOrigBitWidth` of
+Counterpart of `getSharedMemoryMMAOperand`, `convertDotOperandForMMA`, `computeOrigBitWidth` of
 lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
 A product of tf32 whose right operand lies with K not contiguous changes sides: what was on the right comes first, and goes through registers.
@@ -98,8 +98,8 @@ def is_from_memory(value: SSAValue) -> bool:
     return isinstance(value, BlockArgument) or (isinstance(value, OpResult) and _is_load(value.op))
 
 
-def lies_across(value: SSAValue, op_idx: int) -> bool:
-    """Whether operand `op_idx` of a dot lies in memory with K not contiguous."""
+def is_not_k_major(value: SSAValue, op_idx: int) -> bool:
+    """Whether operand `op_idx` of a dot is not K-major: K is not contiguous in memory."""
     source = without_conversions(value)
     layout = layout_of_value(source)
     return layout is not None and order_for_memory(layout, cast(TensorType, source.type).get_shape())[0] != 1 - op_idx
@@ -169,7 +169,7 @@ def _gains(dot: tt.DotOp, arch: int) -> bool:
     layout = mma_layout(dot, arch)
     if layout is None or not layout.is_hopper or shape_of(dot.result)[1] % _ROWS:
         return False
-    return lies_across(dot.b, 1) and not lies_across(dot.a, 0)
+    return is_not_k_major(dot.b, 1) and not is_not_k_major(dot.a, 0)
 
 
 def _place_in_loop(dot: tt.DotOp) -> int | None:

@@ -8,7 +8,7 @@
     %x   = arith.select (%s == 255), nan, arith.mulf %a16, %rep           without fastMath
     %d   = tt.dot %x, %b16, %c
 
-Scales of nvfp4 are e4m3, one for each 16 elements; Triton 3.6.0 has no product of them on sm_90. Scales lie row by row of the result on either side: those of b are transposed. Answers to
+Scales of nvfp4 are e4m3, one for each 16 elements; Triton 3.6.0 has no product of them on sm_90. Scales lie row by row of the result on either side: those of b are transposed. Counterpart of
 lib/Dialect/TritonGPU/Transforms/DecomposeScaledBlocked.cpp and `transposeDotOp` of AccelerateMatmul.cpp; OCP Microscaling Formats
 (MX) v1.0, section 5.4, for what a scale means.
 """

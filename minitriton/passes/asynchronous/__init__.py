@@ -2,10 +2,10 @@
 
 | pass | |
 |---|---|
-| `stretch_copies` | a tensor copy starts earlier and is waited for later |
-| `delay_dot_waits` | a dot is waited for where its result is first needed |
+| `hoist_tma_copies` | a tensor copy starts earlier and is waited for later |
+| `sink_dot_waits` | a dot is waited for where its result is first needed |
 | `hold_wgmma_registers` | registers of operand A are not written while a dot reads them |
-| `wait_where_loops_ran` | no wait where a loop of dots did not run |
+| `guard_dot_loops` | no wait where a loop of dots did not run |
 | `share_pointer_steps` | one counter for pointers that move alike, so that accumulators keep their registers |
 | `first_warp_barriers` | only the warp that starts copies waits for the others |
 | `alternate_warp_groups` | two warp groups take turns at the tensor cores |

@@ -45,7 +45,7 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.passes.pipelining.overlap_products import REGISTERS, words_of
+from minitriton.passes.pipelining.overlap_dots import REGISTERS, words_of
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import EffectKind, effect_kind
 

@@ -9,7 +9,7 @@ Then the pipeliner can overlap the end of one inner loop with the start of the n
 makes the inner one run at least once, `fuse` builds the loop. A nest marked `ttg.always-fuse` is fused whatever its shape;
 its inner loops must run at least once wherever their results are used.
 
-Answers to lib/Dialect/TritonGPU/Transforms/FuseNestedLoops.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/FuseNestedLoops.cpp.
 
 A loop with loops in it becomes one loop.
 

@@ -10,7 +10,7 @@ other such loads wait for share the stages: with n stages and loads k deep each 
 
 Loads through descriptors always count: the copy unit moves any block. Loads of what the loop stores do not (`stored_arrays.py`).
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from minitriton.passes.pipelining.loops import (
     loops_in,
     nested_operands,
     num_stages,
-    reaches_back_further,
+    uses_values_of_older_iterations,
 )
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
@@ -159,6 +159,6 @@ class AssignLatencies(Pass, stage="ttgir", origin="triton"):
         facts: AxisInfoAnalysis | None = None
         for loop in loops_in(op):
             stages = num_stages(loop, self.num_stages)
-            if stages > 1 and not is_outer_loop(loop) and not reaches_back_further(loop):
+            if stages > 1 and not is_outer_loop(loop) and not uses_values_of_older_iterations(loop):
                 facts = facts or AxisInfoAnalysis(op)
                 _assign(loop, stages, facts)

@@ -13,7 +13,7 @@ carried by the loop, once for each iteration that it lives on.
 A loop marked `ENDS_AFTER_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
 once less, its last stage once more behind it, and all of it but the first copies under the condition that there is an iteration at all.
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def is_outer_loop(loop: scf.ForOp) -> bool:
     return any(isinstance(op, scf.ForOp | scf.WhileOp) for op in body_ops(loop))
 
 
-def reaches_back_further(loop: scf.ForOp) -> bool:
-    """True if what an iteration hands on is an argument: then a value is used two or more iterations later."""
+def uses_values_of_older_iterations(loop: scf.ForOp) -> bool:
+    """Whether an iteration yields one of its arguments, so that a value is used two or more iterations later."""
     return any(isinstance(value, BlockArgument) for value in operand_values(terminator_of(loop)))
 
 

@@ -5,10 +5,10 @@
                                                      use %x                                        {stage 2}
 
 A ring has a buffer for each stage between, one more where an asynchronous dot still reads when the next copy begins. A load too
-narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped products (`overlap_products`) the early ones
+narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped products (`overlap_dots`) the early ones
 are over when copies begin: by one warp group, which has no other to let run ahead, their rings are one shorter.
 
-Answers to lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
+Counterpart of lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
 
 A load that runs ahead becomes a `cp.async` to a ring of buffers.
 
@@ -19,7 +19,7 @@ A load that runs ahead becomes a `cp.async` to a ring of buffers.
                                                      %x = ttg.local_load %ring[%read]              {stage 2}
                                                      use %x                                        {stage 2}
 
-Answers to createAsyncCopy and convertScalarToTensorLoad in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
+Counterpart of createAsyncCopy and convertScalarToTensorLoad in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ How many copies may still be under way behind a wait: all that began after the o
 
     commit 0; commit 1; for: wait (0); ...; commit i + 2          =>          wait {num = 1}
 
-Answers to updateWaits in lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
+Counterpart of updateWaits in lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 """
 
 from __future__ import annotations
@@ -144,14 +144,14 @@ class PipelineLoops(Pass, stage="ttgir", origin="triton"):
     )
     beyond_triton: ClassVar[Mapping[str, object]] = {
         "slice_from": 0,
-        "integers_run_on": False,
+        "async_integer_dots": False,
         "exact_bounds": False,
     }
     num_stages: int = 3
     """The number of stages of loops that name none."""
     slice_from: int = 0
     """Elements of a product's sum from which an operand of `wgmma` in registers is made part by part along K; 0: none is (Triton's way)."""
-    integers_run_on: bool = False
+    async_integer_dots: bool = False
     """Whether `wgmma` of integers may run into the next iteration as those of floats may (in Triton each is waited for at once)."""
     exact_bounds: bool = False
     """Whether a counter may be so close to an end of its type that one some steps ahead wraps (Triton assumes that none is)."""
@@ -164,7 +164,7 @@ class PipelineLoops(Pass, stage="ttgir", origin="triton"):
         changed |= _has_loops_in_partitions(op)
         for loop in list(loops_in(op)):
             if num_stages(loop, self.num_stages) >= 1:
-                changed |= run_dots_asynchronously(loop, self.slice_from, self.integers_run_on)
+                changed |= run_dots_asynchronously(loop, self.slice_from, self.async_integer_dots)
         if changed:
             update_waits(op)
             apply_patterns_greedily(op)

@@ -6,7 +6,7 @@ ops run cluster by cluster, those of one cluster in the order of the body. As at
     %x = tt.load %p {loop.cluster = 2 : i32, loop.stage = 0 : i32}
     } {tt.scheduled_max_stage = 2 : i32}
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/Schedule.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/Schedule.cpp.
 """
 
 from __future__ import annotations

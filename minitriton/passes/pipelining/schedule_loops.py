@@ -7,7 +7,7 @@ Ops that follow from a load run as many stages later as latencies lie between; i
 that a buffer is read before it is filled again. Then what these need is placed with them, what they need of the previous
 iteration one stage later, conditionals in front of or behind everything, and all else in the last stage.
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
 
 Whether a schedule keeps the order of accesses to global memory.
 
@@ -45,8 +45,8 @@ from minitriton.passes.pipelining.loops import (
     is_outer_loop,
     loops_in,
     nested_operands,
-    reaches_back_further,
     terminator_of,
+    uses_values_of_older_iterations,
 )
 from minitriton.passes.pipelining.predication import can_be_held_back
 from minitriton.passes.pipelining.schedule import Cluster, Schedule, producers, schedule_dependencies
@@ -264,7 +264,7 @@ def _scheduled(loop: scf.ForOp, latencies: dict[Operation, int], *, conditionals
 def schedule_loop(loop: scf.ForOp) -> None:
     """Writes a schedule onto a loop whose ops carry latencies."""
     latencies = _take_latencies(loop)
-    if not latencies or is_outer_loop(loop) or reaches_back_further(loop) or _has_barriers(loop):
+    if not latencies or is_outer_loop(loop) or uses_values_of_older_iterations(loop) or _has_barriers(loop):
         return
     ahead = set(latencies)
     schedule = _scheduled(loop, latencies, conditionals_last=True)

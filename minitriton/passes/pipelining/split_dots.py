@@ -4,7 +4,7 @@
                                                                   %d0 = warp_group_dot %a0, subslice(%b, 0), %c
                                                                   %d1 = warp_group_dot %a1, subslice(%b, 16), %d0, ...
 
-Waits can then let all but one of them run while the registers of the first are filled again. Answers to splitRSDot in
+Waits can then let all but one of them run while the registers of the first are filled again. Counterpart of splitRSDot in
 lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 
 An operand in registers is made step by step along K: each part is loaded and converted where its product begins.

@@ -5,7 +5,7 @@
                                                          ttng.wait_barrier %bars[%read], %phase                     {stage 2}
                                                          %x = ttg.local_load %ring[%read]; use %x                   {stage 2}
 
-Loads of the same stage with no use between them share a barrier. Answers to createTMABarrierAndWait and createTMAAsyncCopy in
+Loads of the same stage with no use between them share a barrier. Counterpart of createTMABarrierAndWait and createTMAAsyncCopy in
 lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp, createBarrierAlloc in PipeliningUtility.cpp.
 """
 

@@ -6,7 +6,7 @@
                                                            %d = ttng.reinterpret_tensor_descriptor %maps + 128 * %n
                                                            yield (%n + 1) % 3
 
-A copy that is under way may still read the map of the iteration before. Answers to lowerTMADescriptors in
+A copy that is under way may still read the map of the iteration before. Counterpart of lowerTMADescriptors in
 lib/Dialect/TritonGPU/Transforms/Pipeliner/PipeliningUtility.cpp.
 
 Stores through descriptors in a loop run in the background of what follows.
@@ -19,7 +19,7 @@ Stores through descriptors in a loop run in the background of what follows.
                                                      ttng.async_tma_copy_local_to_global %d[%i] %buffer
                                                    ttng.async_tma_store_wait {pendings = 0}
 
-Stores of one shape and type share a buffer. Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/TMAStoresPipeline.cpp.
+Stores of one shape and type share a buffer. Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/TMAStoresPipeline.cpp.
 """
 
 from __future__ import annotations

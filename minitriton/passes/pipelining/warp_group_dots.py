@@ -13,7 +13,7 @@ A dot may run into the next iteration ("properly asynchronous") if
 3. the iteration after uses it only as the accumulator of a dot, or behind a wait for all.
 Every other dot is waited for at once. What is waited for is handed through the wait, buffers too: they live until then.
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _SEEN_THROUGH = (ttg.ConvertLayoutOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, 
 _ACCUMULATOR = 2
 
 
-def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, integers_run_on: bool = False) -> bool:
+def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, async_integer_dots: bool = False) -> bool:
     """Makes the dots directly in `loop` asynchronous, and waits for each as late as is safe. Whether there are any. Operands in
     registers of products with `slice_from` elements or more, if that is not 0, are made part by part. Sums of integers are waited for at
-    once unless `integers_run_on`."""
+    once unless `async_integer_dots`."""
     carried: dict[ttng.WarpGroupDotOp, int] = {}
     dots = [op for op in loop.regions[0].block.ops if isinstance(op, ttng.WarpGroupDotOp)]
     for dot in dots:
         dot.properties["isAsync"] = _TRUE
-        index = _carried_by(dot, loop) if _has_whole_registers(dot, integers_run_on) else None
+        index = _carried_by(dot, loop) if _has_whole_registers(dot, async_integer_dots) else None
         if index is None:
             _wait(Inserter.after(dot), [dot.results[0]], 0)
         else:

@@ -9,7 +9,7 @@ Out: the same program, where layouts come from the accesses, dots and atomics, a
     3. `hoist`: the rest moves above extensions and broadcasts, into branches, next to loads.
     4. Loop arguments and conversions that became useless go.
 
-Answers to lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
+Counterpart of lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
 """
 
 from __future__ import annotations

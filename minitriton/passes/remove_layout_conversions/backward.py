@@ -22,7 +22,7 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from minitriton.dialects.facts import Dear, RoundsOff
+from minitriton.dialects.facts import Expensive, OrderSensitive
 from minitriton.dialects.facts.layout import axis_of
 from minitriton.dialects.fast_paths.op_access import operand_use
 from minitriton.dialects.narrowing import instance_of
@@ -64,7 +64,7 @@ def _recomputation_cost(convert: Operation, found: BackwardSlice) -> int | None:
         if name == "tt.load" or name == "ttg.local_load":
             cost += 8 * sum(byte_count(result) for result in op.results)
         elif name.startswith(("arith.", "math.")):
-            cost += (1 if Dear.of(op) is None else 8) * sum(byte_count(result) for result in op.results)
+            cost += (1 if Expensive.of(op) is None else 8) * sum(byte_count(result) for result in op.results)
         elif name == "tt.reduce":
             if not _is_associative(op):
                 return None
@@ -100,7 +100,7 @@ def _is_associative(reduce: Operation) -> bool:
     source = cast(TensorType, reduce.operands[0].type)
     if not isinstance(source.element_type, AnyFloat) or source.get_shape()[axis_of(reduce)] <= 2:
         return True
-    return not any(RoundsOff.of(inner) for inner in reduce.regions[0].walk())
+    return not any(OrderSensitive.of(inner) for inner in reduce.regions[0].walk())
 
 
 def _reduction_cost(reduce: Operation) -> int:

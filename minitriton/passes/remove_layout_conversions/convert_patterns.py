@@ -8,7 +8,7 @@ In: any TTGIR op. Out: a set of patterns for the greedy driver, run between the 
     convert(local_load m : #a) : #b   ->  local_load m : #b
     local_alloc(convert(x))           ->  local_alloc(x)          (local_store, gather's source, histogram's source)
 
-Answers to `ConvertLayoutOp::getCanonicalizationPatterns` of lib/Dialect/TritonGPU/IR/Ops.cpp.
+Counterpart of `ConvertLayoutOp::getCanonicalizationPatterns` of lib/Dialect/TritonGPU/IR/Ops.cpp.
 """
 
 from __future__ import annotations

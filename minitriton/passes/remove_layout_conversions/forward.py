@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.facts import HandsOn
+from minitriton.dialects.facts import ForwardsOperands
 from minitriton.dialects.facts.layout import Derived, LayoutRule, SameLayout, has_efficient_layout
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow, ScalarRegions, receivers
@@ -125,7 +125,7 @@ def _targets(use: Use) -> tuple[SSAValue, ...]:
         return tuple(op.results) if index == 1 and not has_efficient_layout(op) else ()
     if cls is ttg.ConvertLayoutOp or isinstance(LayoutRule.of(op), (SameLayout, Derived)):
         return tuple(op.results)
-    handed = HandsOn.of(op)
+    handed = ForwardsOperands.of(op)
     return () if handed is None or handed.choice else (op.results[index - handed.first],)
 
 

@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.facts.layout import AnyLayout, LayoutAnchor, OnlyOnce
+from minitriton.dialects.facts.layout import AnyLayout, LayoutAnchor, NeverRematerialized
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_use, operand_values
 from minitriton.layouts.conversion import cvt_reorders_registers
@@ -47,7 +47,7 @@ def is_anchor(op: Operation) -> bool:
 
 def can_be_repeated(op: Operation) -> bool:
     """Whether `op` may run once more in another layout: nobody can tell, and it is cheap. Of loops and branches only what they pass on."""
-    fact = OnlyOnce.of(op)
+    fact = NeverRematerialized.of(op)
     if fact is not None and fact.holds(op):
         return False
     return isinstance(op, scf.ForOp | scf.IfOp) or only_reads(op)

@@ -18,5 +18,5 @@ with buffers in shared memory and mbarriers between them; such loops are not pip
 | `partitions`, `code_partition` | the order of the producer's loads, a region for each task |
 | `warp_specialization` | the pass, and what must hold so that the warp groups together do what the loop did |
 
-Answers to third_party/nvidia/hopper/lib/Transforms/WarpSpecialization.cpp.
+Counterpart of third_party/nvidia/hopper/lib/Transforms/WarpSpecialization.cpp.
 """

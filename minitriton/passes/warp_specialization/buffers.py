@@ -3,14 +3,14 @@
     %ring = ttg.local_alloc : !ttg.memdesc<3x64x64xf16, #shared, #smem, mutable>
     %full = ttg.local_alloc : !ttg.memdesc<3x1xi64, ...>; ttng.init_barrier %full[0], 1; ...
 
-Answers to createBuffer and createBarrierAlloc in WSCodePartition.cpp.
+Counterpart of createBuffer and createBarrierAlloc in WSCodePartition.cpp.
 
 Fourth step: what fills a channel's buffer and what reads it, for values that the copy unit does not bring.
 
     %a = tt.load %p  {0}                %v = ttg.memdesc_index %ring[%i]; ttg.async_copy_global_to_local %p, %v   {0}
     use %a           {1}        =>      %w = ttg.memdesc_index %ring[%i]; %a = ttg.local_load %w; use %a         {1}
 
-What a product computes is stored by `ttg.local_store`. Answers to WSLowerMem.cpp.
+What a product computes is stored by `ttg.local_store`. Counterpart of WSLowerMem.cpp.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     %a = tt.descriptor_load ...  {0}         a channel from task 0 to tasks 1 and 2,
     %b = ttg.local_alloc %a      {1, 2}      of as many buffers as the loop has stages
 
-Channels with the same consumer and tasks share their barriers: both operands of one product arrive together. Answers to collectAsyncChannels and
+Channels with the same consumer and tasks share their barriers: both operands of one product arrive together. Counterpart of collectAsyncChannels and
 groupChannels in WSCodePartition.cpp.
 """
 

@@ -3,13 +3,13 @@
     %a = tt.descriptor_load ... {0}            ttg.warp_specialize(...)
     use %a                      {1}     =>     default { wait empty; copy }      partition0 { wait full; use; release }
 
-Answers to doCodePartition in WSCodePartition.cpp.
+Counterpart of doCodePartition in WSCodePartition.cpp.
 
 Fourth step: the producer loads in the order in which the consumers can go on.
 
     load a0 (for 1), load a1 (for 2), load b (for 1 and 2)     =>     load a0, load b, load a1
 
-With a0 and b the first consumer can begin. What a load needs moves right before it. Answers to reorderProducerOps in WSCodePartition.cpp.
+With a0 and b the first consumer can begin. What a load needs moves right before it. Counterpart of reorderProducerOps in WSCodePartition.cpp.
 """
 
 from __future__ import annotations

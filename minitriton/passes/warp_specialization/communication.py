@@ -6,7 +6,7 @@
     ttng.async_tma_copy_global_to_local %d[%x, %k] ...        %d = ttng.warp_group_dot ...
                                                               nvws.consumer_release %token, %i
 
-One group of channels has one ring of mbarriers for what the copy unit brings, and a token for each consumer. Answers to createToken, insertAsyncComm
+One group of channels has one ring of mbarriers for what the copy unit brings, and a token for each consumer. Counterpart of createToken, insertAsyncComm
 and optimizeTMALoads.
 
 Last step: tokens become two rings of mbarriers, one for full buffers and one for empty ones.
@@ -18,7 +18,7 @@ Last step: tokens become two rings of mbarriers, one for full buffers and one fo
     nvws.consumer_release %t, %i                     ttng.arrive_barrier %empty[%i], 128
 
 All buffers are empty at first: a wait for the parity opposite to that of the first phase returns at once (PTX ISA, "mbarrier"). `cp.async` arrives
-at the full mbarrier by itself when it is done. Answers to WSLowerToken.cpp.
+at the full mbarrier by itself when it is done. Counterpart of WSLowerToken.cpp.
 """
 
 from __future__ import annotations

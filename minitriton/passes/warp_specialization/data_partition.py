@@ -4,7 +4,7 @@
                                             =>     %d1 = warp_group_dot %a1, %b, %c1   {2}
 
 In: a function whose products belong to all consumers. Out: the same with a product for each (`partition_scheme` plans, `slicing` copies); the ops
-that were cut are gone. Answers to WSDataPartition.cpp.
+that were cut are gone. Counterpart of WSDataPartition.cpp.
 """
 
 from __future__ import annotations

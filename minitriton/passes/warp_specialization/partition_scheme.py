@@ -8,7 +8,7 @@ cut (`dims`), for products also the operand that is (`operand_of_dot`).
     %d : 128x256    cut along 0         each consumer: 64x256
 
 The plan begins at the results of the products and goes backwards to what they are computed from and forwards to what is computed from
-them. It fails where an op would have to be cut two ways or cannot be cut. Answers to computePartitionScheme in WSDataPartition.cpp.
+them. It fails where an op would have to be cut two ways or cannot be cut. Counterpart of computePartitionScheme in WSDataPartition.cpp.
 """
 
 from __future__ import annotations

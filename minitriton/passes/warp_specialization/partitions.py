@@ -7,7 +7,7 @@
     }                 {0, 1}
 
 A loop carries in each region only what the region needs. The producer is the default region; each consumer is a warp group that asks for
-most of a thread's registers. Answers to WSSpecialize.cpp.
+most of a thread's registers. Counterpart of WSSpecialize.cpp.
 """
 
 from __future__ import annotations

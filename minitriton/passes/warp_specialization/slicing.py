@@ -4,7 +4,7 @@
                   : 128x64              =>    %y = arith.addi %x, 64
                                               %a1 = tt.descriptor_load %d1[%y, %k]         : 64x64
 
-Loops carry the parts beside the whole, which goes at the end. Answers to sliceOp in WSDataPartition.cpp.
+Loops carry the parts beside the whole, which goes at the end. Counterpart of sliceOp in WSDataPartition.cpp.
 """
 
 from __future__ import annotations

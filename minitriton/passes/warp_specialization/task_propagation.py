@@ -4,7 +4,7 @@
     %a = tt.descriptor_load %d[%x, %i]  {0}   =>   {async_task_id = 0}
     scf.for { ... }                                {async_task_id = 0, 1, 2}
 
-A backward dataflow: the fact of a value is the set of tasks that need it, the join is the union. Answers to TaskIdPropagation.cpp
+A backward dataflow: the fact of a value is the set of tasks that need it, the join is the union. Counterpart of TaskIdPropagation.cpp
 and WSTaskIdPropagate.cpp.
 
 First step: what loads operands of products is the producer's, the products and all stores are the consumers'.
@@ -13,7 +13,7 @@ First step: what loads operands of products is the producer's, the products and 
     %d = ttng.warp_group_dot %a, %b, %c     =>     {async_task_id = 1, 2}
     tt.store %p, %e                                {async_task_id = 1, 2}
 
-Answers to WSTaskPartition.cpp.
+Counterpart of WSTaskPartition.cpp.
 """
 
 from __future__ import annotations

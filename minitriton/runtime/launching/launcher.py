@@ -58,7 +58,7 @@ class LaunchShape(NamedTuple):
     """Offset and bytes of every parameter, the hidden scratch pointers included, as the driver says; None if it cannot."""
 
 
-class FewPrograms(NamedTuple):
+class SmallGridFunction(NamedTuple):
     """Another function of the kernel, or what makes it at the first such launch, for launches of at most so many blocks."""
 
     function: int | Callable[[], int]
@@ -88,7 +88,7 @@ class Launcher:
         parameter_types: list[str],
         shape: LaunchShape,
         device: int = 0,
-        few: FewPrograms | None = None,
+        small_grid: SmallGridFunction | None = None,
     ) -> None:
         self.driver = driver
         self.device = device
@@ -96,7 +96,7 @@ class Launcher:
         self.shape = shape
         self.types = parameter_types
         self._function = function
-        self._few = few or FewPrograms(function, 0)
+        self._small_grid = small_grid or SmallGridFunction(function, 0)
         self._codes = "".join("Q" if t.startswith("*") else _pack_code(t) for t in parameter_types)
         self._attributes = _launch_attributes(shape)
         self._launch: Callable[..., int] | None = None
@@ -209,7 +209,7 @@ class Launcher:
         call = self.driver.library.cuLaunchKernelEx
         launch = native_launch(
             call, self._function, "".join(codes), offsets, sum(places[-1]) if places else 0, template, self._attributes,
-            (self._few.function, self._few.most_blocks),
+            (self._small_grid.function, self._small_grid.most_blocks),
         )  # fmt: skip
         if shape.num_ctas > 1:
             launch = _by_clusters(launch, shape.num_ctas)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minitriton import knobs
-from minitriton.codegen.cubin import WHEN_ASKED, assembler_available
+from minitriton.codegen.cubin import ASSEMBLED_ON_DEMAND, assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import blocks_on_sm
 from minitriton.errors import MinitritonError, OutOfResources
@@ -31,7 +31,7 @@ from minitriton.runtime.launching.descriptor_arguments import (
 )
 from minitriton.runtime.launching.generic_call import generic_call
 from minitriton.runtime.launching.host_values import Grid
-from minitriton.runtime.launching.launcher import HIDDEN_PARAMETERS, FewPrograms, Launcher, LaunchShape
+from minitriton.runtime.launching.launcher import HIDDEN_PARAMETERS, Launcher, LaunchShape, SmallGridFunction
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target.tensor_map import TensorMap
 
@@ -72,33 +72,33 @@ def load(kernel: StoredKernel) -> None:
         driver.parameter_places(loaded.function, len(types) + HIDDEN_PARAMETERS),
     )
     launcher = kernel.launcher = Launcher(
-        driver, loaded.function, kernel.name, types, shape, device, _few_programs(kernel, driver, device)
+        driver, loaded.function, kernel.name, types, shape, device, _small_grid_function(kernel, driver, device)
     )
     launcher.call = generic_call(launcher, kernel.src.signature, metadata.tensordesc_meta, passed_values)
     kernel.module, kernel.function = loaded.module, loaded.function
 
 
-def _few_programs(kernel: StoredKernel, driver: CudaDriver, device: int) -> FewPrograms | None:
+def _small_grid_function(kernel: StoredKernel, driver: CudaDriver, device: int) -> SmallGridFunction | None:
     """The kernel with more registers, where it has such a cubin, for as many blocks as run at once with these."""
-    if "few_cubin" not in kernel.asm:
+    if "unlimited_cubin" not in kernel.asm:
         return None
     metadata = kernel.metadata
 
     @functools.cache
     def loaded() -> LoadedKernel:
         driver.set_current_device(device)
-        loaded = driver.load(kernel.name, kernel.few_cubin(), metadata.shared, device)
+        loaded = driver.load(kernel.name, kernel.unlimited_cubin(), metadata.shared, device)
         if metadata.num_ctas > _MOST_PORTABLE_CTAS:
             driver.allow_large_clusters(loaded.function)
         return loaded
 
     multiprocessors, threads = driver.multiprocessors(device), metadata.num_warps * 32
-    if kernel.asm["few_cubin"] == WHEN_ASKED:
+    if kernel.asm["unlimited_cubin"] == ASSEMBLED_ON_DEMAND:
         # The limit made place for one block more.
         blocks = blocks_on_sm(kernel.n_regs or 1, threads, metadata.shared) - 1
-        return FewPrograms(lambda: loaded().function, blocks * multiprocessors)
+        return SmallGridFunction(lambda: loaded().function, blocks * multiprocessors)
     blocks = blocks_on_sm(loaded().n_regs, threads, metadata.shared)
-    return FewPrograms(loaded().function, blocks * multiprocessors)
+    return SmallGridFunction(loaded().function, blocks * multiprocessors)
 
 
 def _note_resources(kernel: StoredKernel) -> None:

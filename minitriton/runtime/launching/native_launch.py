@@ -33,11 +33,11 @@ entry:
   %codes.p = getelementptr i8, ptr %state, i64 32
   %offsets.p = getelementptr i8, ptr %state, i64 40
   %template = getelementptr i8, ptr %state, i64 48
-  %few.p = getelementptr i8, ptr %state, i64 104
+  %small.p = getelementptr i8, ptr %state, i64 104
   %most.p = getelementptr i8, ptr %state, i64 112
   %call = load ptr, ptr %state
   %function.many = load ptr, ptr %function.p
-  %function.few = load ptr, ptr %few.p
+  %function.small = load ptr, ptr %small.p
   %most = load i64, ptr %most.p
   %n = load i64, ptr %n.p
   %bytes = load i64, ptr %bytes.p
@@ -72,8 +72,8 @@ dimension:
   %d.more = icmp ult i64 %d.next, 3
   br i1 %d.more, label %dimension, label %stream
 stream:
-  %is.few = icmp ule i64 %blocks.next, %most
-  %function.known = select i1 %is.few, ptr %function.few, ptr %function.many
+  %is.small = icmp ule i64 %blocks.next, %most
+  %function.known = select i1 %is.small, ptr %function.small, ptr %function.many
   %stream.a = getelementptr ptr, ptr %args, i64 3
   %stream.o = load ptr, ptr %stream.a
   %stream.v = call i64 inttoptr (i64 {PyLong_AsUnsignedLongLongMask} to ptr)(ptr %stream.o)
@@ -85,7 +85,7 @@ ask:
   %make.p = getelementptr i8, ptr %state, i64 120
   %make = load ptr, ptr %make.p
   call void %make()
-  %function.made = load ptr, ptr %few.p
+  %function.made = load ptr, ptr %small.p
   br label %known
 known:
   %function = phi ptr [ %function.known, %stream ], [ %function.made, %ask ]
@@ -211,7 +211,7 @@ class _State(ctypes.Structure):
         ("codes", ctypes.c_void_p),
         ("offsets", ctypes.c_void_p),
         ("template", ctypes.c_char * 56),
-        ("few", ctypes.c_void_p),
+        ("small_grid", ctypes.c_void_p),
         ("most", ctypes.c_uint64),
         ("make", ctypes.c_void_p),
     ]
@@ -248,7 +248,7 @@ def _made_when_asked(state: _State, make: Callable[[], int]) -> Any:
         except MinitritonError as error:
             warnings.warn(f"launches of few blocks take the kernel as it is for many: {error}", stacklevel=2)
         finally:
-            state.few = found
+            state.small_grid = found
 
     return _MAKES(make_it)
 
@@ -267,10 +267,10 @@ def native_launch(
     parameter_bytes: int,
     template: bytes,
     keep: object = None,
-    few: tuple[int | Callable[[], int], int] = (0, 0),
+    small_grid: tuple[int | Callable[[], int], int] = (0, 0),
 ) -> Callable[..., int]:
     """The launch function of one kernel. `codes` are `struct` codes of its parameters, `offsets` their places in bytes;
-    `call` is the driver's `cuLaunchKernelEx`; `template` is a CUlaunchConfig, and `keep` what it points at. `few`: another
+    `call` is the driver's `cuLaunchKernelEx`; `template` is a CUlaunchConfig, and `keep` what it points at. `small_grid`: another
     function, and up to how many blocks it is launched in place of `function`; or what makes it when the first such launch comes."""
     _, address = _machine_code()
     code_bytes = (ctypes.c_uint8 * max(len(codes), 1))(*(CODES[c] for c in codes))
@@ -284,11 +284,11 @@ def native_launch(
         ctypes.addressof(offset_words),
     )
     ctypes.memmove(ctypes.addressof(state) + _State.template.offset, template, 56)
-    few_function, state.most = few
-    if isinstance(few_function, int):
-        state.few, made_later = few_function, None
+    small_grid_function, state.most = small_grid
+    if isinstance(small_grid_function, int):
+        state.small_grid, made_later = small_grid_function, None
     else:
-        made_later = _made_when_asked(state, few_function)
+        made_later = _made_when_asked(state, small_grid_function)
         state.make = ctypes.cast(made_later, ctypes.c_void_p).value
     method = _MethodDef(b"launch", address, _METH_FASTCALL, b"launch(x, y, z, stream, *values) -> CUresult")
     handle = _StateAddress(ctypes.addressof(state))

@@ -1,6 +1,6 @@
 """How often accesses to shared memory collide, counted from the layouts alone: what arrangements are measured by.
 
-Answers to `largestVectorisation`, `regPermForDivide` and `bankConflicts` of Triton's lib/Tools.
+Counterpart of `largestVectorisation`, `regPermForDivide` and `bankConflicts` of Triton's lib/Tools.
 """
 
 from __future__ import annotations

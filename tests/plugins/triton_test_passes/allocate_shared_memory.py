@@ -6,7 +6,7 @@ In: TTGIR. Out: the same ops, those with a buffer marked with its offset, the mo
     %b = ttg.convert_layout ...   =>   %b = ttg.convert_layout ... {allocation.offset = 4096 : i32}
                                        module attributes {ttg.shared = 8192 : i32}
 
-Scratch is as large as Triton's lowering needs it. Answers to lib/Conversion/TritonGPUToLLVM/AllocateSharedMemory.cpp.
+Scratch is as large as Triton's lowering needs it. Counterpart of lib/Conversion/TritonGPUToLLVM/AllocateSharedMemory.cpp.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The steps of `nvgpu-warp-specialization` each by itself, under the names by which Triton's tests run them.
 
-In: TTGIR, with the ids (`async_task_id`) that the step needs. Out: what the step makes of it. Answers to the test passes of
+In: TTGIR, with the ids (`async_task_id`) that the step needs. Out: what the step makes of it. Counterpart of the test passes of
 third_party/nvidia/hopper/include/Transforms/Passes.td.
 """
 

@@ -17,13 +17,13 @@ from minitriton.dialects.tt.verify.base import Complaint, encoding_complaint, ty
 
 MAX_ELEMENTS = 2**20
 
-COMPLAINTS: OpRules[Complaint] = OpRules()
+VERIFIERS: OpRules[Complaint] = OpRules()
 """Filled by the modules beside this one, which the dialect's front door imports: they name the ops, whose traits ask here."""
 
 
 def complaint_of(op: Operation) -> str | None:
     """What is wrong with `op`, None if nothing."""
-    rule = COMPLAINTS.of(op)
+    rule = VERIFIERS.of(op)
     return None if rule is None else rule(op)
 
 

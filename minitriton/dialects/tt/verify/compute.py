@@ -18,7 +18,7 @@ from minitriton.dialects.tt.elementwise import BitcastOp, ElementwiseInlineAsmOp
 from minitriton.dialects.tt.reduce import GatherOp, ReduceOp, ScanOp
 from minitriton.dialects.tt.types import PointerType, element_type, shape_of
 from minitriton.dialects.tt.verify.base import has_encoding, inferred_complaint, tensor, types_of, width_of
-from minitriton.dialects.tt.verify.checks import COMPLAINTS
+from minitriton.dialects.tt.verify.checks import VERIFIERS
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 
 
@@ -222,7 +222,7 @@ def _dot_scaled_complaint(op: DotScaledOp) -> str | None:
     return None
 
 
-COMPLAINTS.update(
+VERIFIERS.update(
     {
         BitcastOp: _bitcast_complaint,
         DotOp: _dot_complaint,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.tt.func import CallOp, FuncOp, ReturnOp
-from minitriton.dialects.tt.verify.checks import COMPLAINTS
+from minitriton.dialects.tt.verify.checks import VERIFIERS
 
 
 def _return_complaint(op: ReturnOp) -> str | None:
@@ -69,7 +69,7 @@ def _call_complaint(op: CallOp) -> str | None:
     return None
 
 
-COMPLAINTS.update(
+VERIFIERS.update(
     {
         CallOp: _call_complaint,
         FuncOp: _func_complaint,

@@ -26,7 +26,7 @@ from minitriton.dialects.tt.memory import (
 )
 from minitriton.dialects.tt.types import TensorDescType, pointer_same_shape, shape_of
 from minitriton.dialects.tt.verify.base import encoding_complaint, tensor, types_of, width_of
-from minitriton.dialects.tt.verify.checks import COMPLAINTS
+from minitriton.dialects.tt.verify.checks import VERIFIERS
 
 
 def _access_complaint(op: Operation) -> str | None:
@@ -126,7 +126,7 @@ def _descriptor_scatter_complaint(op: DescriptorScatterOp) -> str | None:
     return gather_scatter_complaint(op, _block_of(op.desc), tensor(op.src), tensor(op.x_offsets))
 
 
-COMPLAINTS.update(
+VERIFIERS.update(
     {
         AtomicCASOp: _atomic_cas_complaint,
         AtomicLoadOp: _atomic_load_complaint,

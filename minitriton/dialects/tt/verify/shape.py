@@ -33,7 +33,7 @@ from minitriton.dialects.tt.verify.base import (
     same_element_complaint,
     tensor,
 )
-from minitriton.dialects.tt.verify.checks import COMPLAINTS
+from minitriton.dialects.tt.verify.checks import VERIFIERS
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.inference import reshape_dst, split_dst
 from minitriton.layouts.properties import are_layouts_equivalent
@@ -121,7 +121,7 @@ def _make_range_complaint(op: MakeRangeOp) -> str | None:
     )
 
 
-COMPLAINTS.update(
+VERIFIERS.update(
     {
         BroadcastOp: _broadcast_complaint,
         CatOp: same_element_complaint,

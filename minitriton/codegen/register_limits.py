@@ -1,6 +1,6 @@
 """Under which limits of registers it is worth assembling a kernel again: told from its PTX, and from what it takes when left alone.
 
-    limits_to_try(ptx, KernelResources(80, 0), threads=256, shared_bytes=0)     [64]: an SM holds four blocks in place of three
+    candidate_register_limits(ptx, KernelResources(80, 0), threads=256, shared_bytes=0)     [64]: an SM holds four blocks in place of three
 
 `occupancy` knows which limits let an SM hold more blocks; here those are left out under which the kernel would spill or wait more often.
 """
@@ -17,25 +17,25 @@ from minitriton.codegen.register_need import register_need, registers_loaded
 ALL_REGISTERS = 250
 """A kernel that takes as many, of the 255 that an instruction can name, and spills would like more."""
 
-FAR_BELOW = 0.75
+LEAST_LIMIT_RATIO = 0.75
 """A limit of so many of its registers only has such a kernel spill more (a tile of 256x256, scanned: 1,056 bytes with 255 registers,
 1,400 with 168); one that is nearer may have it spill less (a product of two warps: 200 bytes with 255, 16 with 200; 2026-11-23)."""
 
 
-def limits_to_try(ptx: str, taken: KernelResources, threads: int, shared_bytes: int) -> list[int]:
+def candidate_register_limits(ptx: str, taken: KernelResources, threads: int, shared_bytes: int) -> list[int]:
     """The limits under which a kernel that takes `taken` when left alone may be faster, the best first. None for one that prints: nobody waits for
     its speed, and what it passes to `vprintf` counts as local memory."""
     if "vprintf" in ptx:
         return []
     blocks = blocks_on_sm(taken.registers, threads, shared_bytes)
     if "wgmma.mma_async" in ptx and blocks > 1:
-        return [] if taken.local_bytes else _limits_of_products(ptx, blocks, taken.registers, threads, shared_bytes)
+        return [] if taken.local_bytes else _limits_of_dots(ptx, blocks, taken.registers, threads, shared_bytes)
     limits = register_limits(taken.registers, threads, shared_bytes, reads_in_turns=reading_loops(ptx) > 1)
     need = iteration_need(ptx)
     if not taken.local_bytes and need.loaded and not _has_products(ptx):
-        limits = _with_room(limits, need, taken.registers, threads, shared_bytes)
+        limits = _with_room_for_loads(limits, need, taken.registers, threads, shared_bytes)
     if taken.local_bytes and taken.registers >= ALL_REGISTERS:
-        limits = [limit for limit in limits if limit > FAR_BELOW * taken.registers or _holds_little(limit, ptx)]
+        limits = [limit for limit in limits if limit > LEAST_LIMIT_RATIO * taken.registers or _holds_little(limit, ptx)]
     elif not taken.local_bytes:
         limits = [limit for limit in limits if not _holds_more_than(limit, ptx)]
     if blocks * threads < HALF_OF_SM:
@@ -43,7 +43,9 @@ def limits_to_try(ptx: str, taken: KernelResources, threads: int, shared_bytes: 
     return limits
 
 
-def _with_room(limits: list[int], need: IterationNeed, registers: int, threads: int, shared_bytes: int) -> list[int]:
+def _with_room_for_loads(
+    limits: list[int], need: IterationNeed, registers: int, threads: int, shared_bytes: int
+) -> list[int]:
     """`limits`, and in front of them the one for the most blocks that holds twice what an iteration sums and loads: more warps then cost nothing.
 
     Sums of rows and parts of 8 sums and 8 loaded registers a thread, and layer norms of 8 and 4, run 1.08 to 1.22 times as fast with 32 registers
@@ -57,7 +59,7 @@ def _with_room(limits: list[int], need: IterationNeed, registers: int, threads: 
     return limits
 
 
-def _limits_of_products(ptx: str, blocks: int, registers: int, threads: int, shared_bytes: int) -> list[int]:
+def _limits_of_dots(ptx: str, blocks: int, registers: int, threads: int, shared_bytes: int) -> list[int]:
     """The limit with which an SM holds one block of products more than `blocks`, where that is near.
 
     Sums take their registers whatever the limit, so that one far below what the kernel takes spills, and so does one that does not hold those
@@ -66,7 +68,7 @@ def _limits_of_products(ptx: str, blocks: int, registers: int, threads: int, sha
     slowest, 0.81 to 0.86: its last round of blocks is emptier with five blocks than with four.
     """
     limit = registers_for(blocks + 1, threads)
-    near = blocks_on_sm(limit, threads, shared_bytes) > blocks and limit >= FAR_BELOW * registers
+    near = blocks_on_sm(limit, threads, shared_bytes) > blocks and limit >= LEAST_LIMIT_RATIO * registers
     return [limit] if near and _registers_of_sums(ptx) <= limit else []
 
 

@@ -27,21 +27,21 @@ _POINT = re.compile(r"\s*\[([^\]]*)\]\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Point:
+class Configuration:
     """A pipeline, and what else differs from the kernel's own launch, sorted by name."""
 
     pipeline: Pipeline
     settings: Settings = ()
 
     @classmethod
-    def of(cls, given: Point | Pipeline | str) -> Point:
+    def of(cls, given: Configuration | Pipeline | str) -> Configuration:
         """`given` as a point."""
-        if isinstance(given, Point):
+        if isinstance(given, Configuration):
             return given
         return cls.parse(given) if isinstance(given, str) else cls(given)
 
     @classmethod
-    def parse(cls, text: str) -> Point:
+    def parse(cls, text: str) -> Configuration:
         """Reads what `str` writes. Raises `MinitritonError` for settings that are none, `PipelineError` for a bad pipeline."""
         found = _POINT.fullmatch(text)
         if found is None:
@@ -52,9 +52,9 @@ class Point:
         pipeline = ",".join(map(step_text, self.pipeline.steps))
         return f"[{settings_text(self.settings)}] {pipeline}" if self.settings else pipeline
 
-    def with_pipeline(self, pipeline: Pipeline) -> Point:
+    def with_pipeline(self, pipeline: Pipeline) -> Configuration:
         """The same settings with another pipeline."""
-        return Point(pipeline, self.settings)
+        return Configuration(pipeline, self.settings)
 
 
 def sorted_settings(settings: Mapping[str, Value]) -> Settings:

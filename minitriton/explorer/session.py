@@ -1,8 +1,8 @@
 """Answers what a page asks, in the process that compiles: each answer is plain values for JSON.
 
-workshop = Workshop()
-workshop.answer("compile", {"asked": {"source": "softmax.py:softmax"}})["steps"]
-workshop.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
+session = ExplorerSession()
+session.answer("compile", {"asked": {"source": "softmax.py:softmax"}})["steps"]
+session.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from minitriton.analysis.shared_memory.liveness import Liveness
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.commands.output import progress
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
-from minitriton.explorer.compiles import Compiles, Opened, stamp_of
+from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.compiles import Compiles, RecordedCompile, stamp_of
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
@@ -29,35 +29,35 @@ from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_places import LLVMPlaces
 from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.patterns import pattern_of
-from minitriton.explorer.program import AskedProgram, open_program
-from minitriton.explorer.recording import Looked, Recording
+from minitriton.explorer.program import RequestedProgram, open_program
+from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.verdicts import verdicts
 from minitriton.explorer.wire import (
     Answer,
-    BufferPlain,
-    BuffersPlain,
-    CompilePlain,
+    BufferJson,
+    BuffersJson,
+    CompileJson,
     Drawn,
-    GradePlain,
-    InspectionPlain,
-    LessonsPlain,
-    PatternPlain,
+    GradeJson,
+    InspectionJson,
+    LessonsJson,
+    PatternJson,
     Question,
-    RunPlain,
-    SassPlain,
-    VerdictsPlain,
+    RunJson,
+    SassJson,
+    VerdictsJson,
 )  # fmt: skip
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 
 
-class Workshop(Compiles):
+class ExplorerSession(Compiles):
     """Answers about the compiles of a session."""
 
     def __init__(self, *, keeps: bool = True) -> None:
         super().__init__(keeps=keeps)
-        self.looked_into: Opened | None = None
+        self.looked_into: RecordedCompile | None = None
         """The compile whose facts were asked for last: those of its other states will be, too."""
 
     def ahead(self) -> bool:
@@ -72,7 +72,7 @@ class Workshop(Compiles):
             self.looked_into = None
             return False
         try:
-            inspect_opened(opened, step)
+            inspect_compile(opened, step)
         except Exception:
             # Who asks for it is told why.
             self.looked_into = None
@@ -90,21 +90,21 @@ class Workshop(Compiles):
         return SERVICES[name](self, given)
 
 
-def compiled(workshop: Workshop, given: Question) -> CompilePlain:
+def compiled(session: ExplorerSession, given: Question) -> CompileJson:
     """All steps and states: what `payload` says. With `again`, from the file as it is now. With `look`, the text of a step and its
     index before an edit, lines only of the states before and after it, and of the frontend's: the answer has its index as `shown`."""
     link = given.get("link")
     # A link may come from anybody: it is taken as the state of a command line is.
-    asked = Asked.of_code(link) if isinstance(link, str) else asked_of(given)
+    asked = CompileRequest.of_code(link) if isinstance(link, str) else asked_of(given)
     if given.get("again"):
-        workshop.forget(asked)
+        session.forget(asked)
     match given.get("look"):
         case [str(text), int(near)]:
-            opened = workshop.looked(asked, Looked(text, near))
+            opened = session.looked(asked, StepAnchor(text, near))
         case _:
-            opened = workshop.opened(asked)
+            opened = session.opened(asked)
     took = {"ended": opened.ended, "seconds": round(opened.seconds, 3)}
-    found: CompilePlain = {**payload(opened.recording), **about(opened.program), "took": took, "stamp": opened.stamp}
+    found: CompileJson = {**payload(opened.recording), **about(opened.program), "took": took, "stamp": opened.stamp}
     if opened.recording.shown is not None:
         found["shown"] = opened.recording.shown
     return found
@@ -119,7 +119,7 @@ class About(TypedDict):
     options: dict[str, int]
 
 
-def about(program: AskedProgram) -> About:
+def about(program: RequestedProgram) -> About:
     """What a page shows of a program beside its compile: how to get the same again, and what may be changed of it."""
     asked = program.asked
     return {
@@ -128,15 +128,15 @@ def about(program: AskedProgram) -> About:
     }  # fmt: skip
 
 
-def inspected(workshop: Workshop, given: Question) -> InspectionPlain:
+def inspected(session: ExplorerSession, given: Question) -> InspectionJson:
     """Values, accesses and movements of the state after a step, and the tables that they name."""
-    opened = workshop.opened(asked_of(given), kept=True)
+    opened = session.opened(asked_of(given), kept=True)
     step = _step(opened, given)
-    workshop.looked_into = opened
-    return {**inspect_opened(opened, step), "types": opened.tables.types, "layouts": opened.tables.layouts}
+    session.looked_into = opened
+    return {**inspect_compile(opened, step), "types": opened.tables.types, "layouts": opened.tables.layouts}
 
 
-def inspect_opened(opened: Opened, step: int) -> InspectionPlain:
+def inspect_compile(opened: RecordedCompile, step: int) -> InspectionJson:
     """What `inspected` says of one step, without the tables."""
     if step not in opened.inspected:
         state = opened.recording.steps[step].after
@@ -144,36 +144,36 @@ def inspect_opened(opened: Opened, step: int) -> InspectionPlain:
     return opened.inspected[step]
 
 
-def _step(opened: Opened, given: Question) -> int:
+def _step(opened: RecordedCompile, given: Question) -> int:
     step = given.get("step")
     if not isinstance(step, int) or not 0 <= step < len(opened.recording.steps):
         raise MinitritonError(f"there is no step {step!r}")
     return step
 
 
-def run(workshop: Workshop, given: Question) -> RunPlain:
+def run(session: ExplorerSession, given: Question) -> RunJson:
     """The counts of a run on the emulator; with `against`, how far each array differs from that compile's."""
     asked = asked_of(given)
-    ran = _ran(workshop, asked)
-    answer = ran.plain(workshop.opened(asked).files)
+    ran = _ran(session, asked)
+    answer = ran.plain(session.opened(asked).files)
     if given.get("against"):
-        other = _ran(workshop, Asked.of_plain(given["against"]))
+        other = _ran(session, CompileRequest.of_plain(given["against"]))
         for name, shown in answer["arrays"].items():
             if name in other.arrays:
                 shown["differs"] = largest_difference(ran.arrays[name], other.arrays[name])
     return answer
 
 
-def _ran(workshop: Workshop, asked: Asked) -> Ran:
-    opened = workshop.opened(asked)
+def _ran(session: ExplorerSession, asked: CompileRequest) -> Ran:
+    opened = session.opened(asked)
     if opened.ran is None:
         opened.ran = run_program(opened.program, opened.recording)
     return opened.ran
 
 
-def sass(workshop: Workshop, given: Question) -> SassPlain:
+def sass(session: ExplorerSession, given: Question) -> SassJson:
     """The machine code as a state, and what the kernel takes of a multiprocessor."""
-    opened = workshop.opened(asked_of(given))
+    opened = session.opened(asked_of(given))
     cubin = _cubin(opened)
     taken = resources(cubin, opened.recording.kernel, opened.program.options, opened.recording.shared)
     numbers = {**vars(taken), "occupancy": taken.occupancy}
@@ -186,34 +186,34 @@ def sass(workshop: Workshop, given: Question) -> SassPlain:
     return {"resources": numbers, "state": state}
 
 
-def _cubin(opened: Opened) -> bytes:
+def _cubin(opened: RecordedCompile) -> bytes:
     if opened.cubin is None:
         state = opened.recording.stage("ptx")
         opened.cubin = assembled(state.raw or "", opened.program.target, opened.program.options)
     return opened.cubin
 
 
-def check(workshop: Workshop, given: Question, show: Callable[[str], None] = lambda text: None) -> VerdictsPlain:
+def check(session: ExplorerSession, given: Question, show: Callable[[str], None] = lambda text: None) -> VerdictsJson:
     """The verdict of `minitriton check` on every pass."""
     asked = asked_of(given)
     return {"steps": verdicts(open_program(asked), asked, show)}
 
 
-def checked(workshop: Workshop, given: Question) -> VerdictsPlain:
+def checked(session: ExplorerSession, given: Question) -> VerdictsJson:
     """The same, with its progress in the server's terminal."""
     with progress() as show:
-        return check(workshop, given, show)
+        return check(session, given, show)
 
 
-def buffers(workshop: Workshop, given: Question) -> BuffersPlain:
+def buffers(session: ExplorerSession, given: Question) -> BuffersJson:
     """Shared memory by buffer over time."""
-    opened = workshop.opened(asked_of(given), kept=True)
+    opened = session.opened(asked_of(given), kept=True)
     return buffers_of(opened.recording, opened.tables)
 
 
-def pattern(workshop: Workshop, given: Question) -> PatternPlain:
+def pattern(session: ExplorerSession, given: Question) -> PatternJson:
     """Which elements one access of a step's state touches."""
-    opened = workshop.opened(asked_of(given), kept=True)
+    opened = session.opened(asked_of(given), kept=True)
     kept = opened.recording.steps[_step(opened, given)].after.kept
     if kept is None:
         raise MinitritonError("accesses are watched in TTIR and TTGIR")
@@ -225,24 +225,24 @@ def pattern(workshop: Workshop, given: Question) -> PatternPlain:
     return {**found.plain(), "line": opened.tables.place((place.file, place.line) if place else None)}
 
 
-def triton(workshop: Workshop, given: Question) -> CompilePlain:
+def triton(session: ExplorerSession, given: Question) -> CompileJson:
     """The same program through Triton's own passes."""
     recording = triton_recording(open_program(asked_of(given)))
     return {**payload(recording), "label": recording.pipeline}
 
 
-def lessons(workshop: Workshop, given: Question) -> LessonsPlain:
+def lessons(session: ExplorerSession, given: Question) -> LessonsJson:
     """The tour and the exercises."""
     return {"tour": [walk.plain() for walk in TOUR], "exercises": [one.plain() for one in EXERCISES]}
 
 
-def exercise(workshop: Workshop, given: Question) -> GradePlain:
+def exercise(session: ExplorerSession, given: Question) -> GradeJson:
     """Whether a state, or words (`text`), solve the exercise `name`."""
-    found = grade(find(str(given.get("name"))), workshop, asked_of(given), str(given.get("text") or ""))
+    found = grade(find(str(given.get("name"))), session, asked_of(given), str(given.get("text") or ""))
     return {"ok": found.ok, "said": list(found.said)}
 
 
-def layout(workshop: Workshop, given: Question) -> Drawn:
+def layout(session: ExplorerSession, given: Question) -> Drawn:
     """Encodings that are being written (`encodings`), on a `shape` of elements of `bits`, for `arch`."""
     match given:
         case {"shape": list(sizes), "encodings": list(texts), "bits": int(bits), "arch": int(arch)}:
@@ -252,7 +252,7 @@ def layout(workshop: Workshop, given: Question) -> Drawn:
             raise MinitritonError("a layout needs encodings, shape, bits and arch")
 
 
-Service = Callable[[Workshop, Question], Answer]
+Service = Callable[[ExplorerSession, Question], Answer]
 
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
@@ -260,9 +260,9 @@ SERVICES: dict[str, Service] = {
 }  # fmt: skip
 
 
-def asked_of(given: Question) -> Asked:
+def asked_of(given: Question) -> CompileRequest:
     """The state that a question is about."""
-    return Asked.of_plain(given.get("asked"))
+    return CompileRequest.of_plain(given.get("asked"))
 
 
 # Shared memory over time: which buffer lies where, and from which op to which it is alive.
@@ -272,7 +272,7 @@ def asked_of(given: Question) -> Asked:
 #     %14  8192 bytes at 0, alive from op 12 to 40
 
 
-def buffers_of(recording: Recording, tables: Tables) -> BuffersPlain:
+def buffers_of(recording: Recording, tables: Tables) -> BuffersJson:
     """The buffers of the kernel: name, bytes, offset, when they are alive; `ops`: how many ops time is counted in."""
     states = [step.after for step in recording.steps if step.after.kept is not None and step.after.level == "ttgir"]
     if not states:
@@ -281,7 +281,7 @@ def buffers_of(recording: Recording, tables: Tables) -> BuffersPlain:
     assert kept is not None
     names = {value: name for name, value in kept.values.items()}
     allocation = allocate(kept.module, scratch_bytes)
-    found: list[BufferPlain] = []
+    found: list[BufferJson] = []
     ops = 0
     for function, placed in allocation.functions.items():
         ops = max(ops, len(Liveness(function).number))

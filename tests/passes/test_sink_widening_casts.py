@@ -1,10 +1,10 @@
-"""`minitriton-widen-late`: casts to wider types stand before their first use, behind what threads wait at."""
+"""`minitriton-sink-widening-casts`: casts to wider types stand before their first use, behind what threads wait at."""
 
 from __future__ import annotations
 
 from filecheck_ir import check
 
-from minitriton.passes.reorder_instructions import WidenLate
+from minitriton.passes.reorder_instructions import SinkWideningCasts
 
 HEAD = """
 #row = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
@@ -32,7 +32,7 @@ def test_a_cast_goes_behind_a_reduction() -> None:
   tt.store %p, %z : tensor<512x!tt.ptr<f32>, #row>"""
     check(
         HEAD + body + TAIL,
-        WidenLate(),
+        SinkWideningCasts(),
         """
         // CHECK: tt.func
         // CHECK-NEXT: "tt.reduce"
@@ -53,7 +53,7 @@ def test_a_chain_of_casts_goes_together() -> None:
   tt.store %p, %z : tensor<512x!tt.ptr<f32>, #row>"""
     check(
         HEAD + body + TAIL,
-        WidenLate(),
+        SinkWideningCasts(),
         """
         // CHECK: arith.fptosi
         // CHECK-NEXT: "tt.reduce"
@@ -77,7 +77,7 @@ def test_a_cast_that_is_used_before_or_narrows_stays() -> None:
   tt.store %p, %q : tensor<512x!tt.ptr<f32>, #row>"""
     check(
         HEAD + body + TAIL,
-        WidenLate(),
+        SinkWideningCasts(),
         """
         // CHECK: tt.func
         // CHECK-NEXT: arith.extf
@@ -101,7 +101,7 @@ def test_a_cast_goes_to_before_the_loop_that_uses_it() -> None:
   tt.store %p, %r : tensor<512x!tt.ptr<f32>, #row>"""
     check(
         HEAD + body + TAIL,
-        WidenLate(),
+        SinkWideningCasts(),
         """
         // CHECK: "tt.reduce"
         // CHECK: arith.extf

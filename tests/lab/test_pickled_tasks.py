@@ -13,7 +13,7 @@ from minitriton import lab
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.references import Reference
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 
 OWN = """
 import numpy as np
@@ -36,20 +36,20 @@ def own_file(folder: Path) -> Path:
     return folder / "own.py"
 
 
-def of_file(folder: Path) -> Subject:
+def of_file(folder: Path) -> TuningTask:
     return Reference(
         f"{own_file(folder)}:pickled_add_one", signature="*fp32:16,*fp32:16,i32,BLOCK=128", grid=(4,)
-    ).subject()
+    ).task()
 
 
-def of_call(folder: Path) -> Subject:
-    made = corpus.subject("running_sums")
-    return Subject.of_call(made.source.fn, made.arguments().values, made.grid, **made.constants)
+def of_call(folder: Path) -> TuningTask:
+    made = corpus.task("running_sums")
+    return TuningTask.of_call(made.source.fn, made.arguments().values, made.grid, **made.constants)
 
 
-def added(folder: Path) -> Subject:
+def added(folder: Path) -> TuningTask:
     corpus.add(own_file(folder))
-    return corpus.subject("pickled_add_one")
+    return corpus.task("pickled_add_one")
 
 
 @pytest.fixture(autouse=True)
@@ -58,26 +58,26 @@ def _corpus_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def instructions(pickled: bytes) -> float:
-    subject = pickle.loads(pickled)
-    return lab.Evaluator(subject, ["instructions"])(lab.Point(subject.pipeline())).metrics["instructions"]
+    task = pickle.loads(pickled)
+    return lab.Evaluator(task, ["instructions"])(lab.Configuration(task.pipeline())).metrics["instructions"]
 
 
 def test_subjects_are_the_same_in_a_process_that_knows_nothing_of_them(tmp_path: Path) -> None:
-    subjects = [
-        corpus.subject("running_sums"), corpus.subject("bench_softmax"), added(tmp_path), of_file(tmp_path), of_call(tmp_path),
+    tasks = [
+        corpus.task("running_sums"), corpus.task("bench_softmax"), added(tmp_path), of_file(tmp_path), of_call(tmp_path),
     ]  # fmt: skip
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        found = list(pool.map(instructions, map(pickle.dumps, subjects)))
-    assert found == [lab.Evaluator(s, [])(lab.Point(s.pipeline())).metrics["instructions"] for s in subjects]
+        found = list(pool.map(instructions, map(pickle.dumps, tasks)))
+    assert found == [lab.Evaluator(s, [])(lab.Configuration(s.pipeline())).metrics["instructions"] for s in tasks]
 
 
 def test_a_variant_and_its_large_launch_go_too() -> None:
-    subject = corpus.subject("bench_softmax").variant((("num_warps", 8),))
-    again: Subject = pickle.loads(pickle.dumps(subject))
+    task = corpus.task("bench_softmax").variant((("num_warps", 8),))
+    again: TuningTask = pickle.loads(pickle.dumps(task))
     assert (again.options, again.timed_grid, again.footprint) == (
-        subject.options,
-        subject.timed_grid,
-        subject.footprint,
+        task.options,
+        task.timed_grid,
+        task.footprint,
     )
 
 

@@ -1,7 +1,7 @@
 """A kernel with inputs: what pipelines are tried on.
 
-    Subject.of_call(add, [x, y, out, 4000], (4,), BLOCK=1024)
-    Subject.of_call(add, [x, y, out, 4000], lambda at: (cdiv(4000, at["BLOCK"]),), BLOCK=1024).variant((("BLOCK", 512),))
+    TuningTask.of_call(add, [x, y, out, 4000], (4,), BLOCK=1024)
+    TuningTask.of_call(add, [x, y, out, 4000], lambda at: (cdiv(4000, at["BLOCK"]),), BLOCK=1024).variant((("BLOCK", 512),))
 
 The frontend runs once; every use of the IR begins with a copy.
 """
@@ -21,7 +21,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.execution import Launch
 from minitriton.lab.parameters import Source
-from minitriton.lab.sweeping.point import Settings, Value
+from minitriton.lab.sweeping.configuration import Settings, Value
 from minitriton.pipeline import stages
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Pipeline
@@ -58,7 +58,7 @@ class Given:
 
 
 @dataclass
-class Subject:
+class TuningTask:
     """One kernel, one launch, one target. It pickles where its kernel is one of a file and its functions are of a module."""
 
     name: str
@@ -94,7 +94,7 @@ class Subject:
         options: dict[str, object] | None = None,
         choices: Mapping[str, Sequence[Value]] | None = None,
         **constexprs: object,
-    ) -> Subject:
+    ) -> TuningTask:
         """The launch `kernel[grid](*args, **constexprs)`; types and hints are taken from `args` as a launch does.
 
         `grid` may be a function of the constants by name, as in a launch: a space that varies constants needs that.
@@ -122,7 +122,7 @@ class Subject:
         names = self.source.fn.arg_names
         return {names[path[0]]: value for path, value in self.source.constants.items() if len(path) == 1}
 
-    def variant(self, settings: Settings) -> Subject:
+    def variant(self, settings: Settings) -> TuningTask:
         """The same launch with other constants, options or target.
 
         Raises `MinitritonError` for a name that is none of them, for options that exclude each other, and for constants where the
@@ -149,7 +149,7 @@ class Subject:
             elif any(constants[name] != value for name, value in given.items()):
                 raise MinitritonError(
                     f"kernel {self.name!r} has one grid, whatever its constants are",
-                    help="give the grid as a function of the constants: grid=lambda at: (cdiv(n, at['BLOCK']),) of a Subject, "
+                    help="give the grid as a function of the constants: grid=lambda at: (cdiv(n, at['BLOCK']),) of a TuningTask, "
                     "grid=lambda n, BLOCK: ... of a case in a file for --corpus",
                 )
         return found
@@ -182,8 +182,8 @@ class Subject:
             self._module = made.clone()
         return self._module.clone()
 
-    def with_ir(self, module: ModuleOp) -> Subject:
-        """The same launch of another program: `module`, of this subject's context, in place of the frontend's."""
+    def with_ir(self, module: ModuleOp) -> TuningTask:
+        """The same launch of another program: `module`, of this task's context, in place of the frontend's."""
         found = copy.copy(self)
         found._context, found._module, found._facts = self.context, module.clone(), None
         return found
@@ -195,7 +195,7 @@ class Subject:
 
     @property
     def scale(self) -> float:
-        """Programs of the launch that is timed for each one of the launch that is judged."""
+        """Programs of the launch that is timed for each one of the launch that is evaluated."""
         return math.prod(self.timed_grid) / math.prod(self.grid)
 
     @property

@@ -1,4 +1,4 @@
-"""What one process of a sweep knows: a judge, with the states it has made, for each kernel that it has seen."""
+"""What one process of a sweep knows: a checker, with the states it has made, for each kernel that it has seen."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.batches import PointBatch
-from minitriton.lab.sweeping.judging import Judge, Record
+from minitriton.lab.sweeping.batches import ConfigurationBatch
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import CorrectnessChecker, Evaluation
 from minitriton.lab.sweeping.machine import cubin_of, machine_metrics, sass_metrics
-from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 
 _YOUNG_OBJECTS = 20_000
 """Python looks for unreachable objects after so many new ones. With its own 700 that takes 28 % of a process's time, with these 9 %, in as
 much memory (measured 2026-11-22)."""
 
 
-class Bench:
-    """What one process knows: the judge of each kernel that it has seen. The process is one that does nothing else."""
+class WorkerState:
+    """What one process knows: the checker of each kernel that it has seen. The process is one that does nothing else."""
 
     def __init__(self, run: bool) -> None:
         gc.set_threshold(_YOUNG_OBJECTS, 20, 100)
         self._run = run
-        self._judges: dict[Reference, Judge] = {}
+        self._checkers: dict[Reference, CorrectnessChecker] = {}
         self._written: dict[Reference, set[str]] = {}
         self.own: dict[Reference, str] = {}
         """The kernels seen, with their own points."""
@@ -36,34 +36,34 @@ class Bench:
     def own_point(self, reference: Reference) -> str:
         """The launch and the pipeline that a kernel has by itself, as text."""
         if reference not in self.own:
-            self.own[reference] = str(Point(self._judge(reference).subject.pipeline()))
+            self.own[reference] = str(Configuration(self._checker(reference).task.pipeline()))
         return self.own[reference]
 
     def made(self, reference: Reference) -> Reference:
         """`reference` with the digest of the first IR."""
-        return reference.with_ir(str(self._judge(reference).subject.make_ir()))
+        return reference.with_ir(str(self._checker(reference).task.make_ir()))
 
-    def _judge(self, reference: Reference) -> Judge:
-        judge = self._judges.get(reference)
-        if judge is None:
-            judge = self._judges[reference] = Judge(reference.subject(), run=self._run, culprits=True)
-        return judge
+    def _checker(self, reference: Reference) -> CorrectnessChecker:
+        checker = self._checkers.get(reference)
+        if checker is None:
+            checker = self._checkers[reference] = CorrectnessChecker(reference.task(), run=self._run, culprits=True)
+        return checker
 
-    def drawn(self, batch: PointBatch) -> Iterator[str]:
+    def drawn(self, batch: ConfigurationBatch) -> Iterator[str]:
         """The points that the batch asks for."""
         assert batch.drawing is not None
-        return batch.drawing.points(self._judge(batch.reference).subject)
+        return batch.drawing.points(self._checker(batch.reference).task)
 
-    def judged(self, batch: PointBatch, known: set[str]) -> tuple[list[Record], list[KernelProgram]]:
+    def evaluated(self, batch: ConfigurationBatch, known: set[str]) -> tuple[list[Evaluation], list[KernelProgram]]:
         """The records of the points that are not `known`, and the programs that no batch before gave."""
-        judge = self._judge(batch.reference)
-        records = [judge.record(text) for text in batch.pipelines if text not in known]
+        checker = self._checker(batch.reference)
+        records = [checker.record(text) for text in batch.pipelines if text not in known]
         written = self._written.setdefault(batch.reference, set())
-        fresh = [judge.programs[r.program] for r in records if r.program and r.program not in written]
+        fresh = [checker.programs[r.program] for r in records if r.program and r.program not in written]
         written.update(p.digest for p in fresh)
         return records, list({p.digest: p for p in fresh}.values())
 
-    def measured(self, batch: PointBatch, store: Store) -> dict[str, dict[str, float]]:
+    def measured(self, batch: ConfigurationBatch, store: Store) -> dict[str, dict[str, float]]:
         """The metrics of a group of the batch's programs, from `store`, which keeps their machine code."""
         name = batch.reference.name
         records = list(store.records(name))
@@ -76,21 +76,21 @@ class Bench:
 
     def numbers(
         self,
-        batch: PointBatch,
+        batch: ConfigurationBatch,
         programs: list[KernelProgram],
         own: KernelProgram | None,
         known: dict[str, dict[str, float]],
     ) -> tuple[dict[str, dict[str, float]], dict[str, bytes]]:
         """The metrics of a group of `programs` by digest, and their machine code where the group is of it."""
-        subject = self._judge(batch.reference).subject if batch.measure == "time" else None
-        numbers = measured(batch.measure, subject, own, programs, known)
+        task = self._checker(batch.reference).task if batch.measure == "time" else None
+        numbers = measured(batch.measure, task, own, programs, known)
         is_machine = batch.measure == "machine"
         return numbers, {p.digest: cubin_of(p) for p in programs if numbers[p.digest]} if is_machine else {}
 
 
 def measured(
     group: str,
-    subject: Subject | None,
+    task: TuningTask | None,
     own: KernelProgram | None,
     programs: Sequence[KernelProgram],
     known: Mapping[str, dict[str, float]],
@@ -99,8 +99,8 @@ def measured(
     if group == "time":
         from minitriton.lab.sweeping.timing import time_programs
 
-        assert subject is not None
-        return time_programs(subject, own, programs)
+        assert task is not None
+        return time_programs(task, own, programs)
     if group == "estimate":
         from minitriton.lab.sweeping.cost_model import estimated_cycles
 

@@ -1,11 +1,11 @@
-"""`minitriton-wait-where-loops-ran`: loop and wait under one condition, wherever the loop may be skipped."""
+"""`minitriton-guard-dot-loops`: loop and wait under one condition, wherever the loop may be skipped."""
 
 from __future__ import annotations
 
 from filecheck_ir import check, run
 from test_hold_wgmma_registers import HEAD
 
-from minitriton.passes.asynchronous.wait_where_loops_ran import WaitWhereLoopsRan
+from minitriton.passes.asynchronous.guard_dot_loops import GuardDotLoops
 
 MATRIX = "!ttg.memdesc<64x64xf16, #sh, #smem>"
 
@@ -35,7 +35,7 @@ def program(upper: str, pendings: int = 1, between: str = "") -> str:
 def test_a_loop_that_may_be_skipped_is_waited_for_where_it_ran() -> None:
     check(
         program("%n"),
-        WaitWhereLoopsRan(),
+        GuardDotLoops(),
         """
         CHECK: %[[RAN:.*]] = arith.cmpi slt, %c0_i32, %arg2 : i32
         CHECK-NEXT: %[[ALL:.*]]:2 = scf.if %[[RAN]]
@@ -57,7 +57,7 @@ def test_a_loop_of_known_length_and_one_whose_products_are_done_stay() -> None:
         .replace("isAsync = true", "isAsync = false")
         .replace("ttng.warp_group_dot_wait %d, %a", "ttng.warp_group_dot_wait %c, %a"),
     ):
-        assert run(text, WaitWhereLoopsRan()) == run(text)
+        assert run(text, GuardDotLoops()) == run(text)
 
 
 def test_a_wait_for_more_than_the_loop_stays_where_it_is() -> None:
@@ -70,4 +70,4 @@ def test_a_wait_for_more_than_the_loop_stays_where_it_is() -> None:
         "%r#0, %b {pendings = 0 : i32} : tensor<64x64xf32, #mma>,",
         "%r#0, %late, %b {pendings = 0 : i32} : tensor<64x64xf32, #mma>, tensor<64x64xf32, #mma>,",
     ).replace("%w:2 =", "%w:3 =")
-    assert run(text, WaitWhereLoopsRan()) == run(text)
+    assert run(text, GuardDotLoops()) == run(text)

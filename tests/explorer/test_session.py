@@ -9,25 +9,25 @@ from typing import Any
 import pytest
 
 from minitriton.errors import BrokenContract, MinitritonError, PipelineError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.wire import Json
 from minitriton.explorer.worker import as_error
-from minitriton.explorer.workshop import Workshop
 
-SOFTMAX = Asked(
+SOFTMAX = CompileRequest(
     "examples/kernels/softmax.py:softmax", "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256",
     numbers=("n_rows=3", "n_cols=200", "in_stride=256", "out_stride=256"),
 ).plain()  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Workshop:
-    return Workshop()
+def session() -> ExplorerSession:
+    return ExplorerSession()
 
 
 @pytest.fixture(scope="module")
-def softmax(workshop: Workshop) -> dict[str, Any]:
-    return workshop.answer("compile", {"asked": SOFTMAX})
+def softmax(session: ExplorerSession) -> dict[str, Any]:
+    return session.answer("compile", {"asked": SOFTMAX})
 
 
 def state(compile: dict[str, Any], step: int) -> dict[str, Any]:
@@ -43,11 +43,11 @@ def last(compile: dict[str, Any], level: str) -> int:
     return max(at for at in range(len(compile["steps"])) if state(compile, at)["level"] == level)
 
 
-def edited(workshop: Workshop, compile: dict[str, Any], step: int, old: str, new: str) -> dict[str, Any]:
+def edited(session: ExplorerSession, compile: dict[str, Any], step: int, old: str, new: str) -> dict[str, Any]:
     text = "\n".join(state(compile, step)["text"])
     assert old in text
     asked = {**SOFTMAX, "states": [{"after": step, "text": text.replace(old, new)}]}
-    return workshop.answer("compile", {"asked": asked})
+    return session.answer("compile", {"asked": asked})
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def edited(workshop: Workshop, compile: dict[str, Any], step: int, old: str, new
     ],
 )
 def test_text_of_every_stage_can_take_the_place_of_the_state(
-    workshop: Workshop, softmax: dict[str, Any], level: str, old: str, new: str, then: str
+    session: ExplorerSession, softmax: dict[str, Any], level: str, old: str, new: str, then: str
 ) -> None:
     step = last(softmax, level)
     if old not in "\n".join(state(softmax, step)["text"]):
         old = new = "module" if level == "llvm dialect" else ".visible"
-    found = edited(workshop, softmax, step, old, new)
+    found = edited(session, softmax, step, old, new)
     assert [one["name"] for one in found["steps"] if one["edit"]] == ["edited"]
     assert found["steps"][-1]["error"] is None
     assert found["states"][-1]["level"] == then
@@ -74,9 +74,9 @@ def test_text_of_every_stage_can_take_the_place_of_the_state(
 
 
 def test_an_edit_keeps_the_identity_and_the_place_of_what_it_leaves(
-    workshop: Workshop, softmax: dict[str, Any]
+    session: ExplorerSession, softmax: dict[str, Any]
 ) -> None:
-    found = edited(workshop, softmax, step_of(softmax, "tritongpu-coalesce"), "math.exp ", "math.exp2 ")
+    found = edited(session, softmax, step_of(softmax, "tritongpu-coalesce"), "math.exp ", "math.exp2 ")
     at = step_of(found, "edited")
     counts = found["steps"][at]["counts"]
     assert (
@@ -86,41 +86,41 @@ def test_an_edit_keeps_the_identity_and_the_place_of_what_it_leaves(
     assert state(found, at)["line"][line] == 14
 
 
-def test_wrong_text_is_an_error_at_its_line(workshop: Workshop, softmax: dict[str, Any]) -> None:
+def test_wrong_text_is_an_error_at_its_line(session: ExplorerSession, softmax: dict[str, Any]) -> None:
     with pytest.raises(MinitritonError) as raised:
-        edited(workshop, softmax, step_of(softmax, "tritongpu-coalesce"), "math.exp %", "math.nothing %")
+        edited(session, softmax, step_of(softmax, "tritongpu-coalesce"), "math.exp %", "math.nothing %")
     assert (
         raised.value.location is not None and raised.value.location.file == "edited" and raised.value.location.line > 10
     )
 
 
-def test_a_refused_order_says_why(workshop: Workshop) -> None:
+def test_a_refused_order_says_why(session: ExplorerSession) -> None:
     asked = {**SOFTMAX, "edits": [["skip", "convert-triton-to-tritongpu"]]}
     with pytest.raises(PipelineError, match="needs"):
-        workshop.answer("compile", {"asked": asked})
+        session.answer("compile", {"asked": asked})
 
 
-def test_a_narrow_load_names_what_limits_it_and_the_hint(workshop: Workshop, softmax: dict[str, Any]) -> None:
-    found = workshop.answer("inspect", {"asked": SOFTMAX, "step": last(softmax, "ttgir")})
+def test_a_narrow_load_names_what_limits_it_and_the_hint(session: ExplorerSession, softmax: dict[str, Any]) -> None:
+    found = session.answer("inspect", {"asked": SOFTMAX, "step": last(softmax, "ttgir")})
     load = next(one for one in found["accesses"].values() if one["name"] == "tt.load")
     assert (load["width"], load["most"], load["limit"]) == (1, 4, "alignment")
     assert "in_stride" in load["reason"] and "tl.assume(in_stride % 16 == 0)" in load["hint"]
     assert [found["values"][name]["origin"] for name in load["chain"]][-2:] == ["arith.muli", "argument in_stride"]
 
 
-def test_what_the_hint_promises_widens_the_load(workshop: Workshop) -> None:
+def test_what_the_hint_promises_widens_the_load(session: ExplorerSession) -> None:
     wide = {
         **SOFTMAX,
         "signature": "*fp32:16,*fp32:16,i32:16,i32:16,i32,i32:16,BLOCK=512",
         "numbers": ["n_rows=3", "n_cols=256", "in_stride=512", "out_stride=512"],
     }
-    compile = workshop.answer("compile", {"asked": wide})
-    found = workshop.answer("inspect", {"asked": wide, "step": last(compile, "ttgir")})
+    compile = session.answer("compile", {"asked": wide})
+    found = session.answer("inspect", {"asked": wide, "step": last(compile, "ttgir")})
     load = next(one for one in found["accesses"].values() if one["name"] == "tt.load")
     assert (load["width"], load["limit"]) == (4, "")
 
 
-def test_a_run_counts_by_line_and_is_compared_with_another(workshop: Workshop) -> None:
+def test_a_run_counts_by_line_and_is_compared_with_another(session: ExplorerSession) -> None:
     text = Path("examples/kernels/softmax.py").read_text()
     changed = {
         **SOFTMAX,
@@ -128,20 +128,20 @@ def test_a_run_counts_by_line_and_is_compared_with_another(workshop: Workshop) -
             "numerator / tl.sum(numerator, axis=0)", "numerator / tl.sum(numerator, axis=0) + 1"
         ),
     }
-    found = workshop.answer("run", {"asked": changed, "against": SOFTMAX})
+    found = session.answer("run", {"asked": changed, "against": SOFTMAX})
     lines = {one["line"]: one for one in found["sources"]}
     assert lines[12]["requests"] > 0 and lines[12]["sectors_per_request"] > 0 and lines[13]["barriers"] > 0
     assert found["arrays"]["out_ptr"]["differs"] == pytest.approx(1) and found["arrays"]["in_ptr"]["differs"] == 0
 
 
-def test_an_access_is_shown_by_program_and_warp(workshop: Workshop, softmax: dict[str, Any]) -> None:
+def test_an_access_is_shown_by_program_and_warp(session: ExplorerSession, softmax: dict[str, Any]) -> None:
     step = last(softmax, "ttgir")
     load = next(
         one
-        for one in workshop.answer("inspect", {"asked": SOFTMAX, "step": step})["accesses"].values()
+        for one in session.answer("inspect", {"asked": SOFTMAX, "step": step})["accesses"].values()
         if one["name"] == "tt.load"
     )
-    found = workshop.answer("pattern", {"asked": SOFTMAX, "step": step, "op": load["op"]})
+    found = session.answer("pattern", {"asked": SOFTMAX, "step": step, "op": load["op"]})
     assert found["array"] == "in_ptr" and [one["program"] for one in found["programs"]] == [
         (0, 0, 0),
         (0, 0, 0),
@@ -152,15 +152,15 @@ def test_an_access_is_shown_by_program_and_warp(workshop: Workshop, softmax: dic
     assert first["warps"][:33] == (0,) * 32 + (1,)
 
 
-def test_every_pass_has_a_verdict(workshop: Workshop, softmax: dict[str, Any]) -> None:
-    found = workshop.answer("check", {"asked": SOFTMAX})["steps"]
+def test_every_pass_has_a_verdict(session: ExplorerSession, softmax: dict[str, Any]) -> None:
+    found = session.answer("check", {"asked": SOFTMAX})["steps"]
     assert [one["name"] for one in found] == [one["name"] for one in softmax["steps"]]
     assert all(one["ok"] for one in found)
 
 
-def test_buffers_are_where_the_passes_put_them(workshop: Workshop) -> None:
+def test_buffers_are_where_the_passes_put_them(session: ExplorerSession) -> None:
     asked = {"source": "exact_attention"}
-    found = workshop.answer("buffers", {"asked": asked})
+    found = session.answer("buffers", {"asked": asked})
     assert found["buffers"] and all(one["offset"] + one["size"] <= found["total"] for one in found["buffers"])
     assert all(0 <= one["live"][0] < one["live"][1] <= found["ops"] for one in found["buffers"])
     for at, one in enumerate(found["buffers"]):
@@ -170,31 +170,31 @@ def test_buffers_are_where_the_passes_put_them(workshop: Workshop) -> None:
             assert not (together and overlap), (one, other)
 
 
-def test_an_unknown_question_names_those_that_there_are(workshop: Workshop) -> None:
+def test_an_unknown_question_names_those_that_there_are(session: ExplorerSession) -> None:
     with pytest.raises(MinitritonError, match="no service"):
-        workshop.answer("shutdown", {})
+        session.answer("shutdown", {})
 
 
 def test_a_file_of_ir_can_be_run_and_checked_after_it_was_compiled(
-    workshop: Workshop, softmax: dict[str, Any], tmp_path: Path
+    session: ExplorerSession, softmax: dict[str, Any], tmp_path: Path
 ) -> None:
     file = tmp_path / "softmax.ttgir"
     file.write_text("\n".join(state(softmax, step_of(softmax, "tritongpu-coalesce"))["text"]))
     asked = {"source": str(file), "grid": "2"}
-    assert workshop.answer("compile", {"asked": asked})["states"][-1]["level"] == "ptx"
-    assert workshop.answer("run", {"asked": asked})["total"]["requests"] > 0
-    assert all(one["ok"] for one in workshop.answer("check", {"asked": asked})["steps"])
+    assert session.answer("compile", {"asked": asked})["states"][-1]["level"] == "ptx"
+    assert session.answer("run", {"asked": asked})["total"]["requests"] > 0
+    assert all(one["ok"] for one in session.answer("check", {"asked": asked})["steps"])
 
 
 @pytest.mark.parametrize("look", [("tritongpu-coalesce", 1000), ("emit-ptx", 1), ("frontend", 0), ("no such pass", 9)])
 def test_after_an_edit_the_states_that_are_looked_at_are_printed_as_they_are_among_all(
-    workshop: Workshop, softmax: dict[str, Any], look: tuple[str, int]
+    session: ExplorerSession, softmax: dict[str, Any], look: tuple[str, int]
 ) -> None:
     text, near = look
     near = min(near, len(softmax["steps"]) - 1)
     if text == "tritongpu-coalesce":
         near = step_of(softmax, text) + 2
-    fresh = Workshop(keeps=False)
+    fresh = ExplorerSession(keeps=False)
     found: Any = fresh.answer("compile", {"asked": SOFTMAX, "look": [text, near]})
     shown = found["shown"]
     assert [step["text"] for step in found["steps"]] == [step["text"] for step in softmax["steps"]]
@@ -207,34 +207,34 @@ def test_after_an_edit_the_states_that_are_looked_at_are_printed_as_they_are_amo
     assert sum(bool(one["text"]) for one in found["states"]) <= 3
 
 
-def test_edited_ir_that_is_looked_at_is_printed(workshop: Workshop, softmax: dict[str, Any]) -> None:
+def test_edited_ir_that_is_looked_at_is_printed(session: ExplorerSession, softmax: dict[str, Any]) -> None:
     at = last(softmax, "ttgir")
     text = "\n".join(state(softmax, at)["text"]).replace("math.exp ", "math.no_such_op ")
     asked = {**SOFTMAX, "states": [{"after": at, "text": text}]}
     with pytest.raises(MinitritonError):
-        workshop.answer("compile", {"asked": asked, "look": ["edited", at]})
+        session.answer("compile", {"asked": asked, "look": ["edited", at]})
     text = "\n".join(state(softmax, at)["text"])
     asked = {**SOFTMAX, "states": [{"after": at, "text": text}]}
-    found: Any = Workshop(keeps=False).answer("compile", {"asked": asked, "look": ["edited", at]})
+    found: Any = ExplorerSession(keeps=False).answer("compile", {"asked": asked, "look": ["edited", at]})
     assert found["steps"][found["shown"]]["edit"] and state(found, found["shown"])["text"]
 
 
-def test_what_contracts_refuse_can_be_run_anyway_and_what_breaks_is_named(workshop: Workshop) -> None:
-    asked = Asked("exact_attention", edits=(("skip", "insert-barriers"),))
+def test_what_contracts_refuse_can_be_run_anyway_and_what_breaks_is_named(session: ExplorerSession) -> None:
+    asked = CompileRequest("exact_attention", edits=(("skip", "insert-barriers"),))
     with pytest.raises(BrokenContract, match="needs: barriers placed") as caught:
-        workshop.answer("compile", {"asked": asked.plain()})
+        session.answer("compile", {"asked": asked.plain()})
     assert as_error(caught.value)["error"].get("contract") is True
     anyway = replace(asked, anyway=True)
-    assert "--anyway" in anyway.command() and Asked.of_code(anyway.code()) == anyway
-    found: Any = workshop.answer("compile", {"asked": anyway.plain()})
+    assert "--anyway" in anyway.command() and CompileRequest.of_code(anyway.code()) == anyway
+    found: Any = session.answer("compile", {"asked": anyway.plain()})
     assert found["steps"][-1]["error"] is None
-    verdicts: Any = workshop.answer("check", {"asked": anyway.plain()})
+    verdicts: Any = session.answer("check", {"asked": anyway.plain()})
     broken = [one for one in verdicts["steps"] if not one["ok"]]
     assert [one["name"] for one in broken] == ["convert-triton-gpu-to-llvm"]
     assert broken[0]["lacks"] == ["insert-barriers"]
     assert "networks.py:278" in broken[0]["why"] and "without a barrier between" in broken[0]["why"]
     with pytest.raises(MinitritonError, match="true or false"):
-        Asked.of_plain({**anyway.plain(), "anyway": "yes"})
+        CompileRequest.of_plain({**anyway.plain(), "anyway": "yes"})
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_what_contracts_refuse_can_be_run_anyway_and_what_breaks_is_named(worksh
 )
 def test_a_state_of_wrong_types_is_refused_where_it_is_read(given: dict[str, Json], message: str) -> None:
     with pytest.raises(MinitritonError, match=message):
-        Asked.of_plain({"source": "x", **given})
+        CompileRequest.of_plain({"source": "x", **given})
 
 
 HELPER = """import triton
@@ -268,7 +268,7 @@ def test_an_error_in_a_function_that_the_kernel_calls_is_shown_at_its_own_line(t
     path = tmp_path / "first.py"
     path.write_text(HELPER)
     with pytest.raises(MinitritonError) as raised:
-        Workshop().answer("compile", {"asked": {"source": f"{path}:first"}})
+        ExplorerSession().answer("compile", {"asked": {"source": f"{path}:first"}})
     said = as_error(raised.value)["error"]
     assert said.get("line") == 6 and said.get("file") == str(path)
     assert "first.py:11:" in said["text"] and "first.py:6:" in said["text"], "the call is said, too"

@@ -14,7 +14,7 @@ import pytest
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer import program
-from minitriton.explorer.asked import Asked, EditedState
+from minitriton.explorer.compile_request import CompileRequest, EditedState
 from minitriton.explorer.program import open_program
 from minitriton.host.seals import seal
 
@@ -22,14 +22,14 @@ SOFTMAX = "examples/kernels/softmax.py:softmax"
 
 
 def test_a_code_says_all_of_it() -> None:
-    asked = Asked(
+    asked = CompileRequest(
         "a.py:k", "*fp32", options=("num_warps=8",), edits=(("skip", "cse"),), states=(EditedState(3, "module {}"),)
     )
-    assert Asked.of_code(asked.code()) == asked
+    assert CompileRequest.of_code(asked.code()) == asked
 
 
 def test_the_command_line_shows_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = Asked("log_sum_exp", edits=(("skip", "tritongpu-coalesce"),), options=("num_warps=2",))
+    asked = CompileRequest("log_sum_exp", edits=(("skip", "tritongpu-coalesce"),), options=("num_warps=2",))
     assert main(shlex.split(asked.command("diff"))[1:]) == 0
     said = capsys.readouterr().out
     assert "tritongpu-coalesce" not in said and "convert-triton-to-tritongpu" in said
@@ -37,7 +37,7 @@ def test_the_command_line_shows_the_same(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_edited_text_is_in_the_code_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     text = Path("examples/kernels/softmax.py").read_text().replace("tl.exp(x)", "tl.exp2(x)")
-    asked = Asked(SOFTMAX, "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256", kernel_text=text)
+    asked = CompileRequest(SOFTMAX, "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256", kernel_text=text)
     assert main([*shlex.split(asked.command("diff"))[1:], "--pass", "inline"]) == 0
     assert "math.exp2" in capsys.readouterr().out
 
@@ -47,7 +47,7 @@ def test_an_edited_file_is_whole_while_another_process_writes_it_again(
 ) -> None:
     """Python reads it for the source of each function: found half written, it has none."""
     text = Path("examples/kernels/softmax.py").read_text() + "# and more\n" * 200_000
-    asked = Asked(SOFTMAX, "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256", kernel_text=text)
+    asked = CompileRequest(SOFTMAX, "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256", kernel_text=text)
     monkeypatch.setattr(program, "_shared", [str(tmp_path)])
     open_program(asked)
     copy = next(tmp_path.glob("*/softmax.py"))
@@ -63,7 +63,7 @@ def test_an_edited_file_is_whole_while_another_process_writes_it_again(
 @pytest.mark.parametrize("code", ["", "abc", "eJwrLk0G", "without its end"])
 def test_a_damaged_code_is_an_error(code: str) -> None:
     with pytest.raises(MinitritonError, match="state"):
-        Asked.of_code(Asked("x").code()[:-4] if code == "without its end" else code)
+        CompileRequest.of_code(CompileRequest("x").code()[:-4] if code == "without its end" else code)
 
 
 def code_of(text: str) -> str:
@@ -75,34 +75,36 @@ def code_of(text: str) -> str:
 )
 def test_a_code_that_nobody_made_is_an_error(text: str) -> None:
     with pytest.raises(MinitritonError, match="state"):
-        Asked.of_code(code_of(text))
+        CompileRequest.of_code(code_of(text))
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked(SOFTMAX, "*fp32", kernel_text="raise SystemExit('this ran')"), Asked(SOFTMAX), Asked("log_sum_exp", loads=("passes.py",)),
-        Asked("log_sum_exp", options=("extern_libs=/dev/zero",)),
+        CompileRequest(SOFTMAX, "*fp32", kernel_text="raise SystemExit('this ran')"), CompileRequest(SOFTMAX), CompileRequest("log_sum_exp", loads=("passes.py",)),
+        CompileRequest("log_sum_exp", options=("extern_libs=/dev/zero",)),
     ],
 )  # fmt: skip
 def test_python_of_another_users_state_is_run_only_if_it_is_trusted(
-    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    asked: CompileRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = asked.code()
-    assert Asked.of_code(code) == asked
+    assert CompileRequest.of_code(code) == asked
     monkeypatch.setenv("MINITRITON_KEY_FILE", str(tmp_path / "another" / "key"))
     assert main(["diff", "--state", code]) == 1
     assert "the state was made by another user" in capsys.readouterr().err
-    assert Asked.of_code(code, is_trusted=True) == asked
-    assert Asked.of_code(Asked("log_sum_exp", edits=(("skip", "cse"),)).code()).source == "log_sum_exp"
+    assert CompileRequest.of_code(code, is_trusted=True) == asked
+    assert (
+        CompileRequest.of_code(CompileRequest("log_sum_exp", edits=(("skip", "cse"),)).code()).source == "log_sum_exp"
+    )
 
 
 def test_a_seal_of_another_state_is_none(tmp_path: Path) -> None:
     plain = {"source": SOFTMAX, "kernel_text": "evil", "seal": seal("state", json.dumps({"source": SOFTMAX}))}
     with pytest.raises(MinitritonError, match="another user"):
-        Asked.of_code(code_of(json.dumps(plain)))
+        CompileRequest.of_code(code_of(json.dumps(plain)))
 
 
 def test_a_signature_is_made_up_where_none_is_given() -> None:
-    program = open_program(Asked("examples/kernels/vector_add.py:vector_add"))
+    program = open_program(CompileRequest("examples/kernels/vector_add.py:vector_add"))
     assert set(program.source.signature.values()) >= {"*fp32", "i32", "constexpr"}

@@ -1,4 +1,4 @@
-"""`minitriton-stretch-copies`: a tensor copy starts as early as it can, and is waited for where its buffer is first used.
+"""`minitriton-hoist-tma-copies`: a tensor copy starts as early as it can, and is waited for where its buffer is first used.
 
     async_tma_copy_global_to_local %q_desc[..] %q, %bar          async_tma_copy_global_to_local %q_desc[..] %q, %bar
     wait_barrier %bar, %c0                                       async_tma_copy_global_to_local %k_desc[..] %k, %other
@@ -44,10 +44,10 @@ _PASSED = (
 
 
 @register_pass
-class StretchCopies(Pass, stage="llir"):
+class HoistTmaCopies(Pass, stage="llir"):
     """Starts tensor copies earlier, and waits for them later."""
 
-    name: ClassVar[str] = "minitriton-stretch-copies"
+    name: ClassVar[str] = "minitriton-hoist-tma-copies"
     acts_on = frozenset({ttng.WaitBarrierOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE

@@ -4,7 +4,7 @@
                   or the launch cannot be: options that exclude each other, more shared memory than there is
     failed        a pass or the emission raised on IR that the contracts allow  pass, reason
     right         the emulator's arrays are those of the kernel's own meaning (the frontend's IR, interpreted), nothing found
-    wrong         other arrays, or the run ended in a fault                    pass, where the judge is to name it
+    wrong         other arrays, or the run ended in a fault                    pass, where the checker is to name it
     unsound       the right arrays, and races, bad accesses or missing waits found on the way
     compiled      not run: nothing was asked about numbers
     unjudged      it compiles to PTX that the emulator cannot run
@@ -26,12 +26,12 @@ from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Outcome
 from minitriton.lab.rounding import rounding_tolerance
+from minitriton.lab.sweeping.configuration import Configuration, Settings, settings_text
 from minitriton.lab.sweeping.metrics import program_digest, run_metrics, static_metrics
-from minitriton.lab.sweeping.point import Point, Settings, settings_text
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.space import is_legal
 from minitriton.lab.sweeping.states import Digest, State, States, StepFailure
-from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property
 
@@ -50,7 +50,7 @@ class Class(StrEnum):
 
 
 @dataclass(frozen=True)
-class Record:
+class Evaluation:
     """One point: its class, the pass and reason where it is not right, and numbers by name of metric."""
 
     kernel: str
@@ -73,49 +73,51 @@ class Record:
 
 
 VARIANTS_KEPT = 24
-"""Launches with other constants or options whose states a judge holds at once."""
+"""Launches with other constants or options whose states a checker holds at once."""
 
 
-class Judge:
-    """Judges points about one kernel, sharing what they have in common. With `culprits` it names the pass that makes numbers wrong, for
+class CorrectnessChecker:
+    """Evaluates points about one kernel, sharing what they have in common. With `culprits` it names the pass that makes numbers wrong, for
     which it runs some of the programs on the way."""
 
-    def __init__(self, subject: Subject, *, run: bool = True, settings: Settings = (), culprits: bool = False) -> None:
-        self.subject, self._run, self._settings = subject, run, settings
-        self.states = States(subject.context, subject.make_ir, subject.facts)
+    def __init__(self, task: TuningTask, *, run: bool = True, settings: Settings = (), culprits: bool = False) -> None:
+        self.task, self._run, self._settings = task, run, settings
+        self.states = States(task.context, task.make_ir, task.facts)
         self._culprits = Culprits(self.states, self._is_wrong) if culprits else None
         self.programs: dict[str, KernelProgram] = {}
         """The different programs so far, by digest."""
-        self._by_program: dict[State, Record] = {}
-        self._variants: OrderedDict[Settings, Judge] = OrderedDict()
+        self._by_program: dict[State, Evaluation] = {}
+        self._variants: OrderedDict[Settings, CorrectnessChecker] = OrderedDict()
         self._launch: Launch | None = None
         self._reference: Outcome | None = None
 
-    def record(self, given: Point | Pipeline | str) -> Record:
+    def record(self, given: Configuration | Pipeline | str) -> Evaluation:
         """What becomes of the point `given`, whose pipeline leads to PTX."""
-        point = Point.of(given)
+        point = Configuration.of(given)
         if point.settings != self._settings:
             return self._varied(point)
         return self._of_pipeline(point.pipeline, given if isinstance(given, str) else str(point))
 
-    def _varied(self, point: Point) -> Record:
-        judge = self._variants.pop(point.settings, None)
-        if judge is None:
+    def _varied(self, point: Configuration) -> Evaluation:
+        checker = self._variants.pop(point.settings, None)
+        if checker is None:
             try:
-                subject = self.subject.variant(point.settings)
-                judge = Judge(subject, run=self._run, settings=point.settings, culprits=self._culprits is not None)
+                task = self.task.variant(point.settings)
+                checker = CorrectnessChecker(
+                    task, run=self._run, settings=point.settings, culprits=self._culprits is not None
+                )
             except (MinitritonError, ValueError, ArithmeticError) as error:
                 return self._point(str(point), Class.REFUSED, "", _reason(error))
-            judge.programs = self.programs
-        self._variants[point.settings] = judge
+            checker.programs = self.programs
+        self._variants[point.settings] = checker
         if len(self._variants) > VARIANTS_KEPT:
             self._variants.popitem(last=False)
-        return judge.record(point)
+        return checker.record(point)
 
-    def _of_pipeline(self, pipeline: Pipeline, text: str) -> Record:
-        if not is_legal(pipeline, self.subject.facts):
+    def _of_pipeline(self, pipeline: Pipeline, text: str) -> Evaluation:
+        if not is_legal(pipeline, self.task.facts):
             try:
-                pipeline.check(self.subject.facts)
+                pipeline.check(self.task.facts)
             except PipelineError as error:
                 return self._point(
                     text, Class.REFUSED, error.message.partition("'")[2].partition("'")[0], _reason(error)
@@ -132,39 +134,37 @@ class Judge:
             return self._point(text, Class.FAILED, end.step, _reason(end.error))
         known = self._by_program.get(end)
         if known is None:
-            known = self._by_program[end] = self._judge(end)
+            known = self._by_program[end] = self._evaluate(end)
         culprit = ""
         if known.result is Class.WRONG and self._culprits is not None:
             culprit = self._culprits.of(pipeline)
         return replace(known, pipeline=text, culprit=culprit, own=self.states.seconds(pipeline))
 
-    def _point(self, pipeline: str, result: Class, culprit: str, reason: str) -> Record:
-        return Record(self.subject.name, pipeline, result, culprit, reason)
+    def _point(self, pipeline: str, result: Class, culprit: str, reason: str) -> Evaluation:
+        return Evaluation(self.task.name, pipeline, result, culprit, reason)
 
-    def _judge(self, end: State) -> Record:
-        ptx, facts, target = str(self.states.value(end)), end.launch_facts, self.subject.target
+    def _evaluate(self, end: State) -> Evaluation:
+        ptx, facts, target = str(self.states.value(end)), end.launch_facts, self.task.target
         metrics = static_metrics(ptx, facts.shared)
         digest = program_digest(ptx, facts.shared, settings_text(self._settings))
         if facts.shared > target.max_shared_memory:
             reason = f"needs {facts.shared} bytes of shared memory, and {target.sm} has {target.max_shared_memory}"
-            return Record(self.subject.name, "", Class.REFUSED, "", reason, "", metrics)
-        options = self.subject.options
+            return Evaluation(self.task.name, "", Class.REFUSED, "", reason, "", metrics)
+        options = self.task.options
         self.programs[digest] = KernelProgram(
-            self.subject.name, digest, ptx, target.arch, replace(options, launch_pdl=True) if facts.overlaps else options, self._settings, facts.shared,
+            self.task.name, digest, ptx, target.arch, replace(options, launch_pdl=True) if facts.overlaps else options, self._settings, facts.shared,
             facts.global_scratch, facts.maps,
         )  # fmt: skip
         if not self._run:
-            return Record(self.subject.name, "", Class.COMPILED, "", "", digest, metrics)
+            return Evaluation(self.task.name, "", Class.COMPILED, "", "", digest, metrics)
         result, reason, counted = self._execute(ptx, end)
-        return Record(self.subject.name, "", result, "", reason, digest, {**metrics, **counted})
+        return Evaluation(self.task.name, "", result, "", reason, digest, {**metrics, **counted})
 
     def _execute(self, ptx: str, end: State) -> tuple[Class, str, dict[str, float]]:
         launch, _ = self._reference_run(end)
         outcome = launch.run(ptx, frozenset({Property.PTX}))
         counted = (
-            run_metrics(outcome.report, self.subject.scale, self.subject.footprint)
-            if outcome.report is not None
-            else {}
+            run_metrics(outcome.report, self.task.scale, self.task.footprint) if outcome.report is not None else {}
         )
         if outcome.gap is not None:
             return Class.UNJUDGED, outcome.gap, counted
@@ -194,14 +194,14 @@ class Judge:
     def _reference_run(self, state: State | None = None) -> tuple[Launch, Outcome]:
         """The launch, as the program of `state` needs it, and the arrays that the frontend's IR gives."""
         if self._launch is None or self._reference is None:
-            self._launch = self.subject.launch()
+            self._launch = self.task.launch()
             self._launch.reach = True
-            module = self.subject.make_ir()
-            self._launch.tolerance = max(self.subject.tolerance, rounding_tolerance(module))
-            self._reference = self._launch.run(module, self.subject.facts)
+            module = self.task.make_ir()
+            self._launch.tolerance = max(self.task.tolerance, rounding_tolerance(module))
+            self._reference = self._launch.run(module, self.task.facts)
             if not self._reference.ran:
                 raise MinitritonError(
-                    f"kernel {self.subject.name!r} cannot be judged: {self._reference.fault or self._reference.gap}",
+                    f"kernel {self.task.name!r} cannot be evaluated: {self._reference.fault or self._reference.gap}",
                     help="give it inputs that it runs on, or sweep without numbers",
                 )
         if state is not None:

@@ -1,6 +1,6 @@
 """What is asked of the explorer: all that a compile shown in it depends on, as a value that fits in a link and on a command line.
 
-Asked("add.py:add", "*fp32:16,i32,BLOCK=128", skipped...)
+CompileRequest("add.py:add", "*fp32:16,i32,BLOCK=128", skipped...)
 .code()        "eNqrVi..."                        behind `#state=` in a link, or behind `--state` on a command line
 .command()     "minitriton explore add.py:add --signature '...' --skip cse"
 """
@@ -31,7 +31,7 @@ class EditedState:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CompileRequest:
     """A program, its target, what is changed of it, and what it is run with."""
 
     source: str
@@ -65,7 +65,7 @@ class Asked:
         return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
 
     @classmethod
-    def of_code(cls, code: str, *, is_trusted: bool = False) -> Asked:
+    def of_code(cls, code: str, *, is_trusted: bool = False) -> CompileRequest:
         """What `code` says. Raises `MinitritonError` for text that no `code` made, and where another user's holds or names code that would be
         run, unless it `is_trusted`."""
         try:
@@ -95,7 +95,7 @@ class Asked:
         return {f.name: asdict(self)[f.name] for f in fields(self) if getattr(self, f.name) != f.default}
 
     @classmethod
-    def of_plain(cls, found: Json) -> Asked:
+    def of_plain(cls, found: Json) -> CompileRequest:
         """The reverse of `plain`. Raises `MinitritonError` for anything else."""
         source = found.get("source") if isinstance(found, dict) else None
         if not isinstance(found, dict) or not isinstance(source, str):
@@ -181,7 +181,7 @@ def _edited(found: Json) -> EditedState:
             raise TypeError("an edited state has `after` and `text`")
 
 
-class AskedMore(TypedDict, total=False):
+class CompileRequestFields(TypedDict, total=False):
     """What a lesson says beside its source and signature, by keyword."""
 
     arch: int | None

@@ -1,4 +1,4 @@
-"""`minitriton-delay-dot-waits`: a wait for a product on tensor cores stands where its result is first needed.
+"""`minitriton-sink-dot-waits`: a wait for a product on tensor cores stands where its result is first needed.
 
     %s = warp_group_dot %q, %k, %0 {isAsync}              %s = warp_group_dot %q, %k, %0 {isAsync}
     %s1 = warp_group_dot_wait %s {pendings = 0}           %o = warp_group_dot %p, %v, %acc {isAsync}
@@ -35,10 +35,10 @@ from minitriton.rewriting.effects import is_memory_effect_free
 
 
 @register_pass
-class DelayDotWaits(Pass, stage="llir"):
+class SinkDotWaits(Pass, stage="llir"):
     """Moves waits for products on tensor cores to where their results are needed."""
 
-    name: ClassVar[str] = "minitriton-delay-dot-waits"
+    name: ClassVar[str] = "minitriton-sink-dot-waits"
     acts_on = frozenset({ttng.WarpGroupDotWaitOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED}

@@ -14,9 +14,9 @@ import minitriton
 from minitriton.compiler import ASTSource
 from minitriton.lab.corpus.case import load_file
 from minitriton.passes.asynchronous.alternate_warp_groups import AlternateWarpGroups
-from minitriton.passes.asynchronous.delay_dot_waits import DelayDotWaits
 from minitriton.passes.asynchronous.first_warp_barriers import FirstWarpBarriers
-from minitriton.passes.asynchronous.stretch_copies import StretchCopies
+from minitriton.passes.asynchronous.hoist_tma_copies import HoistTmaCopies
+from minitriton.passes.asynchronous.sink_dot_waits import SinkDotWaits
 from minitriton.target import GPUTarget
 
 KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")
@@ -60,7 +60,7 @@ def test_the_next_scores_are_started_before_values_are_weighed() -> None:
     assert names(body_of_loop(text), *OPS) == [dot, dot, "math.exp2", "math.exp2", "arith.truncf"]
     behind = text[text.index(body_of_loop(text)) + len(body_of_loop(text)) :]
     assert names(behind, dot, "scf.yield")[:2] == [dot, "scf.yield"]
-    before = attention(128, 64, 64, 8, "minitriton-overlap-products")["ttgir"]
+    before = attention(128, 64, 64, 8, "minitriton-overlap-dots")["ttgir"]
     assert names(body_of_loop(before), *OPS)[:2] == [dot, "math.exp2"]
 
 
@@ -70,7 +70,7 @@ def test_the_next_scores_are_started_before_values_are_weighed() -> None:
 def test_tiles_that_would_not_fit_into_registers_stay(
     rows: int, keys: int, width: int, warps: int, is_changed: bool
 ) -> None:
-    texts = [attention(rows, keys, width, warps, without)["ttgir"] for without in ("", "minitriton-overlap-products")]
+    texts = [attention(rows, keys, width, warps, without)["ttgir"] for without in ("", "minitriton-overlap-dots")]
     assert (texts[0] != texts[1]) == is_changed
 
 
@@ -114,7 +114,7 @@ def products(first_pendings: int, between: str = "") -> str:
 def test_waits_stand_where_results_are_needed_and_hold_registers_that_products_read() -> None:
     check(
         products(0),
-        DelayDotWaits(),
+        SinkDotWaits(),
         """
         CHECK: %[[S:.*]] = ttng.warp_group_dot %arg0, %arg1
         CHECK-NEXT: %[[D:.*]] = ttng.warp_group_dot %arg2, %arg1
@@ -127,7 +127,7 @@ def test_waits_stand_where_results_are_needed_and_hold_registers_that_products_r
 
 
 def test_no_wait_passes_what_may_write_a_buffer() -> None:
-    text = run(products(0, "\n      tt.store %p, %i : !tt.ptr<i32>"), DelayDotWaits())
+    text = run(products(0, "\n      tt.store %p, %i : !tt.ptr<i32>"), SinkDotWaits())
     assert names(text, "pendings", "tt.store", "math.exp2") == ["pendings", "pendings", "tt.store", "math.exp2"]
 
 
@@ -217,7 +217,7 @@ def test_two_warp_groups_take_turns_and_one_does_not() -> None:
     )
     check(
         text,
-        [DelayDotWaits(), AlternateWarpGroups()],
+        [SinkDotWaits(), AlternateWarpGroups()],
         """
         CHECK: ttng.end_turn from 14 only 1
         CHECK-NEXT: scf.for
@@ -265,10 +265,10 @@ COPY, WAIT = "ttng.async_tma_copy_global_to_local", "ttng.wait_barrier"
 
 
 def test_copies_start_before_products_and_are_waited_for_behind_them() -> None:
-    text = run(straight(), StretchCopies())
+    text = run(straight(), HoistTmaCopies())
     assert names(text, COPY, WAIT, "warp_group_dot") == [COPY, COPY, WAIT, "warp_group_dot", WAIT, "warp_group_dot"]
 
 
 def test_no_copy_starts_before_a_store_that_it_may_read() -> None:
     text = straight("\n    tt.store %p, %c0 : !tt.ptr<i32>")
-    assert names(run(text, StretchCopies()), COPY, "tt.store") == [COPY, "tt.store", COPY]
+    assert names(run(text, HoistTmaCopies()), COPY, "tt.store") == [COPY, "tt.store", COPY]

@@ -1,4 +1,4 @@
-"""`minitriton-wait-where-loops-ran`: the wait for the products of a loop stands where the loop has run, not where it was skipped.
+"""`minitriton-guard-dot-loops`: the wait for the products of a loop stands where the loop has run, not where it was skipped.
 
 In: TTGIR in which a wait takes the accumulator of a loop of asynchronous products. Out: loop and wait under the condition that the loop
 runs at all.
@@ -35,10 +35,10 @@ from minitriton.rewriting.constants import int_constant
 
 
 @register_pass
-class WaitWhereLoopsRan(Pass, stage="llir"):
+class GuardDotLoops(Pass, stage="llir"):
     """Waits for the products of a loop only where the loop runs."""
 
-    name: ClassVar[str] = "minitriton-wait-where-loops-ran"
+    name: ClassVar[str] = "minitriton-guard-dot-loops"
     acts_on = frozenset({ttng.WarpGroupDotWaitOp})
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE

@@ -1,4 +1,4 @@
-"""`tritongpu-accelerate-matmul{wide-integers=true}` and `tritongpu-pipeline{integers-run-on=true}`: int8 on `wgmma` with as many columns as it
+"""`tritongpu-accelerate-matmul{wide-integers=true}` and `tritongpu-pipeline{async-integer-dots=true}`: int8 on `wgmma` with as many columns as it
 has, running while the loop goes on. The numbers are NumPy's, bit by bit."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`minitriton-overlap-products`: what stands between two products of a loop runs under the products of another iteration.
+"""`minitriton-overlap-dots`: what stands between two products of a loop runs under the products of another iteration.
 
     s(i) = q k(i)                  s(0) = q k(0); p(0) = softmax s(0)
     p(i) = softmax s(i)            for i: s(i + 1) = q k(i + 1)       both run on tensor cores ...
@@ -48,10 +48,10 @@ OTHER_REGISTERS = 36
 
 @register_pass
 @dataclass(frozen=True)
-class OverlapProducts(Pass, stage="ttgir"):
+class OverlapDots(Pass, stage="ttgir"):
     """Delays products that depend on others to the next iteration, so that what is between them runs beside products."""
 
-    name: ClassVar[str] = "minitriton-overlap-products"
+    name: ClassVar[str] = "minitriton-overlap-dots"
     acts_on = frozenset({scf.ForOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
     keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.SCHEDULED}

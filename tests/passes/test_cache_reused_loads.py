@@ -1,4 +1,4 @@
-"""`minitriton-keep-what-is-read-again`: which loads get a hint, and which stay."""
+"""`minitriton-cache-reused-loads`: which loads get a hint, and which stay."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.errors import PipelineError
-from minitriton.passes.cache_hints import KeepWhatIsReadAgain
+from minitriton.passes.cache_hints import CacheReusedLoads
 
-PASS = "minitriton-keep-what-is-read-again"
+PASS = "minitriton-cache-reused-loads"
 FLOATS = triton.MockTensor(tl.float32)
 
 
@@ -125,7 +125,7 @@ def test_hints_can_be_others() -> None:
     other = own.replace(PASS, PASS + "{again=evict_last last=evict_first}")
     assert loads(norm, pipeline=other) == [".L1::evict_last.L2::cache_hint", ".L1::evict_first.L2::cache_hint"]
     with pytest.raises(PipelineError, match=f"{PASS}: loads have no hint 'wt'"):
-        KeepWhatIsReadAgain(again="wt")
+        CacheReusedLoads(again="wt")
 
 
 def test_results_are_the_same() -> None:
