@@ -1,4 +1,4 @@
-"""Kernels as projects publish them, under Triton and under minitriton from the same memory: `docs/published-kernels.md`. Needs a GPU.
+"""Kernels as projects publish them, under Triton and under minitriton from the same memory: `benchmarks/results/published-kernels-2026-11.md`. Needs a GPU.
 
     python benchmarks/published.py NAME=FOLDER[:tests/ops,tests/modules] ... [--out DIR] [--seconds N] [--jobs N] [--most N]
 

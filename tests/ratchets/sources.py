@@ -164,7 +164,7 @@ def pages() -> Iterator[Text]:
         without_code = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
         for paragraph in without_code.split("\n"):
             if not paragraph.startswith("    "):
-                yield Text(path.name, 0, re.sub(r"`[^`]*`", "`", paragraph), False)
+                yield Text(path.name, 0, paragraph, False)
 
 
 def single_importers() -> dict[str, str]:
