@@ -55,7 +55,6 @@ class Declaration(Generic[P, R]):
 
     def __init__(self, fn: Callable[P, R]) -> None:
         self.fn = fn
-        self.__signature__ = inspect.signature(fn)
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -80,9 +79,10 @@ class Builtin(Declaration[P, R]):
     A user's own operation has a body, which calls others: `def double(x, _semantic=None): return tl.add(x, x, _semantic=_semantic)`.
     """
 
-    def __init__(self, fn: Callable[P, R]) -> None:
-        super().__init__(fn)
-        self.has_body = "_semantic" in self.__signature__.parameters
+    @functools.cached_property
+    def has_body(self) -> bool:
+        """Whether a user wrote it."""
+        return "_semantic" in inspect.signature(self.fn).parameters
 
 
 class ElementwiseBuiltin(Builtin[P, R]):

@@ -69,7 +69,7 @@ def make_step(name: str, options: dict[str, str | None]) -> Step:
     if cls is None:
         hint = did_you_mean(name, known_passes()) or "`minitriton passes` lists the registered passes"
         raise PipelineError(f"unknown pass {name!r}", help=hint)
-    types = _option_types(cls)
+    types = _option_types(cls) if options else {}
     values: dict[str, object] = {}
     for key, text in options.items():
         field = key.replace("-", "_")

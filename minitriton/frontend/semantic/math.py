@@ -7,6 +7,7 @@ tl.sqrt_rn(x)     tt.precise_sqrt     tl.abs(x)          math.absf, math.absi, o
 from __future__ import annotations
 
 import builtins
+import inspect
 import math as pymath
 from collections.abc import Callable
 from functools import cache
@@ -66,7 +67,7 @@ def elementwise(declaration: ElementwiseBuiltin[..., object]) -> Callable[..., t
         _require(x, names)
         return tensor(b.value(op(x.handle, y.handle)), x.type)
 
-    return emit_unary if len(declaration.__signature__.parameters) == 1 else emit_binary
+    return emit_unary if len(inspect.signature(declaration.fn).parameters) == 1 else emit_binary
 
 
 def abs(b: IRBuilder, x: Operand) -> tensor:

@@ -33,7 +33,6 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.buffers import LOADS
-from minitriton.passes.pipelining.expander import is_possible
 from minitriton.passes.pipelining.loops import body_ops, loops_in, nested_operands, terminator_of
 from minitriton.passes.pipelining.schedule import Schedule, producers
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
@@ -172,6 +171,8 @@ def _reschedule(
             if producer not in needed and schedule.stage(producer) == last:
                 needed.add(producer)
                 dots.append(producer)
+    from minitriton.passes.pipelining.expander import is_possible  # only where something moves
+
     at = min(schedule.position(schedule.cluster(op)) for op in in_last)
     first, second, rest = (schedule.new_cluster(at + number) for number in range(3))
     end = schedule.new_cluster()

@@ -30,12 +30,8 @@ from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
-from minitriton.passes.pipelining.expander import expand
 from minitriton.passes.pipelining.loops import loops_in, num_stages, terminator_of
-from minitriton.passes.pipelining.lower_loads import lower_loads
 from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule
-from minitriton.passes.pipelining.tensor_maps import pipeline_stores, rotate_tensor_maps
-from minitriton.passes.pipelining.warp_group_dots import run_dots_asynchronously
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.insertion import Inserter
@@ -120,6 +116,9 @@ def _join_following(wait: ttg.AsyncWaitOp) -> list[Operation]:
 
 def lower_loops(module: ModuleOp) -> bool:
     """Makes loads asynchronous in all loops that have a schedule; whether there is one."""
+    from minitriton.passes.pipelining.lower_loads import lower_loads
+    from minitriton.passes.pipelining.tensor_maps import rotate_tensor_maps
+
     facts: AxisInfoAnalysis | None = None
     for loop in loops_in(module):
         schedule = Schedule.read(loop)
@@ -158,6 +157,10 @@ class PipelineLoops(Pass, stage="ttgir", origin="triton"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pipeline all loops."""
+        # Imported here, as in the functions above and below: most kernels have no loop.
+        from minitriton.passes.pipelining.tensor_maps import pipeline_stores
+        from minitriton.passes.pipelining.warp_group_dots import run_dots_asynchronously
+
         changed = lower_loops(op)
         if changed:
             _expand_loops(op, self.exact_bounds)
@@ -180,6 +183,8 @@ def _has_loops_in_partitions(module: ModuleOp) -> bool:
 
 def _expand_loops(module: ModuleOp, exact_bounds: bool) -> None:
     """Overlaps the stages of all loops that have a schedule; no schedule is left."""
+    from minitriton.passes.pipelining.expander import expand
+
     for loop in list(loops_in(module)):
         schedule = Schedule.read(loop)
         if schedule is not None:

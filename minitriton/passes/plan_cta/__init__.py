@@ -18,9 +18,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.passes.plan_cta.casts import CastQueue
-from minitriton.passes.plan_cta.propagation import propagate_all
-from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_layouts, store_layouts
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
@@ -41,6 +38,10 @@ class PlanCTA(Pass, stage="ttgir", origin="triton"):
 
 
 def _plan(function: Operation) -> None:
+    from minitriton.passes.plan_cta.casts import CastQueue
+    from minitriton.passes.plan_cta.propagation import propagate_all
+    from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_layouts, store_layouts
+
     ops = list(function.walk())
     queue = CastQueue()
     tiled = False

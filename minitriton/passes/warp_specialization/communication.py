@@ -48,7 +48,7 @@ from minitriton.passes.warp_specialization.channels import (
     only_consumer,
 )
 from minitriton.passes.warp_specialization.counts import Counts, buffer_and_phase
-from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, tasks_of
+from minitriton.passes.warp_specialization.task_ids import THREADS, CannotSpecialize, TaskInserter, tasks_of
 from minitriton.rewriting.insertion import Inserter
 
 
@@ -197,9 +197,6 @@ def _copy_by_descriptor(
         assert load.parent is not None
         load.parent.erase_op(load)
 
-
-THREADS = 128
-"""Threads of a warp group, each of which arrives."""
 
 _TokenUser = nvws.ProducerAcquireOp | nvws.ProducerCommitOp | nvws.ConsumerWaitOp | nvws.ConsumerReleaseOp
 

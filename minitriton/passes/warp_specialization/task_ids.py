@@ -23,6 +23,8 @@ from minitriton.rewriting.insertion import Inserter
 TASK_IDS = "async_task_id"
 PRODUCER = 0
 """The task of the loads: the default warps."""
+THREADS = 128
+"""Threads of a warp group."""
 
 Tasks = tuple[int, ...]
 OpT = TypeVar("OpT", bound=Operation)

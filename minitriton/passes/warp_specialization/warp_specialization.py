@@ -42,12 +42,8 @@ from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
 from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, written_pointers
 from minitriton.passes.tensor_layouts import element_bits
-from minitriton.passes.warp_specialization.code_partition import partition_code
-from minitriton.passes.warp_specialization.communication import THREADS, lower_tokens
-from minitriton.passes.warp_specialization.data_partition import partition_data
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
-from minitriton.passes.warp_specialization.task_ids import PRODUCER, CannotSpecialize, tasks_of
-from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
+from minitriton.passes.warp_specialization.task_ids import PRODUCER, THREADS, CannotSpecialize, tasks_of
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.pipeline.remarks import remark
 from minitriton.rewriting.effects import would_be_trivially_dead
@@ -117,6 +113,12 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
 
     def _split(self, function: tt.FuncOp, groups: int) -> None:
         """The steps. Raises `CannotSpecialize`."""
+        # Thirteen modules and a dialect that no other kernel needs.
+        from minitriton.passes.warp_specialization.code_partition import partition_code
+        from minitriton.passes.warp_specialization.communication import lower_tokens
+        from minitriton.passes.warp_specialization.data_partition import partition_data
+        from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
+
         partition_tasks(function, groups)
         propagate_tasks(function)
         if not partition_data(function) and self.fall_back:
