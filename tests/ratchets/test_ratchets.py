@@ -38,7 +38,7 @@ PACKAGES = {
     "host": (1265, 20, 19),
     "interpreter": (5073, 40, 47),
     "knobs": (878, 3, 18),
-    "lab": (15450, 94, 342),
+    "lab": (15467, 94, 209),
     "language": (3311, 24, 13),
     "layouts": (4193, 22, 27),
     "passes": (18875, 108, 357),
@@ -53,7 +53,7 @@ PAGES = 381
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 132901,
+    "lines": 132918,
     "files": 889,
     "files under 40 lines": 123,
     "modules with one importer": 215,
@@ -61,7 +61,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 54,
-    "words": 1667,
+    "words": 1534,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 
