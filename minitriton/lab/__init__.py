@@ -6,7 +6,7 @@ report.text()    a table, one row a pass, then what is known of each broken pass
 
 Experiments with passes, their order, launches and layouts, from a laptop to a cluster (docs/lab.md):
 
-table = sweep(["running_sums", "@reducing"], Space(), orders=500, jobs=2, store="orders.db")      many points about many kernels
+table = sweep(["running_sums", "@reducing"], Space(), orders=500, jobs=2, store="orders.db")      many configurations about many kernels
 found = search("bench_matmul", Space(constants=True), "cycles", sampler="tpe", budget=200)        the best of one
 write_page("orders.db", "orders.html")                                                            what a store holds
 """

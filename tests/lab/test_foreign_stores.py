@@ -20,7 +20,7 @@ from minitriton.target import CUDAOptions
 
 
 def filled(path: Path, options: CUDAOptions = CUDAOptions()) -> list[Evaluation]:
-    """A store of one kernel, with points, numbers and a program."""
+    """A store of one kernel, with configurations, numbers and a program."""
     store = Store(path, "one")
     store.add_kernel("k", references(["running_sums"])[0].text(), "p0")
     records = [

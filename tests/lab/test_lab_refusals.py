@@ -36,14 +36,14 @@ def doubled(x, out, n, BLOCK: tl.constexpr):
     [
         (["sweep", KERNEL, "--best", "nonsense"], "no metric is called 'nonsense'"),
         (["sweep", KERNEL, "--compile-only", "--best", "sectors"], "not measured without running"),
-        (["sweep", KERNEL, "--limit", "0"], "0 s for a point"),
+        (["sweep", KERNEL, "--limit", "0"], "0 s for a configuration"),
         (["sweep", KERNEL, "--orders", "-1"], "cannot sweep -1 orders"),
         (["sweep", KERNEL, "--vary", "no-such-pass{option}=1"], "unknown pass 'no-such-pass'"),
         (["sweep", KERNEL, "--vary", "cse{option}=1"], "no option 'option'"),
         (["sweep", KERNEL, "--insert", "no-such-pass"], "unknown pass 'no-such-pass'"),
         (["sweep", KERNEL, "--space", "order", "--llvm"], "--llvm would say more"),
         (["sweep", KERNEL, "--space", "order", "--illegal"], "--illegal would say more"),
-        (["search", KERNEL, "--budget", "0"], "cannot search 0 points"),
+        (["search", KERNEL, "--budget", "0"], "cannot search 0 configurations"),
         (["search", KERNEL, "--patience", "0"], "patience of 0"),
         (["search", KERNEL, "--prune", "-1"], "-1 times the best"),
         (["search", KERNEL, "--objective", "cycles", "--prune", "2"], "only what is timed is pruned"),
@@ -101,7 +101,7 @@ def test_points_of_compilers_that_are_not_there_are_said_with_those_that_are(tmp
         Store(path, compiler).add([Evaluation("k", "p", Class.RIGHT, program="x")])
     Store(path, "without points").add_kernel("k", "", "")
     assert Store.of_file(path, None).compiler == "earlier"
-    with pytest.raises(MinitritonError, match="no points of compiler mine") as raised:
+    with pytest.raises(MinitritonError, match="no configurations of compiler mine") as raised:
         Store.of_file(path, "mine")
     assert "later, earlier" in str(raised.value)
     with pytest.raises(MinitritonError, match="no kernel 'q'"):

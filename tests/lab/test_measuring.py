@@ -1,4 +1,4 @@
-"""Metrics of points: machine code, estimates and times, measured of each different program once."""
+"""Metrics of configurations: machine code, estimates and times, measured of each different program once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KERNEL = "running_sums"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A few points of one kernel, evaluated and not measured."""
+    """A few configurations of one kernel, evaluated and not measured."""
     path = tmp_path_factory.mktemp("store") / "s.db"
     lab.sweep([KERNEL], lab.Space(vary={"num_warps": (1, 4)}), orders=6, seed=2, store=path)
     return path

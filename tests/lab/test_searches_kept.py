@@ -48,7 +48,7 @@ def test_a_search_that_was_killed_goes_on_and_judges_nothing_twice(
 
 
 def points(path: Path) -> set[str]:
-    """The points that are there."""
+    """The configurations that are there."""
     try:
         store = Store(path, compiler_name())
     except MinitritonError:

@@ -1,6 +1,6 @@
 """Many pipelines over a kernel: which are legal, which are right, and what each gives.
 
-In: tasks (kernels with inputs) and points of a `Space` (pipelines). Out: a record a point, kept in a `Store`.
+In: tasks (kernels with inputs) and configurations of a `Space` (pipelines). Out: a record a configuration, kept in a `Store`.
 
     fingerprint    when two modules are the same program
     states         what passes make of it, each step of each state run once, however many pipelines contain it

@@ -1,11 +1,11 @@
-"""What order of passes the best points of many kernels agree on.
+"""What order of passes the best configurations of many kernels agree on.
 
     agreed = agreed_order(table, "cycles")
     print(agreed.text())
 
-Of each kernel the best points by a metric vote: for every two passes of a level, whether the one stands before the other. The order is by
-Copeland's rule, the number of passes that one stands before in most points less that of those it stands behind; `share` is how many of the
-votes it follows. Passes that the best points lack more often than not are named apart.
+Of each kernel the best configurations by a metric vote: for every two passes of a level, whether the one stands before the other. The order is by
+Copeland's rule, the number of passes that one stands before in most configurations less that of those it stands behind; `share` is how many of the
+votes it follows. Passes that the best configurations lack more often than not are named apart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEST = 10
 
 @dataclass
 class Agreement:
-    """The order, level by level; by pass, the share of voting points that have it; and how many votes the order follows."""
+    """The order, level by level; by pass, the share of voting configurations that have it; and how many votes the order follows."""
 
     metric: str
     levels: list[list[str]] = field(default_factory=list[list[str]])
@@ -36,14 +36,16 @@ class Agreement:
 
     def text(self) -> str:
         """A level a line, then what is left out more often than not."""
-        lines = [f"by {self.metric}, {self.voters} points vote, {100 * self.share:.0f} % of their votes are followed"]
+        lines = [
+            f"by {self.metric}, {self.voters} configurations vote, {100 * self.share:.0f} % of their votes are followed"
+        ]
         lines += ["  " + ", ".join(level) for level in self.levels if level]
         absent = [f"{name} ({100 * share:.0f} %)" for name, share in self.presence.items() if share < 0.5]
         return "\n".join([*lines, *(["left out more often than not: " + ", ".join(absent)] if absent else [])])
 
 
 def agreed_order(table: Table, metric: str, best: int = BEST) -> Agreement:
-    """The order that the `best` right points of each kernel by `metric` agree on. Raises `MinitritonError` if it was not measured."""
+    """The order that the `best` right configurations of each kernel by `metric` agree on. Raises `MinitritonError` if it was not measured."""
     table.best(metric)
     voters = [Configuration.parse(r.pipeline) for kernel in table.kernels() for r in _best(table, kernel, metric, best)]
     before: Counter[tuple[str, str]] = Counter()

@@ -16,7 +16,7 @@ BATCH = 50
 
 @dataclass(frozen=True)
 class ConfigurationBatch:
-    """Points of one kernel, as text; to `measure` a group of metrics, the digests of its programs; or, in place of points, what they are
+    """Configurations of one kernel, as text; to `measure` a group of metrics, the digests of its programs; or, in place of configurations, what they are
     to be drawn from. `tries`: how often it has ended a process."""
 
     reference: Reference
@@ -31,7 +31,7 @@ class ConfigurationBatch:
         return max(1, self.drawing.orders if self.drawing else len(self.pipelines))
 
     def singles(self) -> list[ConfigurationBatch]:
-        """What is given out again when its process was lost: point by point, to find one that ends processes."""
+        """What is given out again when its process was lost: configuration by configuration, to find one that ends processes."""
         if self.drawing is not None:
             return [replace(self, tries=self.tries + 1)]
         return [replace(self, pipelines=(text,), tries=self.tries + 1) for text in self.pipelines]
@@ -39,8 +39,8 @@ class ConfigurationBatch:
 
 @dataclass(frozen=True)
 class WorkerAnswer:
-    """What a process says of a batch: how many points are evaluated or measured, the records it wrote of them, the processor seconds they took;
-    the points that it drew; or what kept it from all that."""
+    """What a process says of a batch: how many configurations are evaluated or measured, the records it wrote of them, the processor seconds they took;
+    the configurations that it drew; or what kept it from all that."""
 
     done: int = 0
     records: Sequence[Evaluation] = ()
@@ -51,19 +51,19 @@ class WorkerAnswer:
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """What has become of a batch: how many points are evaluated or measured, and the records that were not in the store before."""
+    """What has become of a batch: how many configurations are evaluated or measured, and the records that were not in the store before."""
 
     done: int
     records: Sequence[Evaluation] = ()
 
 
 Drawn = Callable[[Reference, Sequence[str]], list[ConfigurationBatch]]
-"""What is to be evaluated of points that were drawn."""
+"""What is to be evaluated of configurations that were drawn."""
 
 
 def nothing_drawn(reference: Reference, points: Sequence[str]) -> list[ConfigurationBatch]:
     """Where no batch draws."""
-    raise AssertionError(f"nobody asked for {len(points)} points of {reference.name}")
+    raise AssertionError(f"nobody asked for {len(points)} configurations of {reference.name}")
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def add_bisect_command(commands: Subcommands) -> None:
         "bisect", help="the smallest pipeline, and kernel, that still break it or have more of a metric"
     )
     bisect.add_argument("kernel", help="a name of the corpus, or FILE.py:kernel")
-    bisect.add_argument("--pipeline", help="the point that shows it (default: the kernel's own)")
+    bisect.add_argument("--pipeline", help="the configuration that shows it (default: the kernel's own)")
     bisect.add_argument(
         "--more",
         metavar="METRIC[=N]",
@@ -60,7 +60,7 @@ def add_bisect_command(commands: Subcommands) -> None:
 
 
 def run_bisect(given: argparse.Namespace) -> int:
-    """Prints the passes that are left, and the point; writes the kernel that is left."""
+    """Prints the passes that are left, and the configuration; writes the kernel that is left."""
     from minitriton.lab.sweeping.shrinking import smallest
 
     if given.kernel_to is not None:

@@ -1,12 +1,12 @@
-"""The points of a space about one kernel: its launch varied as well as its pipeline.
+"""The configurations of a space about one kernel: its launch varied as well as its pipeline.
 
     candidates = Candidates(Space(constants=True), corpus.task("bench_softmax"))
     candidates.first                        the kernel's own launch and pipeline
     candidates.sample(rng)                  Configuration: [num_warps=8] inline,triton-combine,...
-    candidates.mutate(point, rng)           one change of launch or pipeline
-    candidates.neighbours()                 every point one change away
+    candidates.mutate(configuration, rng)           one change of launch or pipeline
+    candidates.neighbours()                 every configuration one change away
 
-Points that no compile could be made of (options that exclude each other, a contract that does not hold) are not drawn.
+Configurations that no compile could be made of (options that exclude each other, a contract that does not hold) are not drawn.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Candidates:
         raise problem
 
     def sample(self, rng: random.Random) -> Configuration:
-        """A point drawn at random; the first where none that can be compiled is found."""
+        """A configuration drawn at random; the first where none that can be compiled is found."""
         for _ in range(_TRIES):
             settings = self._draw_settings(rng)
             variant = self._variant(settings)
@@ -115,7 +115,7 @@ class Candidates:
         return segments(pipeline.steps)
 
     def neighbours(self) -> Iterator[Configuration]:
-        """Every point one change of a pass, of a pass's option, of a setting, a layout or a hint away; contracts not asked."""
+        """Every configuration one change of a pass, of a pass's option, of a setting, a layout or a hint away; contracts not asked."""
         base = self.first.pipeline
         for pipeline in (*self.space.neighbours(base), *self.space.pass_option_neighbours(base)):
             yield Configuration(pipeline)
@@ -220,10 +220,10 @@ def with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:
 
 
 Ask = Callable[[Configuration], tuple[float, ...]]
-"""The objectives of a point, less is better; infinite where it is not right."""
+"""The objectives of a configuration, less is better; infinite where it is not right."""
 
 Sampler = Callable[[Candidates, random.Random, Ask], Iterator[None]]
-"""Asks for points until it is left."""
+"""Asks for configurations until it is left."""
 
 
 WIDTHS = (1, 2, 4, 8)

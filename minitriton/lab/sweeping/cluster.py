@@ -3,7 +3,7 @@
     sweep(["@train"], Space(), orders=500, client=distributed.Client("tcp://..."), store="orders.db")
 
 A worker keeps the states of the kernels it has seen, as a process here does. A worker that dies takes its batches to another; what
-ends workers again and again is tried point by point, and a point that ends one by itself is recorded as crashed. Times are taken by
+ends workers again and again is tried configuration by configuration, and a configuration that ends one by itself is recorded as crashed. Times are taken by
 workers that have the resource `GPU` (`dask worker --resources GPU=1`).
 """
 
@@ -127,7 +127,7 @@ class ClusterWorkers:
     def evaluate(
         self, batches: Iterable[ConfigurationBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
     ) -> Iterator[BatchProgress]:
-        """Has `batches` evaluated or measured, and the batches that `drawn` makes of points that were drawn. Raises `MinitritonError` where
+        """Has `batches` evaluated or measured, and the batches that `drawn` makes of configurations that were drawn. Raises `MinitritonError` where
         no worker can."""
         as_completed = importlib.import_module("distributed").as_completed
 

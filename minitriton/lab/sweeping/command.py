@@ -1,4 +1,4 @@
-"""`minitriton sweep`: many points about kernels, from the command line; `minitriton measure`, more numbers of what a store holds;
+"""`minitriton sweep`: many configurations about kernels, from the command line; `minitriton measure`, more numbers of what a store holds;
 and `minitriton corpus`, the kernels that have names.
 
 minitriton sweep running_sums @reducing --orders 500 --jobs 2 --store orders.db
@@ -52,7 +52,7 @@ def add_sweep_commands(commands: Subcommands) -> None:
     )
     sweep.add_argument("--compile-only", action="store_true", help="run nothing: only whether it compiles")
     sweep.add_argument(
-        "--limit", type=float, default=60.0, metavar="SECONDS", help="for one point (default: %(default)s)"
+        "--limit", type=float, default=60.0, metavar="SECONDS", help="for one configuration (default: %(default)s)"
     )
     sweep.add_argument(
         "--best", metavar="METRIC", help="measure it, and print the right pipeline of each kernel with the best of it"
@@ -88,7 +88,7 @@ def _add_measure(commands: Subcommands) -> None:
 
 
 def run_sweep(given: argparse.Namespace) -> int:
-    """Prints the table. 1 if a point was wrong, unsound, crashed or failed inside a pass, else 0."""
+    """Prints the table. 1 if a configuration was wrong, unsound, crashed or failed inside a pass, else 0."""
     from minitriton.lab.sweeping.metrics import METRICS, unknown_metric_help
     from minitriton.lab.sweeping.sweep import sweep
 
@@ -129,7 +129,7 @@ def run_sweep(given: argparse.Namespace) -> int:
 
 
 def run_measure(given: argparse.Namespace) -> int:
-    """Prints the best point of each kernel by the metrics asked for."""
+    """Prints the best configuration of each kernel by the metrics asked for."""
     from minitriton.lab.sweeping.measuring import measure
     from minitriton.lab.sweeping.metrics import METRICS
 

@@ -55,7 +55,7 @@ def references_of(given: argparse.Namespace, kernels: list[str]) -> list[Referen
 
 
 def add_space_arguments(parser: argparse.ArgumentParser) -> None:
-    """What says which points there are."""
+    """What says which configurations there are."""
     parser.add_argument(
         "--insert", default="", metavar="PASS,...", help="passes that may be put in; `all`: any that fits"
     )

@@ -1,4 +1,4 @@
-"""One point of a space, as a value and as a line of text that brings it back.
+"""One configuration of a space, as a value and as a line of text that brings it back.
 
     inline,canonicalize,cse,...                        the pipeline, the kernel's own launch
     [BLOCK=512 num_warps=8] inline,canonicalize,...    with another constant of the kernel and another compile option
@@ -35,7 +35,7 @@ class Configuration:
 
     @classmethod
     def of(cls, given: Configuration | Pipeline | str) -> Configuration:
-        """`given` as a point."""
+        """`given` as a configuration."""
         if isinstance(given, Configuration):
             return given
         return cls.parse(given) if isinstance(given, str) else cls(given)
@@ -58,7 +58,7 @@ class Configuration:
 
 
 def sorted_settings(settings: Mapping[str, Value]) -> Settings:
-    """As a point keeps them."""
+    """As a configuration keeps them."""
     return tuple(sorted(settings.items()))
 
 
@@ -100,7 +100,7 @@ _MOST_STEPS = 4096
 
 
 def by_identity(function: Callable[[_Given], _Result]) -> Callable[[_Given], _Result]:
-    """Remembers what `function` gave for a step object, or a tuple of them: points share their steps, and hashing takes longer than this."""
+    """Remembers what `function` gave for a step object, or a tuple of them: configurations share their steps, and hashing takes longer than this."""
     known: dict[int, tuple[_Given, _Result]] = {}
 
     @functools.wraps(function)

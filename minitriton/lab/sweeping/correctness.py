@@ -8,7 +8,7 @@
     unsound       the right arrays, and races, bad accesses or missing waits found on the way
     compiled      not run: nothing was asked about numbers
     unjudged      it compiles to PTX that the emulator cannot run
-    crashed       the process ended, or the time for one point ran out
+    crashed       the process ended, or the time for one configuration ran out
 
 Equal PTX is run once.
 """
@@ -37,7 +37,7 @@ from minitriton.pipeline.pass_registry import Property
 
 
 class Class(StrEnum):
-    """What became of a point."""
+    """What became of a configuration."""
 
     RIGHT = "right"
     REFUSED = "refused"
@@ -51,24 +51,24 @@ class Class(StrEnum):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One point: its class, the pass and reason where it is not right, and numbers by name of metric."""
+    """One configuration: its class, the pass and reason where it is not right, and numbers by name of metric."""
 
     kernel: str
     pipeline: str
-    """The point as text: the pipeline, behind its settings in brackets if it has any."""
+    """The configuration as text: the pipeline, behind its settings in brackets if it has any."""
     result: Class
     culprit: str = ""
     reason: str = ""
     program: str = ""
-    """A digest of the PTX and its launch: points with equal ones are the same program."""
+    """A digest of the PTX and its launch: configurations with equal ones are the same program."""
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     """Of the program, by name (`metrics.METRICS`)."""
     own: dict[str, float] = field(default_factory=dict[str, float], compare=False)
-    """Of this point alone: seconds of compiling it."""
+    """Of this configuration alone: seconds of compiling it."""
 
     @property
     def all_metrics(self) -> dict[str, float]:
-        """Those of the program and those of the point."""
+        """Those of the program and those of the configuration."""
         return {**self.own, **self.metrics}
 
 
@@ -77,7 +77,7 @@ VARIANTS_KEPT = 24
 
 
 class CorrectnessChecker:
-    """Evaluates points about one kernel, sharing what they have in common. With `culprits` it names the pass that makes numbers wrong, for
+    """Evaluates configurations about one kernel, sharing what they have in common. With `culprits` it names the pass that makes numbers wrong, for
     which it runs some of the programs on the way."""
 
     def __init__(self, task: TuningTask, *, run: bool = True, settings: Settings = (), culprits: bool = False) -> None:
@@ -92,7 +92,7 @@ class CorrectnessChecker:
         self._reference: Outcome | None = None
 
     def record(self, given: Configuration | Pipeline | str) -> Evaluation:
-        """What becomes of the point `given`, whose pipeline leads to PTX."""
+        """What becomes of the configuration `given`, whose pipeline leads to PTX."""
         point = Configuration.of(given)
         if point.settings != self._settings:
             return self._varied(point)

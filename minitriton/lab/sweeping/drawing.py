@@ -1,4 +1,4 @@
-"""Which points of a space a sweep tries: drawn by the process that evaluates the kernel, since drawing takes a tenth of the time.
+"""Which configurations of a space a sweep tries: drawn by the process that evaluates the kernel, since drawing takes a tenth of the time.
 
 for text in Drawing(Space(), orders=500).points(task): ...
 """
@@ -14,12 +14,12 @@ from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.tuning_task import TuningTask
 
 _TRIES = 20
-"""For each point wanted: a small space has fewer different ones."""
+"""For each configuration wanted: a small space has fewer different ones."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """`orders` points of `space`, the kernel's own first; with `neighbours`, every point that is one change away besides."""
+    """`orders` configurations of `space`, the kernel's own first; with `neighbours`, every configuration that is one change away besides."""
 
     space: Space
     orders: int
@@ -27,7 +27,7 @@ class Drawing:
     neighbours: bool = False
 
     def points(self, task: TuningTask) -> Iterator[str]:
-        """The points as text, each once: the same ones in the same order wherever they are drawn.
+        """The configurations as text, each once: the same ones in the same order wherever they are drawn.
 
         Raises `MinitritonError` for a setting that the kernel does not have.
         """

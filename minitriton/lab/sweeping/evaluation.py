@@ -1,7 +1,7 @@
-"""The numbers of one point, in this process: evaluated, and measured as far as an objective asks for it.
+"""The numbers of one configuration, in this process: evaluated, and measured as far as an objective asks for it.
 
     evaluate = Evaluator(task, ["registers", "cycles"])
-    evaluate(point).metrics["cycles"]
+    evaluate(configuration).metrics["cycles"]
 
 Each different program is measured once.
 """
@@ -21,7 +21,7 @@ from minitriton.pipeline.pass_manager import Pipeline
 
 
 class Evaluator:
-    """Evaluates and measures points of `task`. With `prune`, programs of which the cost model expects more than `prune` times the
+    """Evaluates and measures configurations of `task`. With `prune`, programs of which the cost model expects more than `prune` times the
     cycles of the best one so far are not timed. Raises `MinitritonError` for metrics that cannot be measured here."""
 
     def __init__(self, task: TuningTask, metrics: Sequence[str], prune: float | None = None) -> None:

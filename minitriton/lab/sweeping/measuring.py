@@ -1,4 +1,4 @@
-"""What is measured of programs once all points are evaluated: each different program once, however many points it is of.
+"""What is measured of programs once all configurations are evaluated: each different program once, however many configurations it is of.
 
     measure("orders.db", ["time"])          everything in the store that lacks it, on this machine
 
@@ -103,6 +103,6 @@ def add_groups(
 
 
 def _programs_of(records: Iterable[Evaluation], points: set[str] | None) -> list[str]:
-    """The different programs of right points, in the order of their points' text."""
+    """The different programs of right configurations, in the order of their text."""
     found = [r for r in records if r.program and r.result in MEASURED and (points is None or r.pipeline in points)]
     return list(dict.fromkeys(r.program for r in sorted(found, key=lambda r: r.pipeline)))

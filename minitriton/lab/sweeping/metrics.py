@@ -1,4 +1,4 @@
-"""What is measured of a point, by name, in groups that are asked for together.
+"""What is measured of a configuration, by name, in groups that are asked for together.
 
     text       from the PTX                     ptx_instructions, ptx_bytes, shared_bytes
     seconds    of compiling it, by stage        ttir_seconds, ttgir_seconds, llir_seconds, ptx_seconds
@@ -31,7 +31,7 @@ _INSTRUCTION = re.compile(r"^[^\S\n]+(?:@!?%\w+\s+)?[a-z][\w.:]*(?:\s|;)", re.MU
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a point."""
+    """One number of a configuration."""
 
     group: str
     unit: str
@@ -109,7 +109,7 @@ METRICS: dict[str, Metric] = {
 GROUPS = tuple(dict.fromkeys(metric.group for metric in METRICS.values()))
 
 LATER = ("machine", "sass", "estimate", "time")
-"""Groups that are measured of each different program once all points are evaluated, in this order."""
+"""Groups that are measured of each different program once all configurations are evaluated, in this order."""
 
 _NEEDS = {"estimate": ("counts", "machine")}
 

@@ -1,13 +1,13 @@
 """Optuna's samplers over a space: TPE, CMA-ES, and NSGA-II for several objectives (Akiba et al., "Optuna", KDD 2019).
 
-A point becomes numbers in [0, 1], so that every sampler can work on it:
+A configuration becomes numbers in [0, 1], so that every sampler can work on it:
 
     keep 3     below 0.1: pass number 3 of the own pipeline is left out
     place 3    how far it moves within its level: between 0.1 and 0.9 it stays, 0 is to the front, 1 to the end
     BLOCK      which of its values
     insert cse, layout of access 0, optimize-llvm-ir{level}, ...      below 0.5 as it is; above, which of the `alternatives`
 
-A change after which a contract does not hold is not made. The first trial is the kernel's own point.
+A change after which a contract does not hold is not made. The first trial is the kernel's own configuration.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Coordinates:
         return values.index(own) if own in values else 0
 
     def point(self, drawn: dict[str, float]) -> Configuration | None:
-        """The point at `drawn`; None where there is no such launch."""
+        """The configuration at `drawn`; None where there is no such launch."""
         settings: dict[str, Value] = {}
         for name, values in self.candidates.varied.items():
             settings[name] = values[min(int(drawn[name] * len(values)), len(values) - 1)]

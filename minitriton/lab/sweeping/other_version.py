@@ -1,7 +1,7 @@
-"""Another version of minitriton, asked about the same points: a checkout in a folder, in a process of its own.
+"""Another version of minitriton, asked about the same configurations: a checkout in a folder, in a process of its own.
 
 with OtherVersion("../minitriton-main", reference) as other:
-    other.record(point)          what that version makes of it
+    other.record(configuration)          what that version makes of it
 
 compare_versions("../minitriton-main", ["@reducing"], metric="instructions")      a row a kernel
 """

@@ -1,4 +1,4 @@
-"""What a store holds, as one HTML page: counts, the best points, fronts, what passes are worth, which commute, what the best agree on.
+"""What a store holds, as one HTML page: counts, the best configurations, fronts, what passes are worth, which commute, what the best agree on.
 
     write_page("tuning.db", "tuning.html")
 
@@ -35,13 +35,13 @@ pre { overflow-x: auto; background: #f5f7f9; padding: .6em } summary { cursor: p
 """
 
 PREFERRED = ("microseconds", "cycles", "instructions", "ptx_instructions")
-"""What points are best by, the first of these that the store has."""
+"""What configurations are best by, the first of these that the store has."""
 
 PLOTTED = 12
 """Kernels with a plot of their own."""
 
 FAULTS_SHOWN = 20
-"""Kinds of points that are not right."""
+"""Kinds of configurations that are not right."""
 
 Row = Sequence[str | float]
 """The cells of a table's row."""
@@ -56,14 +56,14 @@ def write_page(
     passes: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Path:
-    """Writes the page about `store`. `metric`: what points are best by; `passes`: whether kernels are compiled anew to see what each pass
+    """Writes the page about `store`. `metric`: what configurations are best by; `passes`: whether kernels are compiled anew to see what each pass
     is worth and which commute. Raises `MinitritonError` for a store without records, and for a place that cannot be written."""
     check_place(Path(path))
     table, kernels, name = _read(Path(store), compiler, compiled=passes)
     chosen = metric or next((m for m in PREFERRED if any(m in r.all_metrics for r in table.records)), PREFERRED[-1])
     say = progress or _say_nothing
     parts = [
-        f"<h1>{html.escape(Path(store).name)}</h1><p>{len(table)} points of {len(table.kernels())} kernels, compiler "
+        f"<h1>{html.escape(Path(store).name)}</h1><p>{len(table)} configurations of {len(table.kernels())} kernels, compiler "
         f"<code>{name[:12]}</code>. Less is better of every metric but {', '.join(n for n, m in METRICS.items() if m.more_is_better)}.</p>",
         _section("Points by class", _counts(table)),
         _section("What is not right", _faults(table)),
@@ -138,7 +138,7 @@ def _counts(table: Table) -> str:
         counts = table.counts(kernel)
         classes = ", ".join(f"{count} {name}" for name, count in counts.items())
         rows.append((html.escape(kernel), float(sum(counts.values())), float(table.programs(kernel)), classes))
-    return _rows(("kernel", "points", "programs", "classes"), rows)
+    return _rows(("kernel", "configurations", "programs", "classes"), rows)
 
 
 def _faults(table: Table) -> str:
@@ -151,7 +151,7 @@ def _faults(table: Table) -> str:
         rows.append(
             (str(first.result), html.escape(first.culprit), float(len(found)), html.escape(first.reason), shown)
         )
-    return _rows(("class", "pass", "points", "reason", "first"), rows) if rows else ""
+    return _rows(("class", "pass", "configurations", "reason", "first"), rows) if rows else ""
 
 
 def _best(table: Table, metric: str) -> str:

@@ -94,7 +94,7 @@ def svg(figure: Figure) -> str:
 
 
 def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Figure:
-    """The right points of one kernel by two metrics, those joined that nothing beats. Raises `MinitritonError` for a metric that was not
+    """The right configurations of one kernel by two metrics, those joined that nothing beats. Raises `MinitritonError` for a metric that was not
     measured, and a kernel that the table does not have."""
     if kernel not in table.kernels():
         raise MinitritonError(
@@ -114,7 +114,7 @@ def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Figure:
 
 
 def convergence_plot(found: Found | Sequence[Found]) -> Figure:
-    """The least value of the objective after each point, a line a search."""
+    """The least value of the objective after each configuration, a line a search."""
     found = [found] if isinstance(found, Found) else found
     figure, axes = _figure(5, 3.5)
     for one in found:
@@ -165,7 +165,7 @@ def commutation_plot(found: Commutation) -> Figure:
 
 
 def rank_plot(table: Table, x: str, y: str) -> Figure:
-    """Two metrics of all points against each other, a colour a kernel, both relative to the kernel's median. Raises `MinitritonError` for
+    """Two metrics of all configurations against each other, a colour a kernel, both relative to the kernel's median. Raises `MinitritonError` for
     one that was not measured."""
     check_measured(table.records, x, y)
     figure, axes = _figure(5, 4)

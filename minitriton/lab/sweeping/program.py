@@ -1,6 +1,6 @@
 """A compiled program as a store keeps it: all that assembling and launching it again take.
 
-Points that give the same PTX for the same kind of launch share one.
+Configurations that give the same PTX for the same kind of launch share one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How well one metric ranks the points of a kernel by another: the cost model's cycles by the time on a GPU.
+"""How well one metric ranks the configurations of a kernel by another: the cost model's cycles by the time on a GPU.
 
     for row in ranking(table, "cycles", "microseconds"): print(row)
 

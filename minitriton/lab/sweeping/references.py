@@ -92,7 +92,7 @@ class Reference:
         return bool(self.files or self.loads or ".py" in self.kernel)
 
     def source_length(self) -> int:
-        """Characters of the kernel of the corpus, 0 of any other: a guess at what its points cost beside those of other kernels."""
+        """Characters of the kernel of the corpus, 0 of any other: a guess at what its configurations cost beside those of other kernels."""
         if ".py:" in self.kernel or is_launch(self.kernel):
             return 0
         with contextlib.suppress(MinitritonError):  # of a file that this process has not added

@@ -7,7 +7,7 @@
                     selection schemes", 1991: tournament selection)
     tpe, cma-es, nsga2      Optuna's, by `optuna_samplers`
 
-A sampler is a generator that asks for points; between two it may be left for good.
+A sampler is a generator that asks for configurations; between two it may be left for good.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Looking for the point that gives the least of something.
+"""Looking for the configuration that gives the least of something.
 
     found = search("log_sum_exp", Space(), "sectors", sampler="evolutionary", budget=300, seed=1)
     found.best.pipeline, found.gain                 the text to give to `--pipeline`, and 0.12 for 12 % fewer
 
     search("bench_matmul", Space(constants=True), ("microseconds", "registers"), sampler="nsga2").front()
 
-Only right programs count. A point asked for before costs nothing, and a program known before is not run again.
+Only right programs count. A configuration asked for before costs nothing, and a program known before is not run again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from minitriton.pipeline.pipeline_spec import format_step
 
 @dataclass
 class Found:
-    """What a search found: the kernel's own point, the best one, and every record in the order in which they were asked for."""
+    """What a search found: the kernel's own configuration, the best one, and every record in the order in which they were asked for."""
 
     kernel: str
     objectives: tuple[str, ...]
@@ -59,7 +59,7 @@ class Found:
         return 1 - after / before if before else 0.0
 
     def convergence(self) -> list[float]:
-        """The least value of the first objective after each point."""
+        """The least value of the first objective after each configuration."""
         least, values = float("inf"), list[float]()
         for record in self.records:
             least = min(least, value_of(record, self.objective))
@@ -71,9 +71,9 @@ class Found:
         return pareto_front(self.records, self.objectives)
 
     def text(self) -> str:
-        """The result and how the best point differs from the first."""
+        """The result and how the best configuration differs from the first."""
         before, after = (value_of(record, self.objective) for record in (self.first, self.best))
-        head = f"{self.kernel}: {self.objective} {before:g} -> {after:g} ({100 * (-self.gain or 0.0):+.1f} %), {len(self.records)} points"
+        head = f"{self.kernel}: {self.objective} {before:g} -> {after:g} ({100 * (-self.gain or 0.0):+.1f} %), {len(self.records)} configurations"
         lines = [head, *difference(self.first.pipeline, self.best.pipeline), f"    {self.best.pipeline}"]
         if len(self.objectives) > 1:
             lines += ["", "none is better in all of " + ", ".join(self.objectives)]
@@ -96,12 +96,12 @@ def search(
     store: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Found:
-    """The best of `budget` points for `kernel`, by the metric `objective` (less is better); of several, none of which is better in all.
+    """The best of `budget` configurations for `kernel`, by the metric `objective` (less is better); of several, none of which is better in all.
 
-    `patience`: points without a gain after which it stops. `prune`: programs of which the cost model expects more than `prune` times the
+    `patience`: configurations without a gain after which it stops. `prune`: programs of which the cost model expects more than `prune` times the
     cycles of the best so far are not timed; only with a time among the objectives. A time is compared with the own pipeline's of the same rounds, and the best one is timed
     once more: if it is not faster by more than the spread then, the own pipeline is the best. `store`: a file of sweeps in which each
-    point is kept once it is evaluated, so that the same search, begun again, goes on; not for times, which compare within rounds. Raises `MinitritonError` for a sampler
+    configuration is kept once it is evaluated, so that the same search, begun again, goes on; not for times, which compare within rounds. Raises `MinitritonError` for a sampler
     or an objective that there is not, one that cannot be measured here, and for a kernel whose own pipeline is not right.
     """
     objectives = (objective,) if isinstance(objective, str) else tuple(objective)
@@ -152,7 +152,8 @@ def search(
 def _check_numbers(budget: int, patience: int | None, prune: float | None) -> None:
     if budget < 1 or (patience is not None and patience < 1):
         raise MinitritonError(
-            f"cannot search {budget} points" + (f" with a patience of {patience}" if patience is not None else ""),
+            f"cannot search {budget} configurations"
+            + (f" with a patience of {patience}" if patience is not None else ""),
             help="give numbers of at least 1",
         )
     if prune is not None and not prune >= 1:
@@ -188,7 +189,7 @@ def value_of(record: Evaluation, objective: str) -> float:
 
 @dataclass
 class _Asking:
-    """Evaluates a point and remembers the best; equal points are evaluated once."""
+    """Evaluates a configuration and remembers the best; equal configurations are evaluated once."""
 
     evaluate: Callable[[Configuration], Evaluation]
     found: Found
@@ -221,7 +222,9 @@ class _Asking:
             self.found.best, self._since_gain = record, 0
         if self.progress is not None:
             least = value_of(self.found.best, self.found.objective)
-            self.progress(f"{len(self.found.records)} of {self.budget} points, {self.found.objective} {least:g}")
+            self.progress(
+                f"{len(self.found.records)} of {self.budget} configurations, {self.found.objective} {least:g}"
+            )
         return values
 
 

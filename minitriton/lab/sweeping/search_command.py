@@ -1,4 +1,4 @@
-"""`minitriton search`, `worth` and `report`: the best point, what passes are worth, a page about a store.
+"""`minitriton search`, `worth` and `report`: the best configuration, what passes are worth, a page about a store.
 
 minitriton search log_sum_exp --objective sectors --budget 300
 minitriton search bench_matmul --objective microseconds,registers --sampler nsga2 --constants --prune 2
@@ -39,7 +39,7 @@ def _add_report(commands: Subcommands) -> None:
     report.add_argument("store", type=Path, metavar="FILE", help="what `minitriton sweep --store` wrote")
     report.add_argument("--html", type=Path, required=True, metavar="OUT", help="where to write the page")
     report.add_argument(
-        "--metric", help="what points are best by (default: the first it has of time, cycles, instructions)"
+        "--metric", help="what configurations are best by (default: the first it has of time, cycles, instructions)"
     )
     report.add_argument("--no-passes", action="store_true", help="compile nothing anew: not what each pass is worth")
     add_json(report)
@@ -70,7 +70,10 @@ def _add_search(commands: Subcommands) -> None:
     )
     search.add_argument("--seed", type=int, default=0)
     search.add_argument(
-        "--store", type=Path, metavar="FILE", help="where points are kept; a search that stopped goes on (not by time)"
+        "--store",
+        type=Path,
+        metavar="FILE",
+        help="where configurations are kept; a search that stopped goes on (not by time)",
     )
     add_space_arguments(search)
     add_kernel_arguments(search)

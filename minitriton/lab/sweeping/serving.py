@@ -30,7 +30,7 @@ _serving: list[_Serving] = []
 
 
 def prepare() -> None:
-    """What every process needs, before it is one. One point of a small kernel loads and makes what the first point of any kernel would, in
+    """What every process needs, before it is one. One configuration of a small kernel loads and makes what the first configuration of any kernel would, in
     each process anew: 0.15 s of it."""
     load_own_passes()
     corpus.names()
@@ -77,7 +77,7 @@ class _Serving:
         self._state = WorkerState(work.run)
 
     def draw(self, batch: ConfigurationBatch) -> tuple[str, ...]:
-        """The points that are drawn."""
+        """The configurations that are drawn."""
         self._claim(batch)
         return tuple(self._state.drawn(batch))
 

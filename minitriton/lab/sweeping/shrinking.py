@@ -27,7 +27,7 @@ SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Smallest:
-    """What is left: the point, the kernel's TTIR as text, how many ops it had and has, and the record of it."""
+    """What is left: the configuration, the kernel's TTIR as text, how many ops it had and has, and the record of it."""
 
     pipeline: str
     ir: str
@@ -46,8 +46,8 @@ def smallest(
 ) -> Smallest:
     """Reduces the pipeline, then the kernel, for at most `seconds` more.
 
-    `shows`: of the record of the point. `still`: of a smaller kernel, its records with the point's pipeline and with its own (default: `shows`,
-    and the own one is right). Raises `MinitritonError` if the point does not show it.
+    `shows`: of the record of the configuration. `still`: of a smaller kernel, its records with the configuration's pipeline and with its own (default: `shows`,
+    and the own one is right). Raises `MinitritonError` if the configuration does not show it.
     """
     point = Configuration.of(point)
     variant = evaluate.task.variant(point.settings) if point.settings else evaluate.task

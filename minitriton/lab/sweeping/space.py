@@ -1,4 +1,4 @@
-"""Which points there are to try: what may vary about a kernel's own pipeline and launch.
+"""Which configurations there are to try: what may vary about a kernel's own pipeline and launch.
 
     space = Space(insert=("canonicalize",), vary={"num_warps": (2, 4, 8), "optimize-llvm-ir{level}": (1, 2, 3)})
     space.sample(base, facts, rng)    one legal pipeline: passes in another order, some left out, some twice, some put in
@@ -313,7 +313,7 @@ def is_fixed(step: Step) -> bool:
 
 @by_identity
 def _levels(steps: tuple[Step, ...]) -> list[tuple[tuple[Step, ...], bool]]:
-    """The segments of a pipeline that points are drawn from again and again, each with whether it stays as it is."""
+    """The segments of a pipeline that configurations are drawn from again and again, each with whether it stays as it is."""
     return [(segment, any(map(is_fixed, segment))) for segment in segments(steps)]
 
 
@@ -323,7 +323,7 @@ _MOST_SEEN = 4096
 
 
 def _movable_places(steps: Sequence[Step]) -> list[int]:
-    """Where passes stand that may be changed: `is_fixed` without a call a step, since points are drawn by the thousand."""
+    """Where passes stand that may be changed: `is_fixed` without a call a step, since configurations are drawn by the thousand."""
     if len(_fixed) > _MOST_SEEN:
         _fixed.clear()
     found: list[int] = []

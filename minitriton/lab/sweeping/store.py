@@ -1,7 +1,7 @@
 """Records on disk: a SQLite file that many processes write at once.
 
-A point is kept once: by compiler, kernel and pipeline. What a transaction has written survives the death of its process; what it has
-not is done again. Beside the points: each different program once, so that it can be assembled and launched again, and what was
+A configuration is kept once: by compiler, kernel and pipeline. What a transaction has written survives the death of its process; what it has
+not is done again. Beside the configurations: each different program once, so that it can be assembled and launched again, and what was
 measured of it, group by group.
 
 Each row has a digest of what it says, so that a damaged one is an error and no other result. How a kernel is found again has the user's seal
@@ -59,7 +59,7 @@ CREATE TABLE IF NOT EXISTS metrics (
 """
 
 EVALUATED = "evaluated"
-"""The group of numbers that evaluating a point gives; others are added later."""
+"""The group of numbers that evaluating a configuration gives; others are added later."""
 
 _DIGEST_BYTES = 12
 _SOUND_BYTES = 8
@@ -73,7 +73,7 @@ _SURROGATES = range(0xD800, 0xE000)
 class Store:
     """The file at `path`, made if it is not there. `compiler` tells records of different compilers apart.
 
-    `whole`: looks through the file for damage first (0.9 s for 100,000 points). Raises `MinitritonError` for a file that is no store, a store of another
+    `whole`: looks through the file for damage first (0.9 s for 100,000 configurations). Raises `MinitritonError` for a file that is no store, a store of another
     version, and a disk that takes no more; each method too for what is damaged.
     """
 
@@ -130,7 +130,7 @@ class Store:
     def of_file(cls, path: Path, compiler: str | None) -> Store:
         """The store that is there already: what it has of `compiler`, by default of this minitriton, else of the last one in it.
 
-        Raises `MinitritonError` where there is none, or none of its points are by that compiler.
+        Raises `MinitritonError` where there is none, or none of its configurations are by that compiler.
         """
         if not path.exists():
             raise MinitritonError(f"no such store: {path}", help="write one by minitriton sweep ... --store FILE")
@@ -142,11 +142,13 @@ class Store:
         if store.compiler not in names:
             store.close()
             of = f" of compiler {compiler}" if compiler else ""
-            raise MinitritonError(f"{path} has no points{of}", help="its compilers: " + (", ".join(names) or "none"))
+            raise MinitritonError(
+                f"{path} has no configurations{of}", help="its compilers: " + (", ".join(names) or "none")
+            )
         return store
 
     def add(self, records: Iterable[Evaluation], programs: Iterable[KernelProgram] = ()) -> None:
-        """Writes `records`, and what assembling and launching their `programs` again takes, in one transaction; points that are
+        """Writes `records`, and what assembling and launching their `programs` again takes, in one transaction; configurations that are
         there already stay as they are."""
         rows = list(records)
         counted = {(r.kernel, r.program): r.metrics for r in rows if r.program}
@@ -189,7 +191,7 @@ class Store:
         self._steps.read(self._db.execute("SELECT step, text FROM steps"))
 
     def _task(self, kernel: str) -> int | None:
-        """The number of `kernel`; None before its first point."""
+        """The number of `kernel`; None before its first configuration."""
         if kernel not in self._tasks:
             self._read_numbers()
         return self._tasks.get(kernel)
@@ -216,7 +218,7 @@ class Store:
     def add_kernel(
         self, kernel: str, reference: str, own: str, is_same: Callable[[str], bool] = lambda _: True
     ) -> None:
-        """Notes how `kernel` is found again (plain text), and the point that is its own. Raises `MinitritonError` where the store has one
+        """Notes how `kernel` is found again (plain text), and the configuration that is its own. Raises `MinitritonError` where the store has one
         of this name that is not the same: of two processes that begin at once, the second."""
         with self._transaction():
             ask = "SELECT reference FROM kernels WHERE compiler = ? AND kernel = ?"
@@ -234,7 +236,7 @@ class Store:
         )
 
     def kernels(self) -> dict[str, tuple[str, str]]:
-        """By name, how each kernel is found and its own point, as `add_kernel` was told."""
+        """By name, how each kernel is found and its own configuration, as `add_kernel` was told."""
         return {kernel: (reference, own) for kernel, reference, own, _ in self._kernels()}
 
     def own_kernels(self) -> set[str]:
@@ -370,7 +372,7 @@ class Store:
                 yield Evaluation(name, text, Class(result), culprit, reason, program, found, parse_json(own))
 
     def compilers(self) -> list[str]:
-        """Whose points the file holds, the one whose kernels came last at the end."""
+        """Whose configurations the file holds, the one whose kernels came last at the end."""
         pointed = "EXISTS (SELECT 1 FROM points WHERE points.task = tasks.task)"
         ask = f"SELECT compiler FROM tasks WHERE {pointed} GROUP BY compiler ORDER BY max(task)"
         with self._said():

@@ -3,7 +3,7 @@
     table = sweep(["running_sums", "log_sum_exp"], Space(), orders=500, jobs=2, store="orders.db")
     print(table.text())
 
-A sweep that was stopped goes on where it was: points that the store has are not evaluated again.
+A sweep that was stopped goes on where it was: configurations that the store has are not evaluated again.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def sweep(
     client: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> Table:
-    """Evaluates `orders` points drawn from `space` for each kernel (or the points given), its own among them.
+    """Evaluates `orders` configurations drawn from `space` for each kernel (or the configurations given), its own among them.
 
-    `kernels` are names of the corpus, `@family`, `all`, or `Reference`s. `neighbours` adds every point that is one change away.
+    `kernels` are names of the corpus, `@family`, `all`, or `Reference`s. `neighbours` adds every configuration that is one change away.
     Without `run` nothing is executed: only whether it compiles, and what the text says. `metrics`: what is measured beside text,
-    counts and seconds, by name or group (`metrics.METRICS`). `limit`: seconds for one point. `client`: a `dask.distributed.Client`,
+    counts and seconds, by name or group (`metrics.METRICS`). `limit`: seconds for one configuration. `client`: a `dask.distributed.Client`,
     whose workers evaluate in place of `jobs` processes. Without `store` the records live as long as the table.
     Raises `MinitritonError` for what names no kernel and for metrics that cannot be measured here.
     """
@@ -60,8 +60,8 @@ def sweep(
         raise MinitritonError("what a run counts is not measured without running", help="leave out --compile-only")
     if jobs < 1 or orders < 0 or not limit > 0:
         raise MinitritonError(
-            f"cannot sweep {orders} orders with {jobs} jobs and {limit:g} s for a point",
-            help="orders: at least 0 (the kernel's own point alone); jobs: at least 1; seconds: more than 0",
+            f"cannot sweep {orders} orders with {jobs} jobs and {limit:g} s for a configuration",
+            help="orders: at least 0 (the kernel's own configuration alone); jobs: at least 1; seconds: more than 0",
         )
     found = [replace(one, run=run) for one in references_of(kernels)]
     if not found:
@@ -91,7 +91,7 @@ class _Plan:
     neighbours: bool
 
     def drawing(self) -> Drawing | None:
-        """What every kernel's points are drawn from; None where they are given."""
+        """What every kernel's configurations are drawn from; None where they are given."""
         if self.space is not None and not isinstance(self.space, Space):
             return None
         return Drawing(self.space or Space(), self.orders, self.seed, self.neighbours)
@@ -102,12 +102,12 @@ class _Plan:
         return sorted(self.kernels, key=Reference.source_length, reverse=True)
 
     def given(self) -> list[str]:
-        """The points that are given for every kernel, as text."""
+        """The configurations that are given for every kernel, as text."""
         return list(map(str, self.space)) if self.space is not None and not isinstance(self.space, Space) else []
 
 
 class _Wanted:
-    """The points of each kernel, as they are drawn."""
+    """The configurations of each kernel, as they are drawn."""
 
     def __init__(self, store: Store, kernels: Iterable[Reference]) -> None:
         self.points: dict[str, set[str]] = {kernel.name: set() for kernel in kernels}
@@ -132,7 +132,7 @@ class _Wanted:
             self._judged[record.kernel][record.pipeline] = record
 
     def records(self, name: str, store: Store, more_measured: bool) -> list[Evaluation]:
-        """Of all points of a kernel, by their text: from the store where that has others besides, or `more_measured` of these."""
+        """Of all configurations of a kernel, by their text: from the store where that has others besides, or `more_measured` of these."""
         points, found = self.points[name], self._judged[name].values()
         if more_measured or self._known[name] or len(found) != len(points):
             found = (record for record in store.records(name) if record.pipeline in points)

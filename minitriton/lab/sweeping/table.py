@@ -2,7 +2,7 @@
 
 table.counts()                     {"right": 480, "refused": 20}
 table.best("instructions")         the right record of each kernel with the fewest
-table.frame()                      pandas: a row a point, a column a metric
+table.frame()                      pandas: a row a configuration, a column a metric
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Table:
     seconds: float = 0.0
     evaluated: int = 0
     own: dict[str, str] = field(default_factory=dict[str, str], compare=False)
-    """By kernel, the point that it has by itself, where the store says."""
+    """By kernel, the configuration that it has by itself, where the store says."""
 
     def __len__(self) -> int:
         return len(self.records)
 
     def counts(self, kernel: str | None = None) -> dict[str, int]:
-        """How many points of each class, of one kernel or all."""
+        """How many configurations of each class, of one kernel or all."""
         found = Counter(str(r.result) for r in self.records if kernel in (None, r.kernel))
         return {str(c): found[str(c)] for c in Class if found[str(c)]}
 
@@ -48,7 +48,7 @@ class Table:
         return list(dict.fromkeys(r.kernel for r in self.records))
 
     def programs(self, kernel: str) -> int:
-        """How many different programs the points of `kernel` gave."""
+        """How many different programs the configurations of `kernel` gave."""
         return len({r.program for r in self.records if r.kernel == kernel and r.program})
 
     def best(self, metric: str) -> dict[str, Evaluation]:
@@ -87,7 +87,7 @@ class Table:
         return [r for r in self.records if r.result in _NOT_RIGHT]
 
     def frame(self) -> Any:
-        """A pandas `DataFrame`, a row a point. Raises `MinitritonError` where pandas is not installed."""
+        """A pandas `DataFrame`, a row a configuration. Raises `MinitritonError` where pandas is not installed."""
         try:
             pandas = importlib.import_module("pandas")
         except ImportError:
@@ -120,17 +120,21 @@ class Table:
         return cls([_record_of(row) for row in frame.to_dict("records")])
 
     def text(self) -> str:
-        """A row a kernel: points, programs, counts by class; then what is not right, the first of each kind."""
-        rows = [("kernel", "points", "programs", "classes")]
+        """A row a kernel: configurations, programs, counts by class; then what is not right, the first of each kind."""
+        rows = [("kernel", "configurations", "programs", "classes")]
         for kernel in self.kernels():
             counts = self.counts(kernel)
             classes = ", ".join(f"{count} {name}" for name, count in counts.items())
             rows.append((kernel, str(sum(counts.values())), str(self.programs(kernel)), classes))
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join((*(c.ljust(w) for c, w in zip(r, widths, strict=False)), r[3])) for r in rows]
-        rate = f", {60 * self.evaluated / self.seconds:.0f} points a minute" if self.evaluated and self.seconds else ""
+        rate = (
+            f", {60 * self.evaluated / self.seconds:.0f} configurations a minute"
+            if self.evaluated and self.seconds
+            else ""
+        )
         total = ", ".join(f"{count} {name}" for name, count in self.counts().items())
-        return "\n".join([*lines, "", f"{len(self.records)} points: {total}{rate}", *self._examples()])
+        return "\n".join([*lines, "", f"{len(self.records)} configurations: {total}{rate}", *self._examples()])
 
     def faults(self) -> list[list[Evaluation]]:
         """What is `not_right`, together what has class, pass and reason (but for its numbers) in common, most first."""
@@ -145,7 +149,10 @@ class Table:
         for found in self.faults()[:20]:
             first = found[0]
             who = f" in {first.culprit}" if first.culprit else ""
-            lines += ["", f"{first.result}{who}, {len(found)} points, first {first.kernel}: {first.reason[:200]}"]
+            lines += [
+                "",
+                f"{first.result}{who}, {len(found)} configurations, first {first.kernel}: {first.reason[:200]}",
+            ]
             lines.append(f"    {first.pipeline}")
         return lines
 

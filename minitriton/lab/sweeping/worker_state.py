@@ -29,7 +29,7 @@ class WorkerState:
         self._checkers: dict[Reference, CorrectnessChecker] = {}
         self._written: dict[Reference, set[str]] = {}
         self.own: dict[Reference, str] = {}
-        """The kernels seen, with their own points."""
+        """The kernels seen, with their own configurations."""
         self.claimed: set[Reference] = set()
         """Those of which the store knows."""
 
@@ -50,12 +50,12 @@ class WorkerState:
         return checker
 
     def drawn(self, batch: ConfigurationBatch) -> Iterator[str]:
-        """The points that the batch asks for."""
+        """The configurations that the batch asks for."""
         assert batch.drawing is not None
         return batch.drawing.points(self._checker(batch.reference).task)
 
     def evaluated(self, batch: ConfigurationBatch, known: set[str]) -> tuple[list[Evaluation], list[KernelProgram]]:
-        """The records of the points that are not `known`, and the programs that no batch before gave."""
+        """The records of the configurations that are not `known`, and the programs that no batch before gave."""
         checker = self._checker(batch.reference)
         records = [checker.record(text) for text in batch.pipelines if text not in known]
         written = self._written.setdefault(batch.reference, set())

@@ -249,7 +249,7 @@ class WorkerProcesses:
         reason = f"no answer within {self.limit:g} s" if worker.too_long else "the process ended"
         if batch.drawing is not None:
             raise MinitritonError(
-                f"no process can draw points of {batch.reference.name}: {reason}",
+                f"no process can draw configurations of {batch.reference.name}: {reason}",
                 help="is there memory enough, and time (--limit)? What the processes print says more",
             )
         if batch.measure:
@@ -262,8 +262,8 @@ class WorkerProcesses:
 
 
 def progress_text(done: int, total: int, since: float) -> str:
-    """`1200 of 5000 points, 5210 a minute, 44 s left`."""
+    """`1200 of 5000 configurations, 5210 a minute, 44 s left`."""
     seconds = max(time.monotonic() - since, 1e-9)
     rate = done / seconds
     left = f"{(total - done) / rate:.0f} s left" if rate else "no estimate yet"
-    return f"{done} of {total} points, {60 * rate:.0f} a minute, {left}"
+    return f"{done} of {total} configurations, {60 * rate:.0f} a minute, {left}"
