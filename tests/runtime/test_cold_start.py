@@ -84,7 +84,12 @@ def test_a_first_compile_imports_what_it_needs(imported: dict[str, set[str]]) ->
     assert not of(compiled, "minitriton.interpreter", "minitriton.emulator", "minitriton.lab", "minitriton.explorer")
     assert not of(compiled, "importlib.metadata", "email")
     assert not compiled & {f"xdsl.dialects.{name}" for name in ("arith", "gpu", "memref", "func")}
-    of_loops = ("warp_specialization.code_partition", "pipelining.lower_loads", "pipelining.expander", "plan_cta.tiling")
+    of_loops = (
+        "warp_specialization.code_partition",
+        "pipelining.lower_loads",
+        "pipelining.expander",
+        "plan_cta.tiling",
+    )
     assert not compiled & {"minitriton.dialects.nvws", *(f"minitriton.passes.{name}" for name in of_loops)}
 
 
