@@ -1,6 +1,6 @@
 """Pipelines as values: text, contracts, hooks, reproducers."""
 
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -134,10 +134,15 @@ def test_verification_names_the_pass_that_broke_the_ir() -> None:
         PassManager(Pipeline((Breaks(),)), [VerifyEach()]).run(Context(), ModuleOp([]))
 
 
-def test_a_pass_with_options_that_is_no_dataclass_is_refused() -> None:
-    class Unread(Pass):
-        name: ClassVar[str] = "unread-option"
+def test_registering_makes_options_of_what_a_pass_annotates() -> None:
+    @register_pass
+    class Counts(Pass):
+        name: ClassVar[str] = "test-counts"
         how_many: int = 3
 
-    with pytest.raises(TypeError, match=r"Unread has options \(how_many\): it needs @dataclass"):
-        register_pass(Unread)
+    three, four = Pipeline.parse("test-counts,test-counts{how-many=4}").steps
+    assert (three, hash(three)) == (Counts(), hash(Counts(3))) and three != four == Counts(how_many=4)
+    assert str(Pipeline((three, four))) == "test-counts,test-counts{how-many=4}"
+    assert repr(four).endswith("Counts(how_many=4)")
+    with pytest.raises(FrozenInstanceError):
+        four.how_many = 5  # pyright: ignore[reportAttributeAccessIssue]

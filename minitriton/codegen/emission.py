@@ -7,7 +7,6 @@ Bad LLVM IR ends the process: text is `CheckedLLVMIR` if minitriton wrote it, an
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -79,7 +78,6 @@ def _text(source: object, arch: int, version: int) -> str:
 
 
 @register_pass
-@dataclass(frozen=True)
 class TranslateToLLVMIR(Translation, stage="llir", origin="required"):
     """Writes the `llvm` and `nvvm` dialects as the text of an LLVM module.
 
@@ -112,7 +110,6 @@ class TranslateToLLVMIR(Translation, stage="llir", origin="required"):
 
 
 @register_pass
-@dataclass(frozen=True)
 class OptimizeLLVMIR(Translation, stage="llir", origin="required"):
     """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers; or just the LLVM `passes` named.
 
@@ -142,7 +139,6 @@ class OptimizeLLVMIR(Translation, stage="llir", origin="required"):
 
 
 @register_pass
-@dataclass(frozen=True)
 class EmitPTX(Translation, stage="ptx", origin="required"):
     """LLVM's NVPTX code generator at its highest level.
 

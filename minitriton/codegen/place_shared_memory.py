@@ -25,7 +25,6 @@ cache, which is of the same memory, nearly as it was (`FREE_BYTES`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -66,7 +65,6 @@ _GIVEN = "allocation.given"
 
 
 @register_pass
-@dataclass(frozen=True)
 class UseFreeSharedMemory(Pass, stage="llir"):
     """Lets layout conversions and small buffers use shared memory that is free anyway, for fewer barriers."""
 

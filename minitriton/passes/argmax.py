@@ -35,7 +35,6 @@ An operand counts if axis info says that its elements are neighbours all along t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -120,7 +119,6 @@ def _ignore_nan(reduction: tt.ReduceOp, ignoring: type[arith.MaxnumfOp | arith.M
 
 
 @register_pass
-@dataclass(frozen=True)
 class OrderedIndices(Pass, stage="llir"):
     """Notes which operands of a reduction increase along its axis."""
 

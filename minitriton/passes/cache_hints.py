@@ -62,7 +62,6 @@ def check_hint(name: str, of: str, hint: str) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class CacheHints(Pass, stage="ttgir"):
     """Gives all loads, or all stores, a hint for the caches; `access` chooses one of them by its number.
 
@@ -106,7 +105,6 @@ class CacheHints(Pass, stage="ttgir"):
 
 
 @register_pass
-@dataclass(frozen=True)
 class CacheReusedLoads(Pass, stage="llir"):
     """Gives loads that are repeated by a later loop a hint for the caches. Raises `PipelineError` for a hint that loads do not have."""
 

@@ -13,8 +13,6 @@ Lanes and warps are laid along the dimensions in `order`, as coalescing lays the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
@@ -29,7 +27,6 @@ from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
 class ChooseLayout(Pass, stage="ttgir"):
     """Gives the load or store number `access` (from 0, in order) the blocked layout of `size-per-thread` and `order`.
 

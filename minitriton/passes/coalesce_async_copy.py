@@ -26,7 +26,6 @@ Triton 3.6.0 keeps the layout for 16-byte accesses: tf32 products with B row by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -92,7 +91,6 @@ _LANES = 32
 
 
 @register_pass
-@dataclass(frozen=True)
 class TransposeByCopies(Pass, stage="ttgir"):
     """Lays out loads that are transposed on their way into shared memory."""
 

@@ -21,7 +21,6 @@ Left out by `without="minitriton-coalesce-by-width"`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -75,7 +74,6 @@ class _BlockedAccess(NamedTuple):
 
 
 @register_pass
-@dataclass(frozen=True)
 class CoalesceByWidth(Pass, stage="ttgir"):
     """Narrows layouts to what one access moves or changes."""
 

@@ -21,7 +21,6 @@ Counterpart of lib/Conversion/TritonToTritonGPU/TritonToTritonGPUPass.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -55,7 +54,6 @@ _RULES: OpRules[Callable[[Any, Any], None]] = OpRules()
 
 
 @register_pass
-@dataclass(frozen=True)
 class ConvertTritonToTritonGPU(Pass, stage="ttgir", origin="triton"):
     """Gives every tensor a default blocked layout and inserts the conversions that ops demand."""
 

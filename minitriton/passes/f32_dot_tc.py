@@ -13,7 +13,6 @@ For Higher-Precision Computations", arXiv 1904.06376. Counterpart of lib/Dialect
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -38,7 +37,6 @@ _PRODUCTS_OF_THREE = ((MID, HI), (HI, MID))
 
 
 @register_pass
-@dataclass(frozen=True)
 class F32DotTC(Pass, stage="ttgir", origin="triton"):
     """Makes dots of f32 inputs several dots of tf32 or bf16 inputs, where the kernel asks for it."""
 

@@ -10,7 +10,6 @@ lib/Dialect/TritonNvidiaGPU/Transforms/FenceInsertion.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -101,7 +100,6 @@ def _insert_fence(dot: Operation) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class FenceInsertion(Pass, stage="ttgir", origin="triton"):
     """Puts fences between copies to shared memory by threads and the tensor cores that read them."""
 

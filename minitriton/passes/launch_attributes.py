@@ -20,7 +20,6 @@ Triton sets the attribute where its layout stage begins; the lowering puts it on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -34,7 +33,6 @@ from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, regist
 
 
 @register_pass
-@dataclass(frozen=True)
 class LimitRegisters(Pass, origin="required"):
     """Notes how many registers a thread of the kernel may use."""
 

@@ -20,7 +20,6 @@ The numbers stay as they are where programs may wait for each other (atomics, `w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -45,7 +44,6 @@ X, Y = 0, 1
 
 
 @register_pass
-@dataclass(frozen=True)
 class LongestProgramsFirst(Pass, stage="ttgir"):
     """Renumbers the programs of a grid of which those with high numbers have more iterations."""
 

@@ -27,7 +27,6 @@ Counterpart of lib/Dialect/TritonGPU/Transforms/ReduceDataDuplication.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, cast
 
@@ -55,7 +54,6 @@ _TRANSPOSE = (1, 0)
 
 
 @register_pass
-@dataclass(frozen=True)
 class OptimizeDotOperands(Pass, stage="ttgir", origin="triton"):
     """Makes views of shared memory of transposes and reshapes of dot operands."""
 
@@ -158,7 +156,6 @@ def reshape_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class ReduceDataDuplication(Pass, stage="ttgir", origin="triton"):
     """Turns conversions to dot operands into a store to and a load from a swizzled buffer."""
 

@@ -16,7 +16,7 @@ Counterpart of lib/Dialect/TritonGPU/Transforms/Prefetch.cpp.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects import cf, scf
@@ -58,8 +58,7 @@ class _Operand:
         return operand_values(terminator_of(loop))[self.buffer.index - 1]
 
 
-@dataclass(frozen=True)
-class _Prefetched:
+class _Prefetched(NamedTuple):
     """A dot that is taken apart into steps of K."""
 
     dot: tt.DotOp
@@ -238,7 +237,6 @@ def _narrowed(type_: Attribute, first: Attribute, source: Attribute) -> TensorTy
 
 
 @register_pass
-@dataclass(frozen=True)
 class Prefetch(Pass, stage="ttgir", origin="triton"):
     """Reads the operands of dots from shared memory a step ahead."""
 

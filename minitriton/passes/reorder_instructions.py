@@ -26,7 +26,6 @@ not do to vectors. Left out by `without="minitriton-sink-widening-casts"`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -207,7 +206,6 @@ _WAITING = (ttg.ConvertLayoutOp, tt.GatherOp, tt.HistogramOp, tt.LoadOp)
 
 
 @register_pass
-@dataclass(frozen=True)
 class SinkWideningCasts(Pass, stage="ttgir"):
     """Moves casts to wider types to their first use."""
 

@@ -24,10 +24,9 @@ these numbers. Counterpart of lib/Dialect/Triton/Transforms/{RewriteTensorPointe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import nan
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -50,8 +49,7 @@ Positions = Callable[[int], SSAValue]
 """The positions of a block along a dimension: i64, of the rank of the block, with size 1 along all dimensions but their own."""
 
 
-@dataclass(frozen=True)
-class _StridedTensor:
+class _StridedTensor(NamedTuple):
     """A tensor in memory, of which blocks are accessed."""
 
     base: SSAValue
@@ -207,7 +205,6 @@ _POINTER_RULES: Mapping[type[Operation], Rule] = {
 
 
 @register_pass
-@dataclass(frozen=True)
 class RewriteTensorPointer(Pass, stage="ttir", origin="triton"):
     """Turns block pointers into tensors of pointers, and their boundary checks into masks."""
 
@@ -377,7 +374,6 @@ _DESCRIPTOR_RULES: Mapping[type[Operation], Rule] = {
 
 
 @register_pass
-@dataclass(frozen=True)
 class RewriteTensorDescriptorToPointer(Pass, stage="ttir", origin="triton"):
     """Turns tensor descriptors into pointers, sizes and strides, and accesses through them into masked ones."""
 

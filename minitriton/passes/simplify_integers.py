@@ -19,7 +19,6 @@ else uses the parts. What LLVM does as well (shifts for powers of two, division 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -297,7 +296,6 @@ _CLEANUP = PatternSet(patterns, tt_memory.patterns, SCF_PATTERNS)
 
 
 @register_pass
-@dataclass(frozen=True)
 class SimplifyIntegers(Pass, stage="ttir"):
     """Computes integers in fewer and narrower operations."""
 

@@ -3,7 +3,6 @@
 A pass is a frozen dataclass with a name and typed options, in a file of its own:
 
     @register_pass
-    @dataclass(frozen=True)
     class Coalesce(Pass, stage="ttgir", origin="triton"):
         "Gives each memory access the layout that coalesces it."
         name = "tritongpu-coalesce"
@@ -25,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, dataclass_transform
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -133,6 +132,15 @@ class Contract:
             )
         cls.stage, cls.origin = stage or cls.stage, origin or cls.origin
 
+    def __eq__(self, other: object) -> bool:
+        return self.__class__ is other.__class__ and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.__class__, *vars(self).values()))
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__qualname__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
     def established(self) -> frozenset[Property]:
         """What this step makes true, with its options."""
         return self.establishes
@@ -191,7 +199,7 @@ class Pass(Contract, ModulePass):
         return replace(self, **self.beyond_triton) if self.beyond_triton else self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Translation(Contract, ABC):
     """One step from a representation to the next (`llvm` dialect → LLVM IR → PTX), with a pass's name and contract."""
 
@@ -210,12 +218,13 @@ _registry: dict[str, type[Pass] | type[Translation]] = {}
 ENTRY_POINT_GROUP = "minitriton.passes"
 
 
+@dataclass_transform(frozen_default=True)
 def register_pass(cls: StepT) -> StepT:
-    """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken, `TypeError` for options that no dataclass reads."""
+    """Class decorator: makes `cls` known under `cls.name`, and its annotated names options. Raises `PipelineError` if the name is taken."""
     annotations = vars(cls).get("__annotations__", {}).items()
     annotated = [name for name, type in annotations if "ClassVar" not in str(type)]
     if annotated and "__dataclass_fields__" not in vars(cls):
-        raise TypeError(f"{cls.__name__} has options ({', '.join(annotated)}): it needs @dataclass(frozen=True)")
+        cls = dataclass(frozen=True, eq=False, repr=False)(cls)
     known = _registry.get(cls.name)
     taken_by = own_passes().get(cls.name, cls.__module__) if known is None else known.__module__
     if taken_by != cls.__module__ or (known is not None and known.__qualname__ != cls.__qualname__):

@@ -19,7 +19,7 @@ from minitriton.codegen.cubin import assembler_settings, chosen_assembler
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.fork_gate import finished_before_forks
-from minitriton.host.garbage import no_garbage_collection, settle
+from minitriton.host.garbage import no_garbage_collection
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.request import Request, environment_switches, overrides_for_source
 from minitriton.pipeline.stage_names import STAGES
@@ -84,7 +84,6 @@ def _compile_or_load(
             from minitriton.runtime.fresh_compile import fresh_kernel
 
             kernel = fresh_kernel(request, key, hooks, until)
-            settle()
     if not is_hit:
         is_whole = until in (None, STAGES[-1])
         if assemble and is_whole:

@@ -24,27 +24,27 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (117, 1, 1),
     "__main__": (26, 1, 0),
-    "analysis": (6320, 43, 80),
+    "analysis": (6317, 43, 80),
     "as_triton": (3631, 43, 38),
     "backends": (324, 9, 4),
-    "codegen": (11735, 72, 162),
+    "codegen": (11729, 72, 162),
     "commands": (1514, 14, 17),
     "dialects": (15629, 95, 87),
     "emulator": (9010, 60, 108),
     "errors": (146, 1, 4),
     "explorer": (6665, 48, 116),
-    "frontend": (6428, 32, 28),
+    "frontend": (6427, 32, 28),
     "fuzz": (8432, 58, 81),
-    "host": (1276, 20, 20),
+    "host": (1279, 20, 19),
     "interpreter": (5073, 40, 47),
     "knobs": (878, 3, 18),
-    "lab": (15450, 94, 342),
+    "lab": (15467, 94, 209),
     "language": (3311, 24, 13),
     "layouts": (4193, 22, 27),
-    "passes": (18883, 108, 356),
-    "pipeline": (1955, 14, 20),
+    "passes": (18826, 108, 356),
+    "pipeline": (1964, 14, 20),
     "rewriting": (4175, 28, 27),
-    "runtime": (7096, 55, 63),
+    "runtime": (7095, 55, 63),
     "target": (655, 4, 8),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
@@ -53,7 +53,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 132922,
+    "lines": 132883,
     "files": 889,
     "files under 40 lines": 123,
     "modules with one importer": 215,
@@ -61,7 +61,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 54,
-    "words": 1667,
+    "words": 1533,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
+import textwrap
 
 import pytest
 
@@ -29,3 +32,18 @@ def test_the_collector_is_off_while_the_key_is_made_and_on_again_behind(monkeypa
     monkeypatch.setattr(compiling, "_cache_key", key)
     triton.compile(ASTSource(kernel, {"x_ptr": "*fp32"}, {}, {}), GPUTarget("cuda", 90, 32), {}, assemble=False)
     assert enabled == [False] and gc.isenabled()
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_a_first_compile_makes_is_old_unless_the_program_froze_its_own(frozen: bool) -> None:
+    program = f"""
+        import gc
+        from minitriton.host.garbage import no_garbage_collection
+        {"gc.freeze()" if frozen else ""}
+        frozen = gc.get_freeze_count()
+        with no_garbage_collection():
+            kept = [[] for _ in range(60_000)]
+        print(len(gc.get_objects(generation=2)) > 60_000, gc.get_freeze_count() == frozen)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(not frozen), "True"]

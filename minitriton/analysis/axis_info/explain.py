@@ -16,7 +16,6 @@ several, an argument of the kernel is named first: what a launch can change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -39,8 +38,7 @@ class ExplainedAnalysis(Protocol):
     def get(self, value: SSAValue) -> AxisInfo: ...
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """One fact, the rule that made it, and the facts it was made from (empty where they stand elsewhere in the tree)."""
 
     value: SSAValue
@@ -61,8 +59,7 @@ class Explanation:
         return lines
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One value on the path that limits a claim; `operand` is the input that limits it, None where the path ends."""
 
     value: SSAValue

@@ -60,9 +60,8 @@ def elementwise(declaration: ElementwiseBuiltin[..., object]) -> Callable[..., t
         return tensor(b.value(op(x.handle)), x.type)
 
     def emit_binary(b: IRBuilder, x: Operand, y: Operand) -> tensor:
-        for value in (x, y):
-            if isinstance(value, tensor):
-                _require(value, names)
+        for value in (each for each in (x, y) if isinstance(each, tensor)):
+            _require(value, names)
         x, y = binary_operands(b, operand_of(b, x), operand_of(b, y))
         _require(x, names)
         return tensor(b.value(op(x.handle, y.handle)), x.type)

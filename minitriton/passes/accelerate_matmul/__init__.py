@@ -35,7 +35,6 @@ lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, cast
 
@@ -135,7 +134,6 @@ def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[
 
 
 @register_pass
-@dataclass(frozen=True)
 class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
     """Chooses tensor-core instructions for dots."""
 

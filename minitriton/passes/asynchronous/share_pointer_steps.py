@@ -47,7 +47,6 @@ Step = int | SSAValue
 
 
 @register_pass
-@dataclass(frozen=True)
 class SharePointerSteps(Pass, stage="llir"):
     """Gives loops of wgmma products counters in place of pointers that all move alike."""
 

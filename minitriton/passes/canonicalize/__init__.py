@@ -10,7 +10,6 @@ The rules are in `minitriton.rewriting.folds` and `minitriton.passes.canonicaliz
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -48,7 +47,6 @@ def canonicalization_patterns() -> PatternSet:
 
 
 @register_pass
-@dataclass(frozen=True)
 class Canonicalize(Pass, origin="triton"):
     """Folds, merges and simplifies ops into their canonical form."""
 

@@ -33,7 +33,6 @@ the current one is still read, the last `scf.if` chooses between them. (Triton 3
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -154,7 +153,6 @@ ALWAYS_FUSE = "ttg.always-fuse"
 
 
 @register_pass
-@dataclass(frozen=True)
 class FuseNestedLoops(Pass, stage="ttgir", origin="triton"):
     """Makes one loop of a loop marked `tt.flatten` and the loop in it."""
 

@@ -33,7 +33,6 @@ The removal of layout conversions then takes the conversion away.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -156,7 +155,6 @@ _LAYOUT_PATTERNS = PatternSet(VIEW_PATTERNS, GATHER_PATTERNS)
 
 
 @register_pass
-@dataclass(frozen=True)
 class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
     """Keeps reductions and gathers inside threads and warps."""
 

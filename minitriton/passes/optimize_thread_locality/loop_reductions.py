@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, TensorType, UnitAttr, i32
@@ -161,8 +161,7 @@ def own_positions(layout: DistributedEncoding, shape: Sequence[int], axis: int) 
     return high, low
 
 
-@dataclass(frozen=True)
-class _LoopReduction:
+class _LoopReduction(NamedTuple):
     """A reduction that leaves its loop: of its operand seen as a tensor of `shape` and `layout`, a thread reduces the axes `own`, one after another."""
 
     accumulation: _Accumulation

@@ -15,7 +15,6 @@ Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -141,7 +140,6 @@ def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis) -> None:
 
 
 @register_pass
-@dataclass(frozen=True)
 class AssignLatencies(Pass, stage="ttgir", origin="triton"):
     """Says how many stages before its use each load of a pipelined loop starts."""
 

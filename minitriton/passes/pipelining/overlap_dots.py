@@ -18,7 +18,6 @@ need more than a thread has stay as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -46,7 +45,6 @@ OTHER_REGISTERS = 36
 
 
 @register_pass
-@dataclass(frozen=True)
 class OverlapDots(Pass, stage="ttgir"):
     """Delays products that depend on others to the next iteration, so that what is between them runs beside products."""
 

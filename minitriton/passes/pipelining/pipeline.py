@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -131,7 +130,6 @@ def lower_loops(module: ModuleOp) -> bool:
 
 
 @register_pass
-@dataclass(frozen=True)
 class PipelineLoops(Pass, stage="ttgir", origin="triton"):
     """Pipelines the loops that have a schedule."""
 

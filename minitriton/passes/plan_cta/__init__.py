@@ -11,8 +11,6 @@ that it does not know, conflicts in loops) or would run an atomic or a loop twic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -22,7 +20,6 @@ from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
 class PlanCTA(Pass, stage="ttgir", origin="triton"):
     """Shares tensors among the CTAs of a cluster."""
 

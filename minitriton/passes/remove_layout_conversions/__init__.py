@@ -15,7 +15,6 @@ Counterpart of lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -38,7 +37,6 @@ from minitriton.rewriting.greedy import apply_patterns_greedily
 
 
 @register_pass
-@dataclass(frozen=True)
 class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
     """Removes layout conversions: propagates layouts forward, recomputes values backward, hoists what is left."""
 

@@ -17,7 +17,6 @@ Triton does not ask.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -55,7 +54,6 @@ _WARPS = 4
 
 
 @register_pass
-@dataclass(frozen=True)
 class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
     """Splits marked loops between a warp group that loads and one or two that compute."""
 
