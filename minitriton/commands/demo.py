@@ -44,7 +44,7 @@ def run(full: bool = False, as_json: bool = False) -> int:
 
 def _run(full: bool, stages: dict[str, str], errors: dict[str, float]) -> int:
     """The demo; what it shows is left in `stages` and `errors` too."""
-    target = minitriton.as_triton.compiler.default_target()
+    target = minitriton.compiler.default_target()
     _title("A Triton kernel")
     print(inspect.getsource(softmax.fn))
     start = time.perf_counter()

@@ -4,7 +4,7 @@ python -m minitriton.tools.compile add.py --kernel-name add --signature "*fp32:1
 
 writes `add.HASH_SUFFIX.c` and `.h`, with functions that load, unload and launch it. The signature gives each parameter a
 type, with `:16` for divisible by 16 and `:1` for equal to one, or a number that is compiled in (`commands.signature`); the grid's three C
-expressions may name parameters. `minitriton.as_triton.tools.link` makes one entry point of several. Options are Triton's.
+expressions may name parameters. `minitriton.tools.link` makes one entry point of several. Options are Triton's.
 """
 
 from __future__ import annotations

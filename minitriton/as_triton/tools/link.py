@@ -118,9 +118,7 @@ def link(variants: Iterable[Variant]) -> tuple[str, str]:
             )
         same.append(variant)
     if not algorithms:
-        raise LinkerError(
-            "the headers declare no kernel", help="give headers written by minitriton.as_triton.tools.compile"
-        )
+        raise LinkerError("the headers declare no kernel", help="give headers written by minitriton.tools.compile")
     for same in algorithms.values():
         same.sort(key=lambda v: -v.specificity)
     bases: dict[str, list[str]] = {}
@@ -197,7 +195,7 @@ def _entry(base: str, first: Variant, algorithms: list[str]) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     """The command. Exit code 1, and the reason on standard error, if the headers cannot be linked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("headers", nargs="+", type=Path, help="headers written by minitriton.as_triton.tools.compile")
+    parser.add_argument("headers", nargs="+", type=Path, help="headers written by minitriton.tools.compile")
     parser.add_argument("--out", "-o", type=Path, required=True, help="path of the files, without extension")
     parser.add_argument("--prefix", default="", help="what the names of the entry points begin with")
     given = parser.parse_args(argv)

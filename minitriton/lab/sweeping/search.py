@@ -135,7 +135,7 @@ def search(
             if name not in first.all_metrics:
                 raise MinitritonError(
                     f"{name} of kernel {task.name!r} is not known: its own program gives none",
-                    help="search by another metric, such as cycles; minitriton.as_triton.testing.do_bench times any launch",
+                    help="search by another metric, such as cycles; minitriton.testing.do_bench times any launch",
                 )
         found = Found(task.name, objectives, first, first, [first])
         ask = _Asking(evaluate_or_load, found, budget, patience, progress)
