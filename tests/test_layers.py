@@ -125,4 +125,4 @@ def test_make_check_touches_every_package() -> None:
     assert not [str(path) for path in named if not path.exists()]
     files = [file for path in named for file in (path.glob("*.py") if path.is_dir() else [path])]
     touched = {name.split(".")[0] for file in files for name, _ in imports_of(file)}
-    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - touched <= set()
+    assert not {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - touched

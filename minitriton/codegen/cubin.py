@@ -1,5 +1,5 @@
 """PTX to cubin: by nvJitLink in this process where installed, else by a `ptxas` that is found, which comes first for what nvJitLink makes calls of
-beside `wgmma` (`inline_calls`).
+in kernels with `wgmma` (`inline_calls`).
 
 In: PTX text, a target and options. Out: the cubin's bytes. Where neither assembler is at hand the driver compiles the PTX
 when the kernel is loaded, so `assembler_available()` is asked first. `PTXAS_OPTIONS`, `DISABLE_PTXAS_OPT=1` and

@@ -41,8 +41,6 @@ _INT_CLASS = (
 )
 """What an integer is specialised on: equal to 1, divisible by 16, and the width of the type that holds it."""
 
-_PLAIN_NUMBERS = (int, float, bool)
-
 
 @dataclass
 class PathCode:
