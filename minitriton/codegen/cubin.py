@@ -1,5 +1,4 @@
-"""PTX to cubin: by nvJitLink in this process where installed, else by a `ptxas` that is found, which comes first for what nvJitLink makes calls of
-in kernels with `wgmma` (`inline_calls`).
+"""PTX to cubin: by nvJitLink in this process where installed, else by a `ptxas` that is found.
 
 In: PTX text, a target and options. Out: the cubin's bytes. Where neither assembler is at hand the driver compiles the PTX
 when the kernel is loaded, so `assembler_available()` is asked first. `PTXAS_OPTIONS`, `DISABLE_PTXAS_OPT=1` and
@@ -8,7 +7,6 @@ when the kernel is loaded, so `assembler_available()` is asked first. `PTXAS_OPT
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 import re
@@ -18,7 +16,6 @@ from typing import NamedTuple, Protocol
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.inline_calls import has_calls
 from minitriton.codegen.occupancy import allotted
 from minitriton.codegen.register_limits import ALL_REGISTERS, candidate_register_limits, expected_limit
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
@@ -95,15 +92,10 @@ def assembled(ptx: str, target: GPUTarget, options: AssemblyOptions) -> Cubins:
     Raises `MinitritonError` with the assembler's message and the PTX line that it names.
     """
     flags, passed = _flags(ptx, options)
-    by_ptxas = [f"--gpu-name={target.sm}", *flags, *passed]
     try:
         if chosen_assembler() == "nvjitlink":
-            if has_calls(ptx) and not knobs.nvidia.assembler and find_ptxas() is not None:
-                with contextlib.suppress(MinitritonError):
-                    # Not relocatable: no calls. mxfp4 matmuls with 64-bit indices run at 1.05 to 1.19 of their speed with calls (H200, 2026-11-26).
-                    return Cubins(_run_ptxas(ptx, by_ptxas))
             return _link(ptx, _link_flags(target, flags, passed), getattr(options, "shared", 0) or 0)
-        return Cubins(_run_ptxas(ptx, by_ptxas))
+        return Cubins(_run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *passed]))
     except MinitritonError as error:
         raise _with_ptx_line(error, ptx) from None
 

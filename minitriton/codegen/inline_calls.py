@@ -22,14 +22,9 @@ _CALLED = re.compile(
 )
 
 
-def has_calls(ptx: str) -> bool:
-    """Whether nvJitLink would serialize the `wgmma` instructions of `ptx` for a call."""
-    return "wgmma.mma_async" in ptx and _CALLED.search(ptx) is not None
-
-
 def without_calls(ptx: str) -> str:
     """`ptx`, what nvJitLink makes calls of written out where it has `wgmma` instructions."""
-    return _CALLED.sub(_written_out, ptx) if has_calls(ptx) else ptx
+    return _CALLED.sub(_written_out, ptx) if "wgmma.mma_async" in ptx else ptx
 
 
 def _written_out(found: re.Match[str]) -> str:

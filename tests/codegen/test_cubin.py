@@ -69,25 +69,6 @@ def test_nvjitlink_gets_options_of_ptxas_in_its_own_spelling(monkeypatch: pytest
     assert given == ["-arch=sm_90a", "-lineinfo", "-Xptxas=--fmad=false", "-Xptxas=--warn-on-spills"]
 
 
-@pytest.mark.parametrize(
-    ("body", "text", "taken"),
-    [
-        ("wgmma.mma_async\n\trem.u64 \t%rd1, %rd2, %rd3;", FAKE_PTXAS, b"cubin\n"),
-        ("wgmma.mma_async\n\trem.u64 \t%rd1, %rd2, %rd3;", "#!/bin/sh\nexit 1\n", b"linked"),
-        ("\trem.u64 \t%rd1, %rd2, %rd3;", FAKE_PTXAS, b"linked"),
-    ],
-    ids=["calls", "ptxas refuses", "no wgmma"],
-)
-def test_ptxas_takes_what_nvjitlink_makes_calls_of(
-    body: str, text: str, taken: bytes, ptxas: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (ptxas.parent / "ptxas").write_text(text)
-    monkeypatch.delenv("MINITRITON_ASSEMBLER")
-    monkeypatch.setattr(nvjitlink, "load_library", object)
-    monkeypatch.setattr(nvjitlink, "assemble", lambda ptx, flags: nvjitlink.Assembled(b"linked"))
-    assert cubin.ptx_to_cubin(body, H100, CUDAOptions()) == taken
-
-
 class Resources:
     """Stands for nvJitLink: cubins are `registers:local bytes`, and nothing is logged (as where its cache answers)."""
 
