@@ -10,7 +10,7 @@
 | `llvm_session.py`, `device_library.py`, `ptx.py`, `emission.py` | LLVM in this process: parse, link, optimise, emit |
 | `cubin.py`, `nvjitlink.py` | assembling PTX |
 
-To lower a new op, write a rule in a module of `lowering/` that `lowering/lower_module.py` imports:
+To lower a new op, write a rule in a module of `lowering/` that `convert_triton_gpu_to_llvm.py` imports:
 
     @lowers(tt.MyOp)
     def my_op(f: FunctionLowering, op: tt.MyOp) -> None:

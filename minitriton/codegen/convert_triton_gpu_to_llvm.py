@@ -1,6 +1,7 @@
 """`convert-triton-gpu-to-llvm`: the LLVM level of a TTGIR module.
 
-    tt.func public @add(...)  ->  llvm.func @add(...) attributes {nvvm.kernel, nvvm.reqntid = 128}
+    tt.func public @add(%x: !tt.ptr<f32>, %n: i32)
+        ->  llvm.func @add(%x: !llvm.ptr<1>, %n: i32, %scratch: !llvm.ptr<1>, %profile: !llvm.ptr<1>) attributes {nvvm.kernel, ...}
 
 Memory is placed, fences and barriers are where they are needed: earlier passes have written that into the module.
 """
@@ -10,11 +11,43 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
 
-from minitriton.analysis.shared_memory.allocation import read_offsets
-from minitriton.codegen.lowering.lower_module import lower_module
+from minitriton.analysis.shared_memory.allocation import Allocation, read_offsets
+from minitriton.codegen.lowering import (
+    async_copy,
+    atomics,
+    casts,
+    control_flow,
+    convert_layout,
+    diagnostics,
+    dot,
+    elementwise,
+    indexing,
+    math,
+    memory,
+    mma,
+    program,
+    reduce,
+    rounded_division,
+    scan,
+    shared,
+    tma,
+    views,
+    warp_specialize,
+    wgmma,
+)
+from minitriton.codegen.lowering.module import ModuleLowering
+from minitriton.codegen.lowering.signature import lower_function
+from minitriton.dialects import tt
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+
+RULES = (
+    async_copy, atomics, casts, control_flow, convert_layout, diagnostics, dot, elementwise, indexing, math, memory, mma, program, reduce, rounded_division, scan, shared,
+    tma, views, warp_specialize, wgmma,
+)  # fmt: skip
+"""The modules of rules, which fill the table of `registry` as they are imported."""
 
 
 @register_pass
@@ -44,6 +77,21 @@ class ConvertTritonGPUToLLVM(Pass, stage="llir", origin="triton"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_body(op, lower_module(op, read_offsets(op)))
+
+
+def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:
+    """The LLVM-level module of a TTGIR module."""
+    state = ModuleLowering(module, allocation)
+    functions = [lower_function(state, op) for op in module.ops if isinstance(op, tt.FuncOp)]
+    others = [op.clone() for op in module.ops if op.name.startswith("llvm.") and _symbol(op) not in state.globals]
+    result = ModuleOp([*others, *state.globals.values(), *functions], attributes=dict(module.attributes))
+    result.location = module.location
+    return result
+
+
+def _symbol(op: Operation) -> str:
+    name = op.properties.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else ""
 
 
 def replace_body(module: ModuleOp, other: ModuleOp) -> None:

@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.analysis.shared_memory.membar import insert_barriers
+from minitriton.codegen.convert_triton_gpu_to_llvm import lower_module
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.text import parse_module

@@ -11,8 +11,8 @@ from emitting import compiled_ptx, emitted_ptx
 
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.analysis.shared_memory.membar import insert_barriers
+from minitriton.codegen.convert_triton_gpu_to_llvm import lower_module
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.text import parse_module
 from minitriton.target import CUDAOptions, GPUTarget

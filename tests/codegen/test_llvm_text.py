@@ -15,9 +15,8 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.codegen import llvm_session
-from minitriton.codegen.convert_triton_gpu_to_llvm import ConvertTritonGPUToLLVM
+from minitriton.codegen.convert_triton_gpu_to_llvm import ConvertTritonGPUToLLVM, lower_module
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.codegen.text.values import float_text, string_text, symbol_text
 from minitriton.dialects.context import make_context

@@ -25,9 +25,9 @@ PACKAGES = {
     "__init__": (117, 1, 1),
     "__main__": (26, 1, 0),
     "analysis": (6317, 43, 80),
-    "as_triton": (3631, 43, 38),
+    "as_triton": (3629, 43, 38),
     "backends": (324, 9, 4),
-    "codegen": (11729, 72, 162),
+    "codegen": (11702, 71, 161),
     "commands": (1514, 14, 17),
     "dialects": (15629, 95, 87),
     "emulator": (9010, 60, 108),
@@ -44,7 +44,7 @@ PACKAGES = {
     "passes": (18826, 108, 356),
     "pipeline": (1964, 14, 20),
     "rewriting": (4175, 28, 27),
-    "runtime": (7095, 55, 63),
+    "runtime": (7093, 55, 63),
     "target": (655, 4, 8),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
@@ -53,15 +53,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 132883,
-    "files": 889,
+    "lines": 132852,
+    "files": 888,
     "files under 40 lines": 123,
     "modules with one importer": 215,
     "comparisons of an op's name": 14,
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 54,
-    "words": 1533,
+    "words": 1532,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 
