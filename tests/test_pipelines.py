@@ -13,7 +13,7 @@ from cases import CASES, Case, load_kernels
 from triton_test_passes.allocate_shared_memory import AllocateSharedMemoryNV
 
 import minitriton
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.commands.opt import main as opt
 from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.dialects.attribute_values import i32_attr

@@ -161,7 +161,7 @@ class EmitPTX(Translation, stage="ptx", origin="required"):
             machine = machine_for(GPUTarget("cuda", self.arch), options)
             text = _text(source, self.arch, ptx_version(options))
             if isinstance(source, LLVMModule) and is_ready(text, fp_fusion=self.enable_fp_fusion):
-                return finish_ptx(machine.emit_assembly(source.module), keep_debug=self.keep_debug)
+                return finish_ptx(machine.emit_assembly(source.module), text, keep_debug=self.keep_debug)
             return emit(text, machine, fp_fusion=self.enable_fp_fusion, keep_debug=self.keep_debug)
 
 

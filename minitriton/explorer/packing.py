@@ -132,7 +132,7 @@ def payload(recording: Recording) -> CompileJson:
             }
         )  # fmt: skip
     return {
-        "kernel": recording.kernel, "arch": recording.arch, "pipeline": recording.pipeline, "own": recording.own_pipeline,
+        "kernel": recording.kernel, "arch": recording.arch, "pipeline": recording.pipeline, "own": recording.default_pipeline,
         "files": files,
         "sources": {str(number[path]): text for path, text in recording.sources.items()},
         "states": states, "steps": steps,

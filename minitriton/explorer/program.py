@@ -48,9 +48,9 @@ class RequestedProgram:
     task: Any = None
     recorded: RecordedLaunch | None = None
 
-    def own_pipeline(self) -> Pipeline:
+    def default_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""
-        return stages.own_pipeline(self.target, self.options, self.source.ext)
+        return stages.default_pipeline(self.target, self.options, self.source.ext)
 
     @cached_property
     def facts(self) -> frozenset[Property]:
@@ -61,7 +61,7 @@ class RequestedProgram:
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too unless it is to run anyway."""
         asked = self.asked
-        pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.own_pipeline()
+        pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.default_pipeline()
         pipeline = edited(pipeline, list(asked.edits))
         if not asked.anyway:
             pipeline.check(self.facts)

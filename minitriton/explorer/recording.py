@@ -63,7 +63,7 @@ class Recording:
     pipeline: str
     sources: dict[str, str] = field(default_factory=dict[str, str])
     """The text of each source file that a line of the IR names."""
-    own_pipeline: str = ""
+    default_pipeline: str = ""
     """The passes that the target has of its own, where others were asked for."""
     shared: int = 0
     """Bytes of shared memory a block, once it is known."""
@@ -142,7 +142,7 @@ def record(
         value = value.clone()
     seconds = time.perf_counter() - start
     if pipeline is None:
-        pipeline = stages.own_pipeline(target, options, source.ext)
+        pipeline = stages.default_pipeline(target, options, source.ext)
     facts = stages.facts_of(value, source.ext, target)
     if contracts:
         pipeline.check(facts)

@@ -175,8 +175,10 @@ def sass(session: ExplorerSession, given: Question) -> SassJson:
     """The machine code as a state, and what the kernel takes of a multiprocessor."""
     opened = session.opened(asked_of(given))
     cubin = _cubin(opened)
-    taken = resources(cubin, opened.recording.kernel, opened.program.options, opened.recording.shared)
-    numbers = {**vars(taken), "occupancy": taken.occupancy}
+    taken = resources(
+        cubin, opened.recording.kernel, opened.program.target, opened.program.options, opened.recording.shared
+    )
+    numbers = dict(vars(taken))
     try:
         state = state_payload(
             sass_state(cubin, LLVMPlaces(opened.recording.stage("llir").raw or "").callers), opened.files

@@ -87,7 +87,7 @@ def check(
         raise MinitritonError(
             f"{source.path} cannot be run: {first.gap}", help="docs/emulator.md lists what is not emulated"
         )
-    pipeline = pipeline or stages.own_pipeline(target, options, source.ext)
+    pipeline = pipeline or stages.default_pipeline(target, options, source.ext)
     watch = _CheckingWatch(context, launch, first, value, facts, reproducers)
     if isinstance(source, IRSource):
         watch.report.rows.append(watch.row_of_file(source.path.name, value, first))

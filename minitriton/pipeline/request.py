@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minitriton import knobs
+from minitriton.codegen.assemblers import environment_flags
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ast_source import ASTSource
@@ -29,6 +30,9 @@ class Switches(NamedTuple):
     optimize_llvm: bool = True
     llvm_flags: tuple[str, ...] = ()
     local_variables: bool = False
+    assembler: str = ""
+    """`nvjitlink` or `ptxas` where the environment chooses one."""
+    assembler_flags: str = ""
 
 
 def environment_switches() -> Switches:
@@ -41,6 +45,8 @@ def environment_switches() -> Switches:
         if isinstance(without, str)
         else (),
         local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
+        assembler=knobs.nvidia.assembler or "",
+        assembler_flags=environment_flags(),
     )
 
 

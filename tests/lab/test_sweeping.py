@@ -89,7 +89,7 @@ def test_programs_with_operands_exchanged_differ() -> None:
     assert fingerprints.of(one) != fingerprints.of(other)
 
 
-def test_the_targets_own_pipeline_is_right_and_counted(checker: CorrectnessChecker) -> None:
+def test_the_targets_default_pipeline_is_right_and_counted(checker: CorrectnessChecker) -> None:
     record = checker.record(checker.task.pipeline())
     assert record.result is Class.RIGHT
     assert record.metrics["barriers"] > 0

@@ -58,7 +58,7 @@ class Exercise:
 
     def _refused(self) -> str:
         """The pipeline that is to be mended, which cannot be compiled."""
-        return str(edited(open_program(self.asked).own_pipeline(), list(self.asked.edits)))
+        return str(edited(open_program(self.asked).default_pipeline(), list(self.asked.edits)))
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,7 @@ class TuningTask:
 
     def pipeline(self) -> Pipeline:
         """The target's own pipeline, from where the source stands."""
-        return stages.own_pipeline(self.target, self.options, self.source.ext)
+        return stages.default_pipeline(self.target, self.options, self.source.ext)
 
 
 _KEPT = OPTIONS - {"backend_name", "supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "max_num_imprecise_acc_default"}  # fmt: skip
