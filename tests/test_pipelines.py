@@ -1,4 +1,4 @@
-"""The target's own pipelines: they replay from text, verify after each pass, and suit every architecture."""
+"""The target's default pipelines: they replay from text, verify after each pass, and suit every architecture."""
 
 import importlib.metadata
 import re

@@ -127,7 +127,7 @@ class OptimizeLLVMIR(Translation, stage="llir", origin="required"):
     def __post_init__(self) -> None:
         check_llvm_passes(self.passes)
         if self.level not in range(4):
-            raise PipelineError(f"optimize-llvm-ir has no level {self.level}", help="LLVM's levels are 0, 1, 2 and 3")
+            raise PipelineError(f"optimize-llvm-ir: unknown level {self.level}", help="LLVM's levels are 0, 1, 2 and 3")
 
     def translate(self, source: object) -> LLVMModule:
         with llvm_session.LOCK, one_run(self.flags):
@@ -168,7 +168,7 @@ class EmitPTX(Translation, stage="ptx", origin="required"):
 # What LLVM ends the process for, checked before it sees a module.
 #
 # LLVM's code generator meets a symbol that PTX cannot spell, or a number in an attribute that it cannot read, by `abort` or `exit`.
-# Such a function is refused here, at its place:
+# Such a function is refused here, at its location:
 #
 #     llvm.func @"a b"() attributes {nvvm.kernel}     →   k.ttir:2:3: error: a kernel cannot be called "a b" in PTX
 

@@ -88,8 +88,8 @@ _CONTRACTED = re.compile(r"( = (?:fmul|fadd|fsub)) contract ")
 
 
 def fusible(llvm_ir: str) -> str:
-    """`llvm_ir` with the permission to make one fused operation of a product and the sum or difference that takes it (Triton's
-    `AllowFPOpFusion = Fast`); sums marked by `Builder.never_fused` stay without. Where there is no product there is nothing to permit."""
+    """`llvm_ir` with the permission to make one fused operation of a multiplication and the addition or subtraction that takes it (Triton's
+    `AllowFPOpFusion = Fast`); sums marked by `Builder.never_fused` stay without. Where nothing is multiplied there is nothing to permit."""
     return _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if " = fmul " in llvm_ir else llvm_ir
 
 

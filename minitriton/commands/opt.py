@@ -229,7 +229,7 @@ def _main(arguments: list[str]) -> int:
         print(f"cannot read {invocation.file}: {error.strerror}", file=sys.stderr)
         return 2
     except UnicodeDecodeError as error:
-        print(f"cannot read {invocation.file}: byte {error.start} is no UTF-8 text", file=sys.stderr)
+        print(f"cannot read {invocation.file}: byte {error.start} is not UTF-8 text", file=sys.stderr)
         return 2
     except MinitritonError as error:
         print(error, file=sys.stderr)

@@ -66,7 +66,7 @@ def _made(asked: CompileRequest, keep: bool, only: StepAnchor | None = None) -> 
 
 
 class Compiles:
-    """The compiles of a session. `keeps`: with the modules of their states, of which facts are asked."""
+    """The compiles of a session. `keeps`: with the modules of their states, for questions about facts."""
 
     def __init__(self, *, keeps: bool = True) -> None:
         self._opened: OrderedDict[CompileRequest, RecordedCompile] = OrderedDict()

@@ -101,7 +101,7 @@ def explanation(opened: RecordedCompile, path: str, line: int) -> dict[str, Any]
         lines = sorted({fact.line[1] for fact in facts.all() if fact.line and fact.line[0] == file})
         raise MinitritonError(
             f"nothing is left of line {line} in the TTGIR of {opened.recording.kernel}", SourceLocation(path, line),
-            help="lines of which something is: " + ", ".join(map(str, lines)),
+            help="lines about which something is known: " + ", ".join(map(str, lines)),
         )  # fmt: skip
     source = opened.recording.sources[file].splitlines()
     return {

@@ -15,7 +15,7 @@ from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError
-from minitriton.explorer.llvm_places import Callers, Place
+from minitriton.explorer.llvm_locations import Callers, Place
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.snapshot import Snapshot
 from minitriton.pipeline.pipelines import assembly_step

@@ -57,7 +57,7 @@ class _LoweringFacts(Hook):
 
 
 _KNOWS_SHARED_MEMORY = frozenset({Property.SHARED_ALLOCATED, Property.LLVM_DIALECT})
-"""What a step establishes behind which a module says how much shared memory it takes."""
+"""What a step establishes after which a module says how much shared memory it takes."""
 
 
 def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -> None:
@@ -113,7 +113,7 @@ def compile_request(
     until: str | None = None,
     inspect: Callable[[dict[str, Stage]], None] | None = None,
 ) -> Compiled:
-    """Runs the stages of `request`. `folder` is where their texts will be kept, for places in them (`USE_IR_LOC`); `inspect` may
+    """Runs the stages of `request`. `folder` is where their texts will be stored, for locations in them (`USE_IR_LOC`); `inspect` may
     replace or add stages before they run. `until` names the last stage wanted. Raises `MinitritonError`s that name the kernel's line.
     """
     with no_garbage_collection():

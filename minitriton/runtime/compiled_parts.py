@@ -32,7 +32,7 @@ class KernelMetadata(NamedTuple):
     shared: int
     """Bytes of dynamic shared memory of a block."""
     global_scratch_size: int
-    """Bytes of global memory that each program needs beside its arguments."""
+    """Bytes of global memory that each program needs in addition to its arguments."""
     global_scratch_align: int
     pipeline: str
     """The passes that made it, as text."""
@@ -76,7 +76,7 @@ class AsmDict(dict[str, "str | bytes"]):
     def __missing__(self, key: str) -> str | bytes:
         if key not in ("cubin", "sass"):
             raise MissingStage(
-                f"this kernel has no stage {key!r}; it has: {', '.join(self)}",
+                f"this kernel lacks stage {key!r}; it has: {', '.join(self)}",
                 help=f"name one of those, or compile with a pipeline that leads to {key!r}",
             )
         self[key] = self._assembled() if key == "cubin" else _disassembled(self["cubin"])

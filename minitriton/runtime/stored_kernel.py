@@ -1,4 +1,4 @@
-"""A compiled kernel as it is kept: the stages of a compile, its metadata, its place in the cache."""
+"""A compiled kernel as it is kept: the stages of a compile, its metadata, its entry in the cache."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_HANDLES = {"module": None, "function": None, "launcher": None}
 
 
 class StoredKernel:
-    """A compiled kernel as it is kept: `.asm[stage]`, `.metadata`, its place in the cache, and its handles where it is loaded.
+    """A compiled kernel as it is kept: `.asm[stage]`, `.metadata`, its entry in the cache, and its handles where it is loaded.
 
     `n_regs`, `n_spills` and `n_max_threads` are known once it is loaded on a device; without one, the first two by its cubin.
     """

@@ -1,4 +1,4 @@
-"""What each GPU architecture can do: the one place that knows. Everything else asks.
+"""What each GPU architecture can do: the one module that knows. Everything else asks.
 
     ARCHITECTURES[90].has_tma            True
     architecture_of(91).has_wgmma        True: a number that is not in the list has what the next lower one has
@@ -53,13 +53,13 @@ class Architecture:
     deprecated_fp8_types: tuple[str, ...] = ()
     """Those that dots take with a warning."""
     max_num_imprecise_acc: int = 0
-    """How many fp8 products `wgmma` may add up before the sum goes to f32."""
+    """How many fp8 terms `wgmma` may accumulate before they go to f32."""
     widest_access_bits: int = WIDEST_ACCESS_BITS
     """The widest load or store of one thread."""
 
     @property
     def has_wgmma(self) -> bool:
-        """Products of a warp group, asynchronous, from shared memory."""
+        """Dots of a warp group, asynchronous, from shared memory."""
         return self.mma_version == 3
 
     @property
@@ -128,6 +128,6 @@ def architecture_of(capability: int) -> Architecture:
 def least_mma_depth(bits: int) -> int:
     """The least k of a dot on `mma.sync` whose elements have `bits` bits: four lanes hold one 32-bit word of a row each (f64: one number).
 
-    With less, lanes hold copies, and products would be added more than once.
+    With less, lanes hold copies, and terms would be added more than once.
     """
     return 4 * max(1, 32 // bits)

@@ -26,5 +26,5 @@ _FILES = {"arith": "elementwise.py", "math": "math.py"}
 
 
 def where_to_add(name: str) -> str:
-    """The place for the rule of an op called `name`."""
+    """The entry for the rule of an op called `name`."""
     return f"minitriton/codegen/lowering/{_FILES.get(name.partition('.')[0], '')} (docs/add-an-op.md)"

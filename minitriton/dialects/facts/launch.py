@@ -104,5 +104,5 @@ def target_arch(op: Operation) -> int:
     text = target_text(op)
     number = (text or "").removeprefix("cuda:")
     if text is None or not text.startswith("cuda:") or not (number.isascii() and number.isdigit() and len(number) < 4):
-        raise IRError("the module has no CUDA target", help='add the module attribute ttg.target = "cuda:90"')
+        raise IRError("the module lacks a CUDA target", help='add the module attribute ttg.target = "cuda:90"')
     return int(number)

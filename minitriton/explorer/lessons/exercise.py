@@ -57,7 +57,7 @@ class Exercise:
         }  # fmt: skip
 
     def _refused(self) -> str:
-        """The pipeline that is to be mended, which cannot be compiled."""
+        """The pipeline that is to be fixed, which cannot be compiled."""
         return str(edited(open_program(self.asked).default_pipeline(), list(self.asked.edits)))
 
 

@@ -53,7 +53,7 @@ def entry_of(ptx: str) -> str:
     """The kernel's name in the PTX."""
     found = _ENTRY.search(ptx)
     if found is None:
-        raise MinitritonError("the PTX has no kernel")
+        raise MinitritonError("the PTX lacks a kernel")
     return found[1]
 
 

@@ -1,4 +1,4 @@
-"""Which configurations there are to try: what may vary about a kernel's own pipeline and launch.
+"""Which configurations there are to try: what may vary about a kernel's default pipeline and launch.
 
     space = Space(insert=("canonicalize",), vary={"num_warps": (2, 4, 8), "optimize-llvm-ir{level}": (1, 2, 3)})
     space.sample(base, facts, rng)    one legal pipeline: passes in another order, some left out, some twice, some put in
@@ -80,7 +80,7 @@ class Space:
         object.__setattr__(self, "insert", tuple(self.insert))
         for name, values in self.settings + tuple((f"{p}{{{o}}}", v) for (p, o), v in self.pass_options):
             if not values:
-                raise MinitritonError(f"{name} has no values to vary over", help=f"write {name}=VALUE,VALUE")
+                raise MinitritonError(f"{name} lacks values to vary over", help=f"write {name}=VALUE,VALUE")
 
     @property
     def settings(self) -> Vary:
@@ -149,7 +149,7 @@ class Space:
         return base
 
     def _walk(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
-        """Up to `_WALK` single changes of `base`, of which each leaves every contract intact: far from it, and legal."""
+        """Up to `_WALK` single changes of `base`, each of them leaving every contract intact: far from it, and legal."""
         steps = base.steps
         for _ in range(rng.randint(1, _WALK)):
             changed = self._change(steps, rng)
@@ -166,7 +166,7 @@ class Space:
         return pipeline
 
     def cross(self, a: Pipeline, b: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
-        """`a` up to some place, level by level, and `b` from there on; `a` where that is not legal."""
+        """`a` up to some step, level by level, and `b` from there on; `a` where that is not legal."""
         parts: list[Step] = []
         for first, second in zip(segments(a.steps), segments(b.steps), strict=True):
             at = rng.random()
@@ -264,7 +264,7 @@ def with_option(step: Step, option: str, value: Value) -> Step:
 
 
 def with_llvm_pass(step: Step, name: str, *, first: bool) -> Step:
-    """`optimize-llvm-ir` with one more of LLVM's passes, before or behind those it has, or those that are begun with."""
+    """`optimize-llvm-ir` with one more of LLVM's passes, before or after those it has, or those that are begun with."""
     names: list[str] = list(getattr(step, "passes", ()) or _LLVM_AT_FIRST)
     return with_option(step, "passes", ",".join([name, *names] if first else [*names, name]))
 
@@ -285,7 +285,7 @@ def _other_llvm_passes(step: Step, rng: random.Random) -> Step:
 
 
 def _place_near(steps: Sequence[Step], index: int, rng: random.Random) -> int:
-    """A place within the level that `steps[index]` stands in."""
+    """An index within the level that `steps[index]` stands in."""
     first = last = index
     while first > 0 and not is_fixed(steps[first - 1]):
         first -= 1

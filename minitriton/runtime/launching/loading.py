@@ -166,7 +166,7 @@ def _stream_without_torch(device: int) -> int:
 def full_grid(grid: object) -> tuple[int, int, int]:
     """`grid` with the missing dimensions filled in by 1. Raises `MinitritonError` for what is no grid.
 
-    Triton leaves out what is behind the third dimension; so is a 1 here, while any other number would lose programs.
+    Triton leaves out what is after the third dimension; so is a 1 here, while any other number would lose programs.
     """
     given: list[Any] = [*grid] if isinstance(grid, (tuple, list)) else [grid]
     while len(given) > 3 and given[-1] == 1:
