@@ -72,7 +72,7 @@ class ConstantPool:
     """The constants of one round, by home block and value."""
 
     def __init__(self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False) -> None:
-        """`replace(old, new)` must put the results of `new` for those of `old` and delete `old`. `keep_most_used`: of two equal
+        """`replace(old, new)` must replace the results of `old` by those of `new` and delete `old`. `keep_most_used`: of two equal
         constants the one with more uses takes the other's place, so that as few operands as can be are changed."""
         self._replace = replace
         self._keep_most_used = keep_most_used

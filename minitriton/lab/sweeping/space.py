@@ -35,7 +35,7 @@ _WALK = 40
 Vary = tuple[tuple[str, tuple[Value, ...]], ...]
 
 _PASS_OPTION = re.compile(r"([\w.-]+)\{([\w-]+)\}")
-_SWITCHES = ("order", "omit", "duplicate", "constants", "llvm", "layouts", "memory")
+_SWITCHES = ("order", "omit", "duplicate", "constants", "llvm", "layouts", "memory", "heuristics")
 
 SPACE_WORDS = ", ".join(_SWITCHES) + ", illegal, insert=PASS,..., NAME=VALUE,..."
 """What the text of a space is made of."""
@@ -49,6 +49,13 @@ LLVM_PASSES = (
 _LLVM_AT_FIRST = ("sroa", "instcombine", "simplifycfg", "gvn", "instcombine", "adce")
 
 
+HEURISTICS: Vary = (
+    ("tritongpu-coalesce{width}", (0, 1, 2, 4, 8)),
+    ("tritongpu-accelerate-matmul{instruction}", ("", "mma.sync", "fma")),
+)
+"""Options that take another candidate than the rule of a pass (`pipeline.choice`), with the values to try."""
+
+
 @dataclass(frozen=True)
 class Space:
     """What may vary. `insert` names passes (with options, as in a pipeline's text) that may be put in; with `legal`, only
@@ -60,7 +67,7 @@ class Space:
     `vary`: values by name, of a compile option (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`), a constant of the kernel, `arch`, or
     a pass's option (`optimize-llvm-ir{level}`). `constants`: the values that the kernel itself names as worth trying. `llvm`: LLVM's
     own passes, chosen one by one. `layouts`: the blocked encodings of loads and stores. `memory`: how they treat the
-    caches, and whether launches overlap.
+    caches, and whether launches overlap. `heuristics`: what passes choose by a rule (`HEURISTICS`).
     """
 
     order: bool = True
@@ -73,6 +80,7 @@ class Space:
     llvm: bool = False
     layouts: bool = False
     memory: bool = False
+    heuristics: bool = False
 
     def __post_init__(self) -> None:
         pairs = self.vary.items() if isinstance(self.vary, Mapping) else self.vary
@@ -90,7 +98,8 @@ class Space:
     @property
     def pass_options(self) -> tuple[tuple[tuple[str, str], tuple[Value, ...]], ...]:
         """What varies about passes: `((pass, option), values)`."""
-        found = ((_PASS_OPTION.fullmatch(name), values) for name, values in self._vary)
+        rules = HEURISTICS if self.heuristics else ()
+        found = ((_PASS_OPTION.fullmatch(name), values) for name, values in dict((*rules, *self._vary)).items())
         return tuple(((match[1], match[2]), values) for match, values in found if match is not None)
 
     @property
