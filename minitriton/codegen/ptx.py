@@ -17,8 +17,8 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from minitriton.codegen import llvm_session
-from minitriton.codegen.device_library import link_device_library
 from minitriton.codegen.llvm_passes import chosen_passes
+from minitriton.codegen.nvidia.device_library import link_device_library
 from minitriton.errors import IRError, MinitritonError
 from minitriton.target import CUDAOptions, GPUTarget
 
