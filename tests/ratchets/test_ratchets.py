@@ -27,7 +27,7 @@ PACKAGES = {
     "analysis": (6317, 43, 80),
     "as_triton": (3629, 43, 38),
     "backends": (324, 9, 4),
-    "codegen": (11702, 71, 161),
+    "codegen": (11694, 73, 161),
     "commands": (1514, 14, 17),
     "dialects": (15629, 95, 87),
     "emulator": (9010, 60, 108),
@@ -53,10 +53,10 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 132852,
-    "files": 888,
-    "files under 40 lines": 123,
-    "modules with one importer": 215,
+    "lines": 132844,
+    "files": 890,
+    "files under 40 lines": 125,
+    "modules with one importer": 216,
     "comparisons of an op's name": 14,
     "private names of other modules": 69,
     "entries at the top": 24,
