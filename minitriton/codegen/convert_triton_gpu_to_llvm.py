@@ -17,30 +17,22 @@ from xdsl.ir import Operation
 from minitriton.analysis.register_demand import DEMAND, register_demand
 from minitriton.analysis.shared_memory.allocation import Allocation, read_offsets
 from minitriton.codegen.lowering import (
-    async_copy,
-    atomics,
     casts,
     control_flow,
     convert_layout,
-    diagnostics,
     dot,
     elementwise,
     indexing,
-    math,
-    memory,
-    mma,
     program,
     reduce,
     rounded_division,
     scan,
     shared,
-    tma,
     views,
-    warp_specialize,
-    wgmma,
 )
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.signature import lower_function
+from minitriton.codegen.nvidia import async_copy, atomics, diagnostics, math, memory, mma, tma, warp_specialize, wgmma
 from minitriton.dialects import tt
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 

@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.codegen import llvm_text  # noqa: F401  (fills the table of writers)
 from minitriton.codegen.debug_info import NoDebugInfo
-from minitriton.codegen.text.nvvm import instruction
+from minitriton.codegen.nvidia.text.nvvm import instruction
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import i32_array, string_attr

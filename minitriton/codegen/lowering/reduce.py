@@ -24,10 +24,9 @@ from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.combine import combine, single_combiner
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.memory import memory_type, to_memory
 from minitriton.codegen.lowering.partial_results import by_lanes, sharing
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.lowering.shared_access import load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts

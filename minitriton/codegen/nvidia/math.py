@@ -16,7 +16,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering import device_math, device_math_f64
 from minitriton.codegen.lowering.elementwise import (
     Emit,
     apply,
@@ -29,6 +28,7 @@ from minitriton.codegen.lowering.elementwise import (
 )
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
+from minitriton.codegen.nvidia import device_math, device_math_f64
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, math, nvvm, tt
 from minitriton.dialects.attribute_values import is_true, string_attr, word

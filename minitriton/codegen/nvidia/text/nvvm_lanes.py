@@ -9,9 +9,9 @@ from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute
 
 from minitriton.analysis.locations import source_location
-from minitriton.codegen.text.nvvm import call_parts
+from minitriton.codegen.nvidia.text.nvvm import call_parts
+from minitriton.codegen.nvidia.text.words import inserted, vector_text
 from minitriton.codegen.text.values import type_text
-from minitriton.codegen.text.words import inserted, vector_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm

@@ -14,7 +14,6 @@ Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold co
 
 from __future__ import annotations
 
-from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -22,9 +21,9 @@ from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.shared_access import from_memory, memory_type, to_memory
 from minitriton.codegen.registers import Registers
-from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_type
-from minitriton.dialects import llvm as ours
+from minitriton.codegen.types import I64, bit_width, lane_type, vector_type
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import i32_array, integer_attr, is_true, string_attr, word
 from minitriton.dialects.facts.pass_attributes import CACHE_HINT, IN_L1, PREFETCH_BYTES
@@ -87,13 +86,6 @@ def cache_hint(op: Operation) -> tuple[str, str]:
 def _enum(op: Operation, name: str) -> str:
     attr = op.properties.get(name)
     return "none" if attr is None else word(attr)
-
-
-def memory_type(element: Attribute) -> Attribute:
-    """How an element is in memory: booleans as bytes, pointers as integers."""
-    if element is I1:
-        return I8
-    return I64 if isinstance(element, L.LLVMPointerType) else element
 
 
 def _as_hinted(f: FunctionLowering, op: Operation, width: int) -> tuple[list[SSAValue], dict[str, Attribute]]:
@@ -201,21 +193,6 @@ def _split_load(f: FunctionLowering, op: tt.LoadOp, accesses: Accesses, kept: At
     f.b.branch(after, (f.b.value(nvvm.LoadPartialOp, (*addresses, *masks, vector, *policies), type_, properties),))
     f.b.move_to(after)
     return after.args[0]
-
-
-def from_memory(f: FunctionLowering, vector: SSAValue, element: Attribute) -> SSAValue:
-    """A value as it is in registers, from how it is in memory."""
-    if element is I1:
-        return f.b.cast(L.TruncOp, vector, I1)
-    return f.b.cast(ours.IntToPtrOp, vector, element) if isinstance(element, L.LLVMPointerType) else vector
-
-
-def to_memory(f: FunctionLowering, value: SSAValue) -> SSAValue:
-    """A value as it is in memory."""
-    element = lane_type(value.type)
-    if element is I1:
-        return f.b.cast(L.ZExtOp, value, I8)
-    return f.b.cast(ours.PtrToIntOp, value, I64) if isinstance(element, L.LLVMPointerType) else value
 
 
 def _plain_load(f: FunctionLowering, addresses: list[SSAValue], element: Attribute, width: int) -> SSAValue:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute, SSAValue
 
-from minitriton.codegen.text.nvvm import Registers, instruction
+from minitriton.codegen.nvidia.text.nvvm import Registers, instruction
+from minitriton.codegen.nvidia.text.words import assemble, lane_text, pack_words
 from minitriton.codegen.text.values import constant_text, type_text
-from minitriton.codegen.text.words import assemble, lane_text, pack_words
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter
 from minitriton.codegen.types import GLOBAL, I1, I32, I64, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm

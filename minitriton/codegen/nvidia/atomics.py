@@ -22,16 +22,15 @@ from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.memory import Accesses
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.nvidia.memory import Accesses
 from minitriton.codegen.scratch import needs_scratch
-from minitriton.codegen.tensor_facts import TensorFacts
+from minitriton.codegen.tensor_facts import TensorFacts, flat_offsets
 from minitriton.codegen.types import BF16, I1, I8, I16, I64, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import i32_array, integer_attr, string_attr, word
 from minitriton.dialects.narrowing import instance_of
-from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 from minitriton.rewriting.effects import recursive_effects
 
@@ -410,15 +409,3 @@ def _from_first_copy(
     value = load(in_cta(f, base, rank))
     cluster_barrier(f)
     return value
-
-
-def flat_offsets(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
-    """From registers, lanes and warps to the row-major number of an element."""
-    strides = [1] * len(shape)
-    for dim in reversed(range(len(shape) - 1)):
-        strides[dim] = strides[dim + 1] * shape[dim + 1]
-    bases = {
-        name: [(sum(c * s for c, s in zip(basis, strides, strict=True)),) for basis in layout.bases[name]]
-        for name in ("register", "lane", "warp")
-    }
-    return LinearLayout(bases, {"offset": strides[0] * shape[0]})

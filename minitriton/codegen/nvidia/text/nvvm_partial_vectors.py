@@ -7,9 +7,9 @@ becomes one `asm "@$7 ld.global.b32 $0, [$6+0]; @$8 ..."`, whose results are in 
 
 from __future__ import annotations
 
-from minitriton.codegen.text.nvvm import Registers, instruction
+from minitriton.codegen.nvidia.text.nvvm import Registers, instruction
+from minitriton.codegen.nvidia.text.words import lane_text, pack_words, vector_text
 from minitriton.codegen.text.values import type_text
-from minitriton.codegen.text.words import lane_text, pack_words, vector_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter
 from minitriton.codegen.types import GLOBAL, I1, I8, I64, lane_type, lanes
 from minitriton.dialects import nvvm
