@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.commands.cli import main
 from minitriton.commands.opt import main as opt
 from minitriton.pipeline.pass_manager import Pipeline, write_reproducer
