@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import Float8E4M3FNType, Float8E5M2Type, Float32Type, IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Operation, SSAValue
@@ -127,8 +127,9 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
     a_type = op.a.type
     assert instance_of(a_type, (TensorType, MemDescType))
     m, n = result_type.get_shape()
-    k = op.b.type.get_shape()[-2]
-    for name, found, expected in (("A", a_type.get_shape(), (m, k)), ("B", op.b.type.get_shape(), (k, n))):
+    b_shape = cast(MemDescType, op.b.type).get_shape()
+    k = b_shape[-2]
+    for name, found, expected in (("A", a_type.get_shape(), (m, k)), ("B", b_shape, (k, n))):
         if found != expected:
             return f"expected operand {name} of shape {list(expected)} (M = {m}, N = {n}, K = {k}), found {list(found)}"
     element = a_type.element_type
