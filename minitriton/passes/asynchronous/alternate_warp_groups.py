@@ -1,4 +1,4 @@
-"""`minitriton-alternate-warp-groups`: two warp groups take turns at the tensor cores, so that one computes while the other's products run.
+"""`minitriton-alternate-warp-groups`: two warp groups take turns at the tensor cores, so that one computes while the other's dots run.
 
     scf.for ...                                         ttng.end_turn from 14 only 1            group 0 begins
       %s = warp_group_dot %q, %k, %0 {isAsync}          scf.for ...
@@ -9,12 +9,12 @@
                                                           softmax of %s
                                                         ttng.wait_for_turn from 14 only 0       its last turn, not used
 
-In: TTGIR of kernels with two warp groups, with loops that have products and, between them, work on what these leave. Out: the same;
-a group's products of an iteration (from the last before the loop's end to the first, if the work stands between them) begin when
-those of the other group have begun. Turns are named barriers of the hardware, one for the group whose turn it is (`named_barriers`). Behind the
+In: TTGIR of kernels with two warp groups, with loops that have dots and, between them, work on what these leave. Out: the same;
+a group's dots of an iteration (from the last before the loop's end to the first, if the work stands between them) begin when
+those of the other group have begun. Turns are named barriers of the hardware, one for the group whose turn it is (`named_barriers`). After the
 loop all threads meet, so that turns of the next loop are not taken for those of this one.
 
-In step, both groups would wait for the same products and then compute while tensor cores rest. (Shah et al., "FlashAttention-3",
+In step, both groups would wait for the same dots and then compute while tensor cores rest. (Shah et al., "FlashAttention-3",
 section 3.1: ping-pong scheduling.)
 """
 
@@ -31,6 +31,8 @@ from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.facts.named_barriers import TURNS
+from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.facts.synchronization import meets_threads
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
@@ -39,7 +41,7 @@ _WARPS_OF_TWO_GROUPS = 8
 
 @register_pass
 class AlternateWarpGroups(Pass, stage="llir"):
-    """Makes two warp groups take turns at the tensor cores in loops that compute between products."""
+    """Makes two warp groups take turns at the tensor cores in loops that compute between dots."""
 
     name: ClassVar[str] = "minitriton-alternate-warp-groups"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
@@ -58,8 +60,7 @@ class AlternateWarpGroups(Pass, stage="llir"):
 def _alternate(loop: scf.ForOp) -> None:
     ops = list(loop.regions[0].block.ops)
     dots = [op for op in ops if isinstance(op, ttng.WarpGroupDotOp)]
-    barriers = any(isinstance(op, ttg.LocalBarrierOp) or (op.regions and op.name.startswith("scf.")) for op in ops)
-    if len(dots) < 2 or barriers or not all(is_true(dot.is_async) for dot in dots):
+    if len(dots) < 2 or any(map(_may_not_alternate, ops)) or not all(is_true(dot.is_async) for dot in dots):
         return
     first, last = ops.index(dots[0]), ops.index(dots[-1])
     if not _computes(ops[first:last]) and _computes(ops[last:]):
@@ -71,6 +72,11 @@ def _alternate(loop: scf.ForOp) -> None:
     if not isinstance(loop.next_op, ttg.LocalBarrierOp):
         _put(ttg.LocalBarrierOp(), behind=loop)
     take_turns(loop, dots[0], dots[-1])
+
+
+def _may_not_alternate(op: Operation) -> bool:
+    """Whether all threads meet at `op`, or control flow hides what happens there: one group would wait in its turn for the other, for ever."""
+    return RegionFlow.of(op) is not None or meets_threads(op)
 
 
 def _computes(ops: list[Operation]) -> bool:
@@ -87,7 +93,7 @@ def _take_turns(loop: scf.ForOp, first: Operation, last: Operation) -> None:
 
 
 def _take_turns_over_the_end(loop: scf.ForOp, first: Operation, last: Operation) -> None:
-    """A turn from `last` to `first` of the next iteration; group 1 begins behind group 0, and at the end is let go by it."""
+    """A turn from `last` to `first` of the next iteration; group 1 begins after group 0, and at the end is let go by it."""
     _put(ttng.WaitForTurnOp(first=TURNS.start, group=1), before=loop)
     _put(ttng.EndTurnOp(first=TURNS.start), behind=first)
     _put(ttng.WaitForTurnOp(first=TURNS.start), before=last)
