@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minitriton as triton
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.dialects import tt
 from minitriton.emulator import run
