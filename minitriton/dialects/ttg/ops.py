@@ -28,7 +28,7 @@ from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, Re
 from minitriton.dialects.facts import KeepsData
 from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, require
 from minitriton.dialects.facts.layout import AnyButMma, UnpacksFp4
-from minitriton.dialects.facts.synchronization import Barrier
+from minitriton.dialects.facts.synchronization import Barrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.ttg.verify import convert_layout_complaint, fp4_to_fp_complaint
@@ -42,7 +42,7 @@ class ConvertLayoutOp(IRDLOperation):
 
     src = operand_def(TensorType)
     result = result_def(TensorType)
-    traits = traits_def(Pure(), VerifyTensorLayouts(), AnyButMma(), KeepsData())
+    traits = traits_def(Pure(), VerifyTensorLayouts(), AnyButMma(), KeepsData(), ScratchBarrier())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
     @from_fields
