@@ -38,7 +38,7 @@ PACKAGES = {
     "host": (1279, 20, 0),
     "interpreter": (5073, 40, 0),
     "knobs": (878, 3, 0),
-    "lab": (15476, 94, 0),
+    "lab": (15485, 94, 0),
     "language": (3311, 24, 0),
     "layouts": (4193, 22, 0),
     "passes": (18912, 108, 0),
@@ -53,7 +53,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133325,
+    "lines": 133334,
     "files": 891,
     "files under 40 lines": 125,
     "modules with one importer": 212,
