@@ -1,6 +1,6 @@
 """Whether the region of a reduction gives the same for exchanged operands, to the last bit: lanes that combine each other's numbers have one.
 
-(a + b, c * d)                                            yes: the same expression once operands of `+` and `*` may change places
+(a + b, c * d)                                            yes: the same expression once operands of `+` and `*` may be exchanged
 (a > b or a == b and i < j) ? (a, i) : (b, j)             of integers yes, by trying all orders of a and b, and of i and j
                                                           of floats no: neither of two NaNs comes first
 (a > b) ? (a, i) : (b, j)                                 no: the index of equal numbers (`tl.argmax(x, tie_break_left=False)`)
@@ -34,7 +34,7 @@ from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt.types import element_type
 
 _MOST_OPERANDS = 3
-"""Of a reduction of which all orders are tried: 2 or 3 numbers in two places for each."""
+"""Values of a reduction that is tried in all orders: 2 or 3 numbers, each in two operands."""
 
 Meaning: TypeAlias = "Callable[[Operation, list[Hashable]], Hashable]"
 """What an op gives for what its operands gave."""
@@ -84,8 +84,8 @@ def _can_be_tried(op: Operation, block: Block) -> bool:
         return False
     if isinstance(op, arith.CmpiOp | arith.CmpfOp):
         half = len(block.args) // 2
-        places = [v.index for v in op.operands if isinstance(v, BlockArgument)]
-        return len(places) == 2 and abs(places[0] - places[1]) == half
+        indices = [v.index for v in op.operands if isinstance(v, BlockArgument)]
+        return len(indices) == 2 and abs(indices[0] - indices[1]) == half
     return isinstance(op, arith.SelectOp) or (
         isinstance(op, arith.AndIOp | arith.OrIOp | arith.XOrIOp) and op.results[0].type == i1
     )

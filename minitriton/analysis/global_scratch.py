@@ -1,4 +1,4 @@
-"""Places for the global memory that programs ask for (`ttg.global_scratch_alloc`), a tensor map made in the kernel say.
+"""Offsets in the global memory that programs ask for (`ttg.global_scratch_alloc`), a tensor map made in the kernel say.
 
 In: a module. Out: `ttg.global_scratch_memory_offset` on each such op and on each call; `ttg.global_scratch_memory_size` and `_alignment` on
 each function, and those of the kernel on the module.
@@ -33,7 +33,7 @@ def scratch_attr(op: Operation, name: str, default: int) -> int:
 
 
 def allocate_global_scratch(module: ModuleOp) -> None:
-    """Gives every op of `module` that asks for global memory a place of its own in its function's. Functions must not recurse."""
+    """Gives every op of `module` that asks for global memory an offset of its own in its function's. Functions must not recurse."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, tt.FuncOp)}
     done: set[tt.FuncOp] = set()
     for function in functions.values():

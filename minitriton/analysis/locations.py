@@ -1,6 +1,6 @@
-"""Places in the user's source, from the locations of the IR.
+"""Locations in the user's source, from the locations of the IR.
 
-In: a location attribute. Out: the file, line and column it names; of an inlined call, the place inside the called function.
+In: a location attribute. Out: the file, line and column it names; of an inlined call, the location inside the called function.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from minitriton import language
 from minitriton.errors import SourceLocation
 
 _LIBRARY = str(Path(language.__file__).parent)
-"""Where functions such as `tl.sum` are written, of which a kernel's author knows nothing."""
+"""Where functions such as `tl.sum` are written, which a kernel's author does not know."""
 
 
 def source_location(location: Attribute) -> SourceLocation | None:
@@ -27,13 +27,13 @@ def source_location(location: Attribute) -> SourceLocation | None:
         case CallSiteLoc():
             return source_location(location.callee)
         case FusedLoc(locations=ArrayAttr(data=parts)):
-            return next((place for part in parts if (place := source_location(part)) is not None), None)
+            return next((found for part in parts if (found := source_location(part)) is not None), None)
         case _:
             return None
 
 
 def user_location(location: Attribute) -> SourceLocation | None:
-    """As `source_location`, but for what was inlined from the language's own library the place that called it."""
+    """As `source_location`, but for what was inlined from the language's own library the location that called it."""
     while isinstance(location, NameLoc):
         location = location.location
     if isinstance(location, CallSiteLoc):

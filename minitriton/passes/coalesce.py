@@ -259,7 +259,7 @@ def _hinted(
     divisibility: tuple[int, ...],
     constancy: tuple[int, ...],
 ) -> DictionaryAttr:
-    """`attributes` with what is known of a scalar; a tensor's facts have no place there."""
+    """`attributes` with what is known of a scalar; a tensor's facts are not written there."""
     hints = {"tt.constancy": constancy, "tt.contiguity": contiguity, "tt.divisibility": divisibility}
     written = {name: _number(value[0]) for name, value in hints.items() if len(value) == 1}
     return DictionaryAttr(dict(sorted({**attributes.data, **written}.items())))

@@ -11,7 +11,7 @@ thread gets no more of them than one instruction moves or changes, so that neigh
                            without gaps (16 sectors): the second-level cache does atomics a sector (32 bytes) at a time
 
 A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
-moves whole vectors where they are whole, single elements where the mask cuts one (`split-masks=false` switches that off).
+moves whole vectors where they are whole, single elements where the mask splits one (`split-masks=false` switches that off).
 
 Loads and stores of the same data (`analysis.slices.connected`) change together, so that no conversion is needed between them. Not a pass of
 Triton's, whose layouts follow contiguity alone. Loads and stores of a kernel that adds floats across elements are left alone: it would add them in
@@ -45,7 +45,7 @@ from minitriton.passes.coalesce import convert_to_layout
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
-"""Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
+"""Shape of the tensor, order of its axes, and how the CTAs of a cluster divide it."""
 
 
 _Atomic = tt.AtomicRMWOp | tt.AtomicCASOp
@@ -68,7 +68,7 @@ class _BlockedAccess(NamedTuple):
         return access.mask_of(self.op)
 
     @property
-    def place(self) -> Shape:
+    def group(self) -> Shape:
         """What accesses must share to work in one layout."""
         return self.shape, self.layout.order, self.layout.cga
 
@@ -81,7 +81,7 @@ class CoalesceByWidth(Pass, stage="ttgir"):
     requires = frozenset({Property.ENCODINGS})
 
     split_masks: bool = True
-    """False: a mask that cuts vectors makes the layout narrow."""
+    """False: a mask that splits vectors makes the layout narrow."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
@@ -110,7 +110,7 @@ class CoalesceByWidth(Pass, stage="ttgir"):
         data = ConnectedData(op)
         groups: dict[tuple[SSAValue, Shape], list[_BlockedAccess]] = {}
         for access in accesses:
-            groups.setdefault((data.group(access.op), access.place), []).append(access)
+            groups.setdefault((data.group(access.op), access.group), []).append(access)
         widths = [[w for access in group if (w := _width(axis_info, access)) is not None] for group in groups.values()]
         for group, found in zip(groups.values(), widths, strict=True):
             for access in group:
@@ -132,7 +132,7 @@ def _access(op: _Access) -> _BlockedAccess | None:
 
 def _may_change(accesses: list[_BlockedAccess], axis_info: AxisInfoAnalysis) -> bool:
     """Whether some access has another layout than one like it, or more elements than it moves at once."""
-    if len({(access.place, access.layout) for access in accesses}) > len({access.place for access in accesses}):
+    if len({(access.group, access.layout) for access in accesses}) > len({access.group for access in accesses}):
         return True
     return any((width := _width(axis_info, access)) is not None and width < access.held for access in accesses)
 
@@ -143,7 +143,7 @@ its elements, twice as long."""
 
 
 def _splits(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> bool:
-    """Whether the mask cuts vectors, and each of them once."""
+    """Whether the mask splits vectors, and each of them once."""
     mask = access.mask
     if mask is None or prod(access.shape) > MOST_SPLIT * ttg.num_warps(access.op) * ttg.threads_per_warp(access.op):
         return False

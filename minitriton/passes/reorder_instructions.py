@@ -9,7 +9,7 @@ In: TTGIR. Out: the same ops in another order.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
 
-Casts to wider types behind the loads, reductions, loops and conversions that come before their first use.
+Casts to wider types after the loads, reductions, loops and conversions that come before their first use.
 
 In: TTGIR, in the order in which it will be lowered. Out: the same ops in another order.
 
@@ -59,9 +59,9 @@ class ReorderInstructions(Pass, stage="ttgir", origin="triton"):
             move(op)
 
 
-def _move_after(op: Operation, place: Operation) -> None:
+def _move_after(op: Operation, anchor: Operation) -> None:
     op.detach()
-    cast(Block, place.parent).insert_op_after(op, place)
+    cast(Block, anchor.parent).insert_op_after(op, anchor)
 
 
 def _defining_op(op: Operation) -> Operation | None:
@@ -75,14 +75,14 @@ def _behind_frees(module: ModuleOp) -> None:
     for op in ops_of(module, ttg.ConvertLayoutOp) if frees else ():
         block = cast(Block, op.parent)
         users = {block.find_ancestor_op_in_block(use.operation) for use in op.results[0].uses}
-        place = None
+        anchor = None
         following = op.next_op
         while following is not None and following not in users:
             if isinstance(following, ttg.LocalDeallocOp):
-                place = following
+                anchor = following
             following = following.next_op
-        if place is not None:
-            _move_after(op, place)
+        if anchor is not None:
+            _move_after(op, anchor)
 
 
 def _into_loops(module: ModuleOp) -> None:
@@ -115,7 +115,7 @@ class _Buffers:
         self._aliases: Aliases | None = None
 
     def may_move_down(self, op: Operation, user: Operation) -> bool:
-        """Whether `op`, if it is a load of a buffer, reads the same in front of `user`, in each iteration of the loops around that."""
+        """Whether `op`, if it is a load of a buffer, reads the same before `user`, in each iteration of the loops around that."""
         buffer = op.operands[0]
         if not isinstance(buffer.type, ttg.MemDescType) or not buffer.type.mutable:
             return True
@@ -149,7 +149,7 @@ class _Buffers:
 
 
 def _allocs_to_sources(module: ModuleOp) -> None:
-    """A buffer is filled right behind what fills it, unless that is a constant, which costs no registers."""
+    """A buffer is filled right after what fills it, unless that is a constant, which costs no registers."""
     for op in ops_of(module, ttg.LocalAllocOp):
         source = _defining_op(op)
         if source is not None and not isinstance(source, arith.ConstantOp | tt.SplatOp):
@@ -164,7 +164,7 @@ def _transposes_to_sources(module: ModuleOp) -> None:
 
 
 def _second_operands_last(module: ModuleOp) -> None:
-    """The second operand of a dot is loaded behind the first."""
+    """The second operand of a dot is loaded after the first."""
     order = BlockOrder()
     writes = _WritePlaces(order)
     for op in ops_of(module, ttg.LocalLoadOp):
@@ -181,16 +181,16 @@ def _second_operands_last(module: ModuleOp) -> None:
 
 
 class _WritePlaces:
-    """Where the ops of each block stand that write, of which none moves."""
+    """Where the ops of each block stand that write; none of them moves."""
 
     def __init__(self, order: BlockOrder) -> None:
         self._order = order
         self._writing: dict[Block, list[Operation]] = {}
 
-    def may_move_down(self, op: Operation, place: Operation) -> bool:
-        """Whether `place` follows `op`, with no write in between."""
+    def may_move_down(self, op: Operation, anchor: Operation) -> bool:
+        """Whether `anchor` follows `op`, with no write in between."""
         block = cast(Block, op.parent)
-        end = block.find_ancestor_op_in_block(place)
+        end = block.find_ancestor_op_in_block(anchor)
         if end is None or end is op or self._order.comes_before(end, op):
             return False
         if block not in self._writing:

@@ -1,6 +1,6 @@
 """The op that writes a tensor map for a descriptor made in the kernel.
 
-    tt.make_tensor_descriptor %p, [%m, %n], [%s, %1] : 64x128xf16     =>     ttng.tensormap_create %place, %p, [64, 64], [%n, %m],
+    tt.make_tensor_descriptor %p, [%m, %n], [%s, %1] : 64x128xf16     =>     ttng.tensormap_create %map, %p, [64, 64], [%n, %m],
                                                                              [%s * 2], [1, 1] {elem_type = 6, swizzle_mode = 3, ...}
 
 Sizes run from the fastest dimension, strides count bytes. Counterpart of createTMADesc in
@@ -34,8 +34,8 @@ class Inserts(Protocol):
         ...
 
 
-def write_tensor_map(at: Inserts, place: SSAValue, op: tt.MakeTensorDescOp) -> None:
-    """Writes the tensor map of `op` at `place`. Raises `PassError` for fp4 pairs whose rows are too short to be spread out."""
+def write_tensor_map(at: Inserts, memory: SSAValue, op: tt.MakeTensorDescOp) -> None:
+    """Writes the tensor map of `op` at `memory`. Raises `PassError` for fp4 pairs whose rows are too short to be spread out."""
 
     def value(op: Operation) -> SSAValue:
         return at.insert(op).results[0]
@@ -58,7 +58,7 @@ def write_tensor_map(at: Inserts, place: SSAValue, op: tt.MakeTensorDescOp) -> N
     strides = [value(arith.MuliOp(s, width)) for s in list(op.strides)[-2::-1]]
     at.insert(
         ttng.TensormapCreateOp(
-            place,
+            memory,
             op.base,
             boxes,
             sizes,

@@ -57,7 +57,7 @@ class _LoweringFacts(Hook):
 
 
 _KNOWS_SHARED_MEMORY = frozenset({Property.SHARED_ALLOCATED, Property.LLVM_DIALECT})
-"""What a step establishes behind which a module says how much shared memory it takes."""
+"""What a step establishes after which a module says how much shared memory it takes."""
 
 
 def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -> None:
@@ -67,8 +67,8 @@ def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -
     if required <= limit:
         return
     functions = [op for op in module.ops if isinstance(op, FuncOp | LLVMFuncOp) and op.regions[0].blocks]
-    places = (source_location(op.location) for op in functions)
-    error = OutOfResources(required, limit, "shared memory", next((place for place in places if place), None))
+    locations = (source_location(op.location) for op in functions)
+    error = OutOfResources(required, limit, "shared memory", next((each for each in locations if each), None))
     if any(isinstance(op, FuncOp) for op in functions):
         error.help = f"{error.help}\n{shared_memory_advice(module, required, limit, num_stages)}"
     raise error
@@ -113,7 +113,7 @@ def compile_request(
     until: str | None = None,
     inspect: Callable[[dict[str, Stage]], None] | None = None,
 ) -> Compiled:
-    """Runs the stages of `request`. `folder` is where their texts will be kept, for places in them (`USE_IR_LOC`); `inspect` may
+    """Runs the stages of `request`. `folder` is where their texts will be written, for locations in them (`USE_IR_LOC`); `inspect` may
     replace or add stages before they run. `until` names the last stage wanted. Raises `MinitritonError`s that name the kernel's line.
     """
     with no_garbage_collection():

@@ -97,7 +97,7 @@ class Pipeline:
             names = [step.name for step in self.steps]
             close = difflib.get_close_matches(called, names, n=1)
             help = f"did you mean {close[0]!r}?" if close else "its passes: " + ", ".join(dict.fromkeys(names))
-            raise PipelineError(f"the pipeline has no pass {name!r}", help=help)
+            raise PipelineError(f"pass {name!r} is not in the pipeline", help=help)
         return indices
 
     def check(self, facts: Iterable[Property]) -> frozenset[Property]:

@@ -173,7 +173,7 @@ class Pass(Contract, ModulePass):
     `apply` says whether anything has changed."""
 
     acts_on: ClassVar[frozenset[type[Operation]] | None] = None
-    """Classes of op without all of which there is nothing for this pass to do, so that it need not be run; None: it may act on any op."""
+    """Classes of op: a module without any of them gives this pass nothing to do, so that it need not be run; None: it may act on any op."""
 
     folds_everything: ClassVar[bool] = False
     """Whether this also erases dead ops, folds, and shares constants everywhere (`rewriting.greedy`): where that has found nothing and

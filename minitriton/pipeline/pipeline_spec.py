@@ -75,7 +75,7 @@ def make_step(name: str, options: dict[str, str | None]) -> Step:
         field = key.replace("-", "_")
         if field not in types:
             names = ", ".join(f.replace("_", "-") for f in types) or "none"
-            raise PipelineError(f"pass {name!r} has no option {key!r}", help=f"its options: {names}")
+            raise PipelineError(f"pass {name!r}: unknown option {key!r}", help=f"its options: {names}")
         values[field] = _convert(name, key, text, types[field])
     try:
         return cls(**values)

@@ -109,7 +109,7 @@ def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
 
 
 def llvm_passes() -> list[str]:
-    """Settles how shared memory is used, places memory, orders the accesses of it, and lowers to the LLVM dialect."""
+    """Settles how shared memory is used, assigns offsets, orders the accesses of it, and lowers to the LLVM dialect."""
     return [
         "tritongpu-combine-tensor-select-and-if",
         "tritongpu-allocate-warp-groups",

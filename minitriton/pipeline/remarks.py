@@ -2,7 +2,7 @@
 
 MLIR_ENABLE_REMARK=1    →    softmax.py:12:8: remark: not started ahead of its iteration: the loop stores through %p too
 
-MLIR_ENABLE_DIAGNOSTICS=remarks, Triton's own switch, does the same; with `operations` a note behind each shows the op, with `stacktraces`
+MLIR_ENABLE_DIAGNOSTICS=remarks, Triton's own switch, does the same; with `operations` a note after each shows the op, with `stacktraces`
 one shows where in the compiler it was said. A kernel that is in the cache is then compiled again, to have its remarks said.
 """
 
@@ -23,9 +23,9 @@ def remark(op: Operation, text: str, see: Operation | None = None) -> None:
     from minitriton.dialects.text import print_module
     from minitriton.dialects.verification.verifier import source_location
 
-    place = source_location(op.location)
+    location = source_location(op.location)
     other = source_location(see.location) if see is not None else None
-    begin = f"{place}: " if place else ""
+    begin = f"{location}: " if location else ""
     print(f"{begin}remark: {text}", *([f"(at {other})"] if other else []), file=sys.stderr)
     wanted = knobs.compilation.diagnostics.split(",")
     if "operations" in wanted:

@@ -1,4 +1,4 @@
-"""What is asked of a compile: all that its result depends on beside the compiler itself.
+"""What is asked of a compile: all that its result depends on besides the compiler itself.
 
 A request is made for every kernel, and its key looked up in the cache; nothing of the compiler is imported for that.
 """
@@ -45,7 +45,7 @@ def environment_switches() -> Switches:
 
 
 class Request(NamedTuple):
-    """All that a result depends on beside the compiler itself."""
+    """All that a result depends on besides the compiler itself."""
 
     source: ASTSource | IRSource
     target: GPUTarget
@@ -126,7 +126,7 @@ def overrides_for(name: str, source_hash: str, options: CUDAOptions) -> Override
             f"ir_override={str(path)!r} names no stage", help="use a file named *." + ", *.".join(_REPLACEABLE)
         )
     if not path.exists():
-        raise MinitritonError(f"ir_override={str(path)!r}: there is no such file")
+        raise MinitritonError(f"ir_override={str(path)!r}: the file does not exist")
     return Overrides({stage: path})
 
 

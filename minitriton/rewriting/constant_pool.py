@@ -1,9 +1,9 @@
 """One op for each constant, at the top of the function.
 
 At the start of each round the greedy driver shows every constant to the pool. The first op of a value is moved to the
-front of the entry block of the innermost isolated op (the function), unless the constants before it are already the
+beginning of the entry block of the innermost isolated op (the function), unless the constants before it are already the
 pool's; later ops of the same value are replaced by it. So constants that were at the top keep their order, and those found
-further down end up before them, in reverse order. The place of a constant is forgotten when it comes from another block, or
+further down end up before them, in reverse order. The location of a constant is forgotten when it comes from another block, or
 stands for several.
 
     tt.func @f() {                      tt.func @f() {
@@ -73,7 +73,7 @@ class ConstantPool:
 
     def __init__(self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False) -> None:
         """`replace(old, new)` must put the results of `new` in place of those of `old` and delete `old`. `keep_most_used`: of two equal
-        constants the one with more uses takes the other's place, so that as few operands as can be are changed."""
+        constants the one with more uses replaces the other, so that as few operands as can be are changed."""
         self._replace = replace
         self._keep_most_used = keep_most_used
         self._scopes: dict[Block, dict[Hashable, Operation]] = {}
@@ -97,7 +97,7 @@ class ConstantPool:
             if not (self._keep_most_used and is_used_less(existing.results[0], op.results[0])):
                 self._replace(op, existing)
                 return False
-            self._take_place(op, existing)
+            self._replace_first(op, existing)
             scope[key] = op
             return True
         before = op.prev_op
@@ -112,7 +112,7 @@ class ConstantPool:
         self._owned.add(id(op))
         return True
 
-    def _take_place(self, op: Operation, existing: Operation) -> None:
+    def _replace_first(self, op: Operation, existing: Operation) -> None:
         """Puts `op` where `existing` stands, which is deleted."""
         assert op.parent is not None and existing.parent is not None
         op.parent.detach_op(op)

@@ -32,7 +32,7 @@ from minitriton.dialects.narrowing import instance_of
 
 
 def facts_of(unknowns: Unknowns, value: IndexValue, shape: tuple[int, ...], unit: int = 1) -> AxisInfo:
-    """The claims about `value`, a tensor of `shape` whose neighbours lie `unit` apart (for pointers, in bytes)."""
+    """The claims about `value`, a tensor of `shape` whose neighbours are `unit` apart (for pointers, in bytes)."""
     contiguity: list[int] = []
     divisibility: list[int] = []
     constancy: list[int] = []
@@ -101,7 +101,7 @@ def better(exact: AxisInfo, known: AxisInfo) -> AxisInfo | None:
 MAX_ELEMENTS = 1 << 15
 """Larger tensors are not enumerated: their facts are those of axis info."""
 MAX_DEPTH = 200
-"""Expressions nested deeper are unknown where they are cut."""
+"""Expressions nested deeper are unknown."""
 MAX_FACTOR_BITS = 24
 """A constant factor of more bits makes a hash, which overflows, not an index."""
 
@@ -131,7 +131,7 @@ class IndexEvaluation:
         return found
 
     def continues(self, pointer: SSAValue, outer: int, inner: tuple[int, ...]) -> bool:
-        """Whether a step along axis `outer` of a tensor of pointers leads to behind the last element along the axes `inner`.
+        """Whether a step along axis `outer` of a tensor of pointers leads to the address after the last element along the axes `inner`.
 
         The axes `inner`, outermost first, are contiguous together.
         """
@@ -163,7 +163,7 @@ class IndexEvaluation:
         return found
 
     def _unknown(self, value: SSAValue) -> IndexValue:
-        """Unknown numbers of which the claims of axis info hold."""
+        """Unknown numbers that satisfy the claims of axis info."""
         fact = self.axis_info.get(value)
         shape = shape_of(value.type) if instance_of(value.type, TensorType) else ()
         if fact.constant_value is not None:
@@ -172,14 +172,14 @@ class IndexEvaluation:
             return self.unknowns.uniform(0, fact.divisibility[0])
         axis = max(range(len(shape)), key=lambda d: fact.contiguity[d])
         run = min(fact.contiguity[axis], shape[axis])
-        places = [
+        positions = [
             np.arange(size).reshape([-1 if d == e else 1 for e in range(len(shape))]) for d, size in enumerate(shape)
         ]
-        groups = [place // min(fact.constancy[d], shape[d]) for d, place in enumerate(places)]
+        groups = [position // min(fact.constancy[d], shape[d]) for d, position in enumerate(positions)]
         if run == 1:
             return self.unknowns.by_class(_numbered(groups), max(fact.divisibility))
-        groups[axis] = places[axis] // run
-        steps = (places[axis] % run) * (pointee_bytes(value.type) or 1)
+        groups[axis] = positions[axis] // run
+        steps = (positions[axis] % run) * (pointee_bytes(value.type) or 1)
         first = self.unknowns.by_class(_numbered(groups), fact.divisibility[axis])
         return self.unknowns.add(IndexValue(steps), first)
 

@@ -23,7 +23,7 @@ and on sm_90, with %a in a buffer if it comes from memory, else in registers,
 
 Counterpart of `BlockedToMMA` of lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
-Operands of a type that the chosen instruction does not multiply are widened in front of it.
+Operands of a type that the chosen instruction does not multiply are widened before it.
 
     tt.dot %a, %b, %c : f8E4M3FN on mma.sync, sm_90   =>   tt.dot (tt.fp_to_fp %a : f16), (tt.fp_to_fp %b : f16), %c
     tt.dot %a, %b, %c : f16 -> f32, multiply-adds     =>   tt.dot (arith.extf %a : f32), (arith.extf %b : f32), %c

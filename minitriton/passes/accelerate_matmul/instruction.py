@@ -41,7 +41,7 @@ FP8 = (Float8E4M3FNType, Float8E5M2Type)
 _ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)
 """Every fp8 can be widened to f16."""
 LAST_IMPRECISE = 32
-"""wgmma sums fp8 products with fewer bits than f32: it is for dots that allow at least this many such sums."""
+"""wgmma accumulates fp8 with fewer bits than f32: it is for dots that allow at least this many such additions."""
 
 _INTEGER_COLUMNS = (256, 240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 24, 16, 8)
 """Columns of integer `wgmma` (PTX ISA, "wgmma.mma_async": not every multiple of 8 as for floats)."""

@@ -8,7 +8,7 @@ In: an operand of a dot. Out: the same in a `#ttg.dot_op` layout, or a buffer th
 Counterpart of `getSharedMemoryMMAOperand`, `convertDotOperandForMMA`, `computeOrigBitWidth` of
 lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
-A product of tf32 whose right operand lies with K not contiguous changes sides: what was on the right comes first, and goes through registers.
+Operands of a dot of tf32 are swapped if the right one is not K-major: what was on the right comes first, and goes through registers.
 
     for ... iter_args(%c = 0 : MxN)                     for ... iter_args(%t = 0 : NxM)
         %d = tt.dot %a, %b, %c       : MxN      =>          %d = tt.dot (tt.trans %b), (tt.trans %a), %t     : NxM
@@ -56,10 +56,10 @@ def in_registers(value: SSAValue, op_idx: int, bits: int, mma: NvidiaMma, rewrit
 
 
 def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAValue:
-    """A new buffer with `value`, swizzled for wgmma. Only 16-bit elements may lie in memory with K not contiguous.
+    """A new buffer with `value`, swizzled for wgmma. Only 16-bit elements may be MN-major.
 
-    Each CTA has in its buffer what its part of the product takes, whatever part of `value` it computes (in Triton: the part that it
-    computes, and products are wrong where that is less)."""
+    Each CTA has in its buffer what its part of the dot takes, whatever part of `value` it computes (in Triton: the part that it
+    computes, and results are wrong where that is less)."""
     source = without_conversions(value)
     type_ = cast(TensorType, source.type)
     layout, taken = layout_of_value(source), layout_of_value(value)
@@ -79,9 +79,9 @@ def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAVal
 def _op_behind(value: SSAValue) -> Operation:
     """The op before which an op stands that directly follows the definition of `value`."""
     owner = value.owner
-    place = owner.first_op if isinstance(owner, Block) else owner.next_op
-    assert place is not None, "a block ends with its terminator"
-    return place
+    position = owner.first_op if isinstance(owner, Block) else owner.next_op
+    assert position is not None, "a block ends with its terminator"
+    return position
 
 
 def without_conversions(value: SSAValue) -> SSAValue:
@@ -106,7 +106,7 @@ def is_not_k_major(value: SSAValue, op_idx: int) -> bool:
 
 
 def loaded_bits(value: SSAValue) -> int:
-    """Bits of an element of `value` as it lies in memory: the narrowest type that is loaded for it."""
+    """Bits of an element of `value` in memory: the narrowest type that is loaded for it."""
     ops = backward_ops(value, _is_passed, through_arguments=False)
     if any(isinstance(op, ttg.Fp4ToFpOp) for op in ops):
         return 4
@@ -117,7 +117,7 @@ def loaded_bits(value: SSAValue) -> int:
 
 
 def _is_passed(op: Operation) -> bool:
-    """Whether the numbers that `op` gives lie in memory as its operands do, or are what it loads."""
+    """Whether the result of `op` has the order in memory of its operands, or is what it loads."""
     if isinstance(op, tt.LoadOp | tt.DescriptorLoadOp):
         return True
     return any(fact.of(op) is not None for fact in (Elementwise, ViewOfTensor, KeepsData))
@@ -134,33 +134,33 @@ _ROWS = 64
 
 
 def swap_product(dot: tt.DotOp, arch: int) -> None:
-    """Swaps the sides of `dot` where that keeps an operand from being transposed on its way to shared memory; the sum turns with them."""
+    """Swaps the operands of `dot` where that avoids transposing one into shared memory; the accumulator is transposed with them."""
     if not _gains(dot, arch):
         return
     block = cast(Block, dot.parent)
-    place = _place_in_loop(dot)
-    if place is None and isinstance(dot.c, BlockArgument):
+    position = _position_in_loop(dot)
+    if position is None and isinstance(dot.c, BlockArgument):
         return
-    a, b = (_turned(without_conversions(value), dot) for value in (dot.a, dot.b))
+    a, b = (_transposed(without_conversions(value), dot) for value in (dot.a, dot.b))
     swapped = tt.DotOp(
         b,
         a,
-        dot.c if place is not None else _turned(dot.c, dot),
+        dot.c if position is not None else _transposed(dot.c, dot),
         input_precision=dot.input_precision.data,
         max_num_imprecise_acc=dot.max_num_imprecise_acc.value.data,
     )
-    if place is not None:
-        _turn_sum(cast(scf.ForOp, dot.parent_op()), place)
+    if position is not None:
+        _transpose_accumulator(cast(scf.ForOp, dot.parent_op()), position)
         set_type(swapped.result, dot.c.type)
     swapped.location = dot.location
     block.insert_op_before(swapped, dot)
-    dot.result.replace_all_uses_with(swapped.result if place is not None else _turned(swapped.result, dot))
+    dot.result.replace_all_uses_with(swapped.result if position is not None else _transposed(swapped.result, dot))
     block.erase_op(dot)
 
 
 def _gains(dot: tt.DotOp, arch: int) -> bool:
-    """Whether the right operand alone, of 32 bits, lies across in memory, and the turned product is one of `wgmma` too. Not with
-    several CTAs: each has loaded, of either operand, what its own part of the product takes on that side."""
+    """Whether the right operand alone, of 32 bits, is not K-major in memory, and the swapped dot is one of `wgmma` too. Not with
+    several CTAs: each has loaded, of either operand, what its own part of the dot takes on that side."""
     type_ = cast(TensorType, dot.a.type)
     if not isinstance(type_.element_type, Float32Type) or not (is_from_memory(dot.a) and is_from_memory(dot.b)):
         return False
@@ -172,23 +172,27 @@ def _gains(dot: tt.DotOp, arch: int) -> bool:
     return is_not_k_major(dot.b, 1) and not is_not_k_major(dot.a, 0)
 
 
-def _place_in_loop(dot: tt.DotOp) -> int | None:
+def _position_in_loop(dot: tt.DotOp) -> int | None:
     """Which of its loop's values the sum of `dot` is, if that is all it is in the loop."""
-    loop, sum_ = dot.parent_op(), dot.c
-    if not isinstance(loop, scf.ForOp) or not isinstance(sum_, BlockArgument) or sum_.block is not dot.parent:
+    loop, accumulator = dot.parent_op(), dot.c
+    if (
+        not isinstance(loop, scf.ForOp)
+        or not isinstance(accumulator, BlockArgument)
+        or accumulator.block is not dot.parent
+    ):
         return None
     end = dot.result.get_user_of_unique_use()
-    if not sum_.has_one_use() or not isinstance(end, scf.YieldOp) or end.parent is not dot.parent:
+    if not accumulator.has_one_use() or not isinstance(end, scf.YieldOp) or end.parent is not dot.parent:
         return None
-    place = sum_.index - 1
-    return place if end.operands[place] is dot.result else None
+    position = accumulator.index - 1
+    return position if end.operands[position] is dot.result else None
 
 
-def _turn_sum(loop: scf.ForOp, place: int) -> None:
-    """Value number `place` of `loop` is the transpose of what it was; behind the loop it is turned back."""
-    argument, result = loop.body.block.args[place + 1], loop.results[place]
-    init = place + 3
-    loop.operands[init] = _turned(loop.operands[init], loop)
+def _transpose_accumulator(loop: scf.ForOp, position: int) -> None:
+    """Value number `position` of `loop` is the transpose of what it was; after the loop it is transposed back."""
+    argument, result = loop.body.block.args[position + 1], loop.results[position]
+    init = position + 3
+    loop.operands[init] = _transposed(loop.operands[init], loop)
     users = tuple(result.uses)
     for value in (argument, result):
         set_type(value, infer_trans(value.type, _TURNED))
@@ -199,7 +203,7 @@ def _turn_sum(loop: scf.ForOp, place: int) -> None:
         use.operation.operands[use.index] = back.result
 
 
-def _turned(value: SSAValue, before: Operation) -> SSAValue:
+def _transposed(value: SSAValue, before: Operation) -> SSAValue:
     """The transpose of `value`, made before an op; a number repeated is a constant again."""
     type_ = infer_trans(value.type, _TURNED)
     constant = constant_attr(value)

@@ -5,12 +5,12 @@
                                                      use %x                                        {stage 2}
 
 A ring has a buffer for each stage between, one more where an asynchronous dot still reads when the next copy begins. A load too
-narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped products (`overlap_dots`) the early ones
-are over when copies begin: by one warp group, which has no other to let run ahead, their rings are one shorter.
+narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped dots (`overlap_dots`) the early ones
+are over when copies begin: by one warp group, which has no other to alternate with, their rings are one shorter.
 
 Counterpart of lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
 
-A load that runs ahead becomes a `cp.async` to a ring of buffers.
+A load that is prefetched becomes a `cp.async` to a ring of buffers.
 
     %x = tt.load %p  {stage 0}                       %view = ttg.memdesc_index %ring[%fill]        {stage 0}
     use %x           {stage 2}            =>         ttg.async_copy_global_to_local %p, %view      {stage 0}
@@ -70,13 +70,13 @@ def load_as_tensor(load: tt.LoadOp, loop: scf.ForOp, schedule: Schedule) -> None
     """A load of a number becomes one of a tensor of one element, which can be copied."""
     layout = ttg.encoding_attr(default_blocked((1,), num_warps(load), threads_per_warp(load), num_ctas(load)))
     first = first_user([load], loop, schedule)
-    placer = Placer(schedule, Inserter.before(load), schedule.places[load])
+    placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     for index, operand in enumerate(operand_values(load)):
         load.operands[index] = placer.value(tt.SplatOp(operand, TensorType(operand.type, [1], layout)))
     result = load.results[0]
     scalar = result.type
     set_type(result, TensorType(scalar, [1], layout))
-    placer = Placer(schedule, Inserter.after(load), schedule.places[first])
+    placer = Placer(schedule, Inserter.after(load), schedule.positions[first])
     number = tt.UnsplatOp(result)
     assert number.results[0].type == scalar
     uses = [use for use in result.uses if use.operation is not number]
@@ -90,7 +90,7 @@ def copy_load(
 ) -> None:
     """The copy in place of `load`; whoever uses it waits for it first."""
     first = first_user([load], loop, schedule)
-    placer = Placer(schedule, Inserter.before(load), schedule.places[load])
+    placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     view = placer.value(buffer_in(ring, counters.fill))
     token = placer.value(
         ttg.AsyncCopyGlobalToLocalOp(
@@ -105,7 +105,7 @@ def copy_load(
         )
     )
     token = placer.value(ttg.AsyncCommitGroupOp([token]))
-    placer.place = schedule.places[first]
+    placer.position = schedule.positions[first]
     waited = placer.value(ttg.AsyncWaitOp([token], num=0))
     filled = placer.value(buffer_in(ring, counters.read))
     result = load.results[0]
@@ -115,7 +115,7 @@ def copy_load(
         assert load.mask is not None
         loaded = placer.value(ttg.LocalLoadOp(filled, waited, result.type))
         result.replace_all_uses_with(placer.value(arith.SelectOp(load.mask, loaded, load.other)))
-    del schedule.places[load]
+    del schedule.positions[load]
     assert load.parent is not None
     load.parent.erase_op(load)
 
@@ -134,7 +134,7 @@ class _CopiedLoad:
 
 
 def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> None:
-    """Makes the loads of `loop` that run ahead asynchronous; new ops get places in `schedule`."""
+    """Makes the prefetched loads of `loop` asynchronous; new ops get stages and clusters in `schedule`."""
     copies = _copies(loop, schedule, facts)
     for copy in copies:
         if not instance_of(copy.load.results[0].type, TensorType):
@@ -226,7 +226,7 @@ def _stages_ahead(load: Load, loop: scf.ForOp, schedule: Schedule) -> int:
     for user in tuple(users):
         if isinstance(user, ttg.LocalAllocOp):
             users += users_in_body(loop, user)
-    stage, cluster = schedule.places[load]
+    stage, cluster = schedule.positions[load]
     late = schedule.position(cluster)
     stages = [schedule.stage(user) + (schedule.position(schedule.cluster(user)) > late) for user in users]
     waits = [schedule.stage(user) for user in users if isinstance(user, ttng.WaitBarrierOp)]

@@ -77,10 +77,10 @@ def predicate(op: Operation, condition: SSAValue) -> None:
     if group is not None:
         _set_mask(op, group, at, i1, condition)
         return
-    place = _MASKS.get(op.__class__)
-    if place is None:
+    mask = _MASKS.get(op.__class__)
+    if mask is None:
         raise PassError(f"a pipelined loop cannot hold back {op.name}", help="set num_stages=1 for this loop")
-    shaped, group = place
+    shaped, group = mask
     _set_mask(op, group, at, operand_at(op, shaped).type, condition)
 
 

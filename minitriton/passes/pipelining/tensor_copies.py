@@ -1,4 +1,4 @@
-"""Loads through descriptors that run ahead: tensor copies to a ring of buffers, each with an mbarrier.
+"""Prefetched loads through descriptors: tensor copies to a ring of buffers, each with an mbarrier.
 
     %x = tt.descriptor_load %d[%i]  {stage 0}            ttng.barrier_expect %bars[%fill], BYTES                    {stage 0}
     use %x                          {stage 2}     =>     ttng.async_tma_copy_global_to_local %d[%i] %ring[%fill], %bars[%fill]
@@ -49,7 +49,7 @@ class TensorCopy:
 
 
 def barrier_ring(loop: scf.ForOp, length: int) -> SSAValue:
-    """`length` mbarriers of one arrival each, made before the loop and gone behind it."""
+    """`length` mbarriers of one arrival each, made before the loop and gone after it."""
     at = Inserter.before(loop)
     ring = at.value(ttg.LocalAllocOp(None, ttg.MemDescType((length, 1), i64, _BARRIER, SHARED_MEMORY, mutable=True)))
     for number in range(length):
@@ -68,7 +68,7 @@ def add_barriers(copies: list[TensorCopy], counters: dict[int, Counters], loop: 
         counter = counters[first.length]
         assert counter.phase is not None
         ring = barrier_ring(loop, first.length)
-        placer = Placer(schedule, Inserter.before(first.load).at(first.load), schedule.places[first.load])
+        placer = Placer(schedule, Inserter.before(first.load).at(first.load), schedule.positions[first.load])
         placer.at.location = loop.location
         barrier = placer.value(buffer_in(ring, counter.fill))
         always = placer.integer(i1, 1)
@@ -76,7 +76,7 @@ def add_barriers(copies: list[TensorCopy], counters: dict[int, Counters], loop: 
         user = first_user([copy.load for copy in group], loop, schedule)
         placer.at = Inserter.after(group[-1].load)
         placer.at.location = loop.location
-        placer.place = schedule.places[user]
+        placer.position = schedule.positions[user]
         filled = placer.value(buffer_in(ring, counter.read))
         wait = placer.insert(ttng.WaitBarrierOp(filled, counter.phase))
         for copy in group:
@@ -91,7 +91,7 @@ def _bytes(load: DescriptorLoad) -> int:
 
 
 def _groups(copies: list[TensorCopy], schedule: Schedule) -> list[list[TensorCopy]]:
-    """Copies that one barrier can stand for: same place and ring, and nothing between them uses an earlier one."""
+    """Copies that one barrier can stand for: same stage, cluster and ring, and nothing between them uses an earlier one."""
     of_load: dict[Operation, TensorCopy] = {copy.load: copy for copy in copies}
     seen: set[Operation] = set()
     groups: list[list[TensorCopy]] = []
@@ -106,7 +106,7 @@ def _groups(copies: list[TensorCopy], schedule: Schedule) -> list[list[TensorCop
             if other is not None:
                 if other.length != copy.length:
                     break
-                if schedule.places[copy.load] == schedule.places[following]:
+                if schedule.positions[copy.load] == schedule.positions[following]:
                     group.append(other)
                     seen.add(following)
                     users |= _users(other.load)
@@ -116,7 +116,7 @@ def _groups(copies: list[TensorCopy], schedule: Schedule) -> list[list[TensorCop
 
 
 def _users(load: DescriptorLoad) -> set[Operation]:
-    """The ops beside `load` that use it, or the buffer that it is only put into."""
+    """The ops other than `load` that use it, or the buffer that it is only put into."""
     result: SSAValue = load.results[0]
     if stays_in_shared_memory(load):
         alloc = next(iter(result.uses)).operation
@@ -129,11 +129,11 @@ def _users(load: DescriptorLoad) -> set[Operation]:
 
 
 def copy_descriptor_load(copy: TensorCopy, counters: Counters, loop: scf.ForOp, schedule: Schedule) -> None:
-    """The copy in place of the load; users read the buffer behind the wait."""
+    """The copy in place of the load; users read the buffer after the wait."""
     load = copy.load
     assert copy.barrier is not None and copy.wait is not None
     first = first_user([load], loop, schedule)
-    placer = Placer(schedule, Inserter.before(load), schedule.places[load])
+    placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     view = placer.value(buffer_in(copy.ring, counters.fill))
     always = placer.integer(i1, 1)
     if isinstance(load, tt.DescriptorLoadOp):
@@ -143,10 +143,10 @@ def copy_descriptor_load(copy: TensorCopy, counters: Counters, loop: scf.ForOp, 
         placer.insert(ttng.AsyncTMAGatherOp(load.desc, load.x_offsets, load.y_offset, copy.barrier, view, always))
     placer.at = Inserter.after(copy.wait)
     placer.at.location = load.location
-    placer.place = schedule.places[first]
+    placer.position = schedule.positions[first]
     filled = placer.value(buffer_in(copy.ring, counters.read))
     read_from(filled, None, load, placer)
-    del schedule.places[load]
+    del schedule.positions[load]
     assert load.parent is not None
     load.parent.erase_op(load)
 

@@ -9,7 +9,7 @@ directly before its original, and the conversion replaced by the new source.
     use %3                                     %2  = arith.addi %1, %1 : #a
                                                use %2'
 
-Loops carry the second version of an argument beside the first; conditionals yield both.
+Loops carry the second version of an argument in addition to the first; conditionals yield both.
 """
 
 from __future__ import annotations
@@ -80,21 +80,21 @@ class Rematerialization:
             return True
         return self._order.comes_before(owner, ancestor)
 
-    def insert_before(self, op: Operation, place: Operation) -> None:
-        """Put a new op before `place`."""
-        cast(Block, place.parent).insert_op_before(op, place)
+    def insert_before(self, op: Operation, anchor: Operation) -> None:
+        """Put a new op before `anchor`."""
+        cast(Block, anchor.parent).insert_op_before(op, anchor)
 
     def convert_before(
-        self, place: Operation, value: SSAValue, layout: DistributedEncoding, like: Operation
+        self, anchor: Operation, value: SSAValue, layout: DistributedEncoding, like: Operation
     ) -> SSAValue:
-        """A new conversion of `value` before `place`, at the location of `like`."""
+        """A new conversion of `value` before `anchor`, at the location of `like`."""
         convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
         convert.location = like.location
-        self.insert_before(convert, place)
+        self.insert_before(convert, anchor)
         return convert.results[0]
 
     def convert_after(self, value: SSAValue, layout: DistributedEncoding, like: Operation) -> SSAValue:
-        """A new conversion behind the op that gives `value`."""
+        """A new conversion after the op that gives `value`."""
         owner = cast(Operation, value.owner)
         convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
         convert.location = like.location

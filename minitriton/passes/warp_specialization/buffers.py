@@ -10,7 +10,7 @@ Fourth step: what fills a channel's buffer and what reads it, for values that th
     %a = tt.load %p  {0}                %v = ttg.memdesc_index %ring[%i]; ttg.async_copy_global_to_local %p, %v   {0}
     use %a           {1}        =>      %w = ttg.memdesc_index %ring[%i]; %a = ttg.local_load %w; use %a         {1}
 
-What a product computes is stored by `ttg.local_store`. Counterpart of WSLowerMem.cpp.
+What a dot computes is stored by `ttg.local_store`. Counterpart of WSLowerMem.cpp.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def create_buffers(function: tt.FuncOp, channels: list[Channel]) -> dict[Channel
 
 
 def _layout(channel: Channel, type_: TensorType) -> Encoding:
-    """The layout of the buffers: the one of the descriptor that fills them, else as products read it, else plain."""
+    """The layout of the buffers: the one of the descriptor that fills them, else as dots read it, else plain."""
     source = channel.source
     descriptor = source.desc.type if isinstance(source, tt.DescriptorLoadOp) else None
     if isinstance(descriptor, TensorDescType) and ttg.layout_of(descriptor.block_type) is not None:
@@ -155,12 +155,12 @@ def _copy(channel: Channel, ring: SSAValue, index: SSAValue) -> Transfer:
     assert instance_of(value.type, TensorType)
     loaded = at.insert(ttg.LocalLoadOp(at.value(view_in(ring, index)), None, value.type))
     value.replace_all_uses_with(loaded.result)
-    behind = TaskInserter.after_op(source, tasks_of(source) if isinstance(source, tt.LoadOp) else (channel.producer,))
-    view = behind.value(view_in(ring, index))
+    after = TaskInserter.after_op(source, tasks_of(source) if isinstance(source, tt.LoadOp) else (channel.producer,))
+    view = after.value(view_in(ring, index))
     if not isinstance(source, tt.LoadOp):
-        fills: Operation = behind.insert(ttg.LocalStoreOp(value, view))
+        fills: Operation = after.insert(ttg.LocalStoreOp(value, view))
         return Transfer(fills, loaded, TokenLoadType.LOCAL_STORE_OP)
-    fills = behind.insert(
+    fills = after.insert(
         ttg.AsyncCopyGlobalToLocalOp(
             source.ptr,
             view,

@@ -3,8 +3,8 @@
     %d = warp_group_dot %a, %b, %c   {1, 2}        %d0 = warp_group_dot %a0, %b, %c0   {1}
                                             =>     %d1 = warp_group_dot %a1, %b, %c1   {2}
 
-In: a function whose products belong to all consumers. Out: the same with a product for each (`partition_scheme` plans, `slicing` copies); the ops
-that were cut are gone. Counterpart of WSDataPartition.cpp.
+In: a function whose dots belong to all consumers. Out: the same with a dot for each (`partition_scheme` plans, `slicing` copies); the ops
+that were split are gone. Counterpart of WSDataPartition.cpp.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Value = TypeVar("_Value", bound=SSAValue)
 
 
 def partition_data(function: tt.FuncOp) -> bool:
-    """Cuts the tiles of `function`. False, and nothing is changed, if they cannot be cut."""
+    """Splits the tiles of `function`. False, and nothing is changed, if they cannot be split."""
     scheme = plan_partition(function)
     if scheme is None:
         return False
@@ -51,7 +51,7 @@ def partition_data(function: tt.FuncOp) -> bool:
 
 
 def _repeat_ops(scheme: PartitionScheme) -> None:
-    """One version of an op for each dimension along which it is cut; the users take the one that is cut as they are."""
+    """One version of an op for each dimension along which it is split; the users take the one that is split as they are."""
     for op, dims in scheme.repeated.items():
         for dim in dims[1:]:
             at = TaskInserter.before_op(op, tasks_of(op))
@@ -83,7 +83,7 @@ def _dim_wanted(scheme: PartitionScheme, user: Operation) -> int | None:
 
 
 def _erase_cut_ops(scheme: PartitionScheme, carried: list[tuple[scf.ForOp, int]]) -> None:
-    """Erases the ops of which there are parts now, and the wholes that loops carried.
+    """Erases the ops that have parts now, and the whole values that loops carried.
 
     Raises `CannotSpecialize` if something still uses a whole.
     """

@@ -4,7 +4,7 @@
                   : 128x64              =>    %y = arith.addi %x, 64
                                               %a1 = tt.descriptor_load %d1[%y, %k]         : 64x64
 
-Loops carry the parts beside the whole, which goes at the end. Counterpart of sliceOp in WSDataPartition.cpp.
+Loops carry the parts in addition to the whole, which goes at the end. Counterpart of sliceOp in WSDataPartition.cpp.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CannotCut(Exception):
 
 
 def _cut_layout(layout: Linear, dim: int, size: int) -> Linear:
-    """`layout` without the register that says in which half of `dim`, `size` long, an element lies.
+    """`layout` without the register that says in which half of `dim`, `size` long, an element is.
 
     Raises `CannotCut` if lanes or warps say so.
     """
@@ -77,7 +77,7 @@ class Slices:
         """The copies."""
         self._done: set[Operation] = set()
         self.carried: list[tuple[scf.ForOp, int]] = []
-        """Loops with the numbers of the values of which they carry a part now."""
+        """Loops with the numbers of the values that they carry a part of now."""
 
     def cut_all(self) -> None:
         """Makes the copies, and lets the loops carry them."""
@@ -88,7 +88,7 @@ class Slices:
             value = last.operands[index]
             self.value(value)
             if value not in self.values:
-                raise CannotSpecialize(loop, "a loop carries a tile that is cut in some iterations only")
+                raise CannotSpecialize(loop, "a loop carries a tile that is split in some iterations only")
             last.operands = [*last.operands, self.values[value]]
 
     def value(self, value: SSAValue) -> None:
@@ -108,7 +108,7 @@ class Slices:
         if isinstance(op, scf.ForOp):
             self._loop(op)
             return
-        for operand in self._operands_to_cut(op):
+        for operand in self._operands_to_split(op):
             self.value(operand)
         dim, tasks = self.scheme.dims[op], self._tasks(op)
         if isinstance(op, arith.ConstantOp) and dim != COPIED:
@@ -140,9 +140,9 @@ class Slices:
             return tasks
         if len(tasks) > parts:
             return (tasks[PRODUCER], tasks[self.part + 1])
-        raise CannotSpecialize(op, f"`{op.name}` is no warp group's")
+        raise CannotSpecialize(op, f"`{op.name}` belongs to no warp group")
 
-    def _operands_to_cut(self, op: Operation) -> list[SSAValue]:
+    def _operands_to_split(self, op: Operation) -> list[SSAValue]:
         if isinstance(op, ttng.WarpGroupDotOp):
             operand = self.scheme.operand_of_dot[op]
             both = [op.operands[operand], op.operands[1 - operand]] if self.scheme.sums_parts(op) else []
@@ -181,7 +181,7 @@ class Slices:
         block = op.result.type if isinstance(op, tt.DescriptorLoadOp) else op.src.type
         shape = shape_of_type(block)
         if len(op.indices) != len(shape):
-            raise CannotSpecialize(op, "blocks of a descriptor of higher rank are not cut")
+            raise CannotSpecialize(op, "blocks of a descriptor of higher rank are not split")
         index = op.indices[dim]
         if isinstance(index, OpResult):
             at = TaskInserter.after_op(index.op, tasks)
@@ -193,7 +193,7 @@ class Slices:
         return first + dim, at.value(arith.AddiOp(index, length))
 
     def _loop(self, loop: scf.ForOp) -> None:
-        """Carries the parts of all that is cut before the loop."""
+        """Carries the parts of all that is split before the loop."""
         body = loop.body.block
         for index, init in enumerate(tuple(loop.iter_args)):
             self.value(init)
