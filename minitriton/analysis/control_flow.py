@@ -1,4 +1,4 @@
-"""How control moves between straight-line segments of code, through graphs of blocks and through structured ops alike.
+"""How control moves between straight-line parts of code, through graphs of blocks and through structured ops alike.
 
 A segment begins at a `Point` (the start of a block, or just after an op with control flow inside) and ends at the next op with
 control flow or at the block's terminator. `successors_of` that last op gives the points where control may go on.

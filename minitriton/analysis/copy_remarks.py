@@ -2,8 +2,8 @@
 
 Loads that are to be prefetched but cannot: `cp.async` moves 4, 8 or 16 bytes, aligned (PTX ISA, "cp.async").
 
-    MLIR_ENABLE_REMARK=1    ->    kernel.py:23:12: remark: this load is not prefetched: no more than 1 neighbouring element of a
-                                  thread is known to be contiguous and aligned, and cp.async takes 4 elements of 8 bits at least; ...
+    MLIR_ENABLE_REMARK=1    ->    kernel.py:23:12: remark: this load cannot be prefetched: no more than 1 neighbouring element of a
+                                  thread is known to be contiguous, aligned, and cp.async takes 4 elements of 8 bits at least; ...
 
 Such a load is synchronous, at every number of stages, while other operands of the same loop are prefetched.
 
@@ -33,7 +33,7 @@ _NEEDED_BITS = 32
 
 
 def _along_the_memory(pointer: SSAValue, mask: SSAValue, bits: int, facts: AxisInfoAnalysis) -> tuple[int, int]:
-    """How many neighbours have one mask, and how many are contiguous and aligned along the dimension in which most do."""
+    """How many neighbours have one mask, and how many are contiguous and aligned, along the dimension in which most do."""
     pointers, masks = facts.get(pointer), facts.get(mask)
     together = [aligned_run(pointers, dim, bits // 8) for dim in range(pointers.rank)]
     dim = max(range(len(together)), key=together.__getitem__)
@@ -67,10 +67,10 @@ def remark_narrow_load(
         )
     else:
         why = "its buffer in shared memory has them in another order"
-        help_ = "load the tile in the order of memory, and transpose it after the load"
+        help_ = "load the tile in the order that it has in memory, and transpose it after the load"
     remark(
         op,
-        f"this load is not prefetched: {why}, and cp.async takes {needed} elements of {bits} bits at least; {help_}",
+        f"this load cannot be prefetched: {why}, and cp.async takes {needed} elements of {bits} bits at least; {help_}",
     )
 
 

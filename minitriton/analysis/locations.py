@@ -14,7 +14,7 @@ from minitriton import language
 from minitriton.errors import SourceLocation
 
 _LIBRARY = str(Path(language.__file__).parent)
-"""Where functions such as `tl.sum` are written, which a kernel's author does not know."""
+"""Where functions such as `tl.sum` are written, which a kernel's author does not see."""
 
 
 def source_location(location: Attribute) -> SourceLocation | None:

@@ -7,10 +7,11 @@
 | `registers.py` | what a thread holds of a tensor: a scalar, a vector, or an expression made where it is needed |
 | `builder.py`, `op_making.py` | making ops of the `llvm` and `nvvm` dialects, fast |
 | `text/`, `llvm_text.py`, `debug_info.py` | the text of LLVM IR, one writer per op |
-| `llvm_session.py`, `device_library.py`, `ptx.py`, `emission.py` | LLVM in this process: parse, link, optimise, emit |
+| `llvm_session.py`, `ptx.py`, `emission.py` | LLVM in this process: parse, link, optimise, emit |
+| `nvidia/` | what only NVIDIA GPUs have: lowerings to `nvvm`, its text, libdevice |
 | `cubin.py`, `nvjitlink.py` | assembling PTX |
 
-To lower a new op, write a rule in a module of `lowering/` that `convert_triton_gpu_to_llvm.py` imports:
+To lower a new op, write a rule in a module of `lowering/` (of `nvidia/`, if it makes `nvvm` ops) that `convert_triton_gpu_to_llvm.py` imports:
 
     @lowers(tt.MyOp)
     def my_op(f: FunctionLowering, op: tt.MyOp) -> None:

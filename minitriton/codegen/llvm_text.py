@@ -20,13 +20,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation
 
+from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.debug_variables import VariableInfo
+from minitriton.codegen.nvidia.text import nvvm as nvvm
+from minitriton.codegen.nvidia.text import nvvm_global as nvvm_global
+from minitriton.codegen.nvidia.text import nvvm_lanes as nvvm_lanes
+from minitriton.codegen.nvidia.text import nvvm_partial_vectors as nvvm_partial_vectors
 from minitriton.codegen.text import llvm_ops as llvm_ops  # these four fill the table
-from minitriton.codegen.text import nvvm as nvvm
-from minitriton.codegen.text import nvvm_cut_vectors as nvvm_cut_vectors
-from minitriton.codegen.text import nvvm_global as nvvm_global
-from minitriton.codegen.text import nvvm_lanes as nvvm_lanes
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.dialects.attribute_values import integer, integers, plain_text
@@ -164,6 +165,9 @@ def _function_attributes(op: Operation) -> str:
     registers = op.attributes.get("nvvm.maxnreg")
     if instance_of(registers, IntegerAttr):
         text += f' "nvvm.maxnreg"="{registers.value.data}"'
+    demand = op.attributes.get(DEMAND)
+    if isinstance(demand, StringAttr):
+        text += f' "{DEMAND}"="{demand.data}"'
     return text
 
 

@@ -18,7 +18,7 @@ needs_scratch = SCRATCH.add
 
 
 def scratch_bytes(op: Operation) -> int:
-    """Bytes of shared memory that `op` needs while it runs. Raises `LoweringError` at its place if it cannot be lowered."""
+    """Bytes of shared memory that `op` needs while it runs. Raises `LoweringError` at its location if it cannot be lowered."""
     rule = SCRATCH.of(op)
     if rule is None:
         return 0

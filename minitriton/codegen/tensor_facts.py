@@ -6,6 +6,7 @@ element = f32    count = 8    offsets = ((0,), (1,), (2,), (3,), (512,), ...)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from xdsl.dialects.builtin import TensorType
@@ -65,7 +66,7 @@ def layout_facts(encoding: Encoding, shape: tuple[int, ...]) -> LayoutFacts:
 
 
 class TensorFacts:
-    """A tensor type: what one register holds, how many there are and where they lie."""
+    """A tensor type: what one register holds, how many there are and where they are."""
 
     __slots__ = ("count", "element", "encoding", "layout", "shape", "type", "vector")
 
@@ -82,3 +83,15 @@ class TensorFacts:
         self.layout = layout_facts(encoding, self.shape)
         self.count = self.layout.count
         self.vector = vector_type(self.element, self.count)
+
+
+def flat_offsets(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
+    """From registers, lanes and warps to the row-major number of an element."""
+    strides = [1] * len(shape)
+    for dim in reversed(range(len(shape) - 1)):
+        strides[dim] = strides[dim + 1] * shape[dim + 1]
+    bases = {
+        name: [(sum(c * s for c, s in zip(basis, strides, strict=True)),) for basis in layout.bases[name]]
+        for name in ("register", "lane", "warp")
+    }
+    return LinearLayout(bases, {"offset": strides[0] * shape[0]})

@@ -54,7 +54,7 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "func": functools.cache(_func),
     "gpu": functools.cache(_gpu),
 }
-"""By name, what makes each dialect beside `builtin`: one value, however often it is asked."""
+"""By name, what makes each dialect next to `builtin`: one value, however often it is asked."""
 
 
 def dialects() -> tuple[Dialect, ...]:

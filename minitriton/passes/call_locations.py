@@ -3,7 +3,7 @@
     level0 inlined into level1, that into level2:     callsite(<in level0> at callsite(<in level1> at <in level2>))
 
 All locations inside one call share the call's own (MLIR's `stackLocations`). What that is inside of turns out later, when the function around
-the call is inlined in turn. So until the end an op has a location inside a `Site`, and the site learns what it came to be inside of: one
+the call is inlined in turn. So until the end an op stands at a location inside a `Site`, and the site is given what it came to be inside of: one
 step for all that a function has taken in, not one for each op at each level.
 """
 
@@ -95,7 +95,7 @@ def _stacked(at: Attribute, caller: Attribute) -> CallSiteLoc:
     return unchecked.at_call(at, caller)
 
 
-class CallLocations:
+class CallPlaces:
     """The locations of all ops of a module whose calls are being inlined."""
 
     def __init__(self, settled: Settled) -> None:

@@ -314,7 +314,7 @@ def _split(converter: _Converter, op: tt.SplitOp) -> None:
         )
         op.operands[0] = convert_before(op, source, layout)
     halves = inference.split_dst(layout, shape_of(source))
-    assert halves is not None, "each pair belongs to one thread"
+    assert halves is not None, "the pairs are in one thread"
     for result in op.results:
         converter.set_result_layout(result, halves)
 

@@ -1,4 +1,4 @@
-"""`tritongpu-F32DotTC`: a dot of f32 as several dots of fewer bits, for `input_precision` of "tf32x3", "bf16x3" and "bf16x6".
+"""`tritongpu-F32DotTC`: dots of f32 as several dots of fewer bits, for `input_precision` of "tf32x3", "bf16x3" and "bf16x6".
 
     dot(a, b, c) tf32x3, with x = big(x) + small(x) and big(x) = x rounded to tf32
       =>  big(a) big(b) + [big(a) small(b) + small(a) big(b)] + c

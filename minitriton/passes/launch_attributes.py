@@ -3,7 +3,7 @@
 minitriton-overlap-launches
 
     tt.func @kernel(...) {             tt.func @kernel(...) {
-      ...                      =>        griddepcontrol.launch_dependents;     the next launch's blocks may take free slots
+      ...                      =>        griddepcontrol.launch_dependents;     the next launch's blocks may take free SMs
                                          griddepcontrol.wait;                  the launch before has ended, and its writes are seen
                                          ...
 

@@ -45,7 +45,7 @@ X, Y = 0, 1
 
 @register_pass
 class LongestProgramsFirst(Pass, stage="ttgir"):
-    """Renumbers the programs of a grid whose high-numbered programs have more iterations."""
+    """Renumbers the programs of a grid where those with high numbers have more iterations."""
 
     name: ClassVar[str] = "minitriton-longest-programs-first"
     acts_on = frozenset({scf.ForOp})
@@ -82,7 +82,7 @@ def _grows(loops: list[scf.ForOp], axis: int) -> bool:
 
 
 _DEPTH = 24
-"""How many of the ops that compute a bound are looked at."""
+"""Ops after a bound that are looked at."""
 
 
 def slope(value: SSAValue, axis: int, depth: int = _DEPTH) -> float:
@@ -170,9 +170,9 @@ def _from_the_end(at: Inserter, axis: int, number: SSAValue) -> SSAValue:
 
 
 def _in_turns(at: Inserter, at_once: int) -> dict[int, SSAValue]:
-    """The numbers along x and y where a group of 1, 2 or 4 rows takes turns; in rows that are no whole group only x is reversed:
+    """The numbers along x and y where a group of 1, 2 or 4 rows takes turns; of rows that are no whole group only x is reversed:
 
-    position = (y % group) * num_programs(x) + x;   x' = num_programs(x) - 1 - position / group;   y' = y - y % group + position % group
+    index = (y % group) * num_programs(x) + x;   x' = num_programs(x) - 1 - index / group;   y' = y - y % group + index % group
     """
     x, y = at.value(tt.GetProgramIdOp(X)), at.value(tt.GetProgramIdOp(Y))
     width, rows = at.value(tt.GetNumProgramsOp(X)), at.value(tt.GetNumProgramsOp(Y))

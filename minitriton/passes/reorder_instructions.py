@@ -181,7 +181,7 @@ def _second_operands_last(module: ModuleOp) -> None:
 
 
 class _WritePlaces:
-    """Where the ops of each block stand that write; none of them moves."""
+    """Where the ops of each block stand that write; none of these moves."""
 
     def __init__(self, order: BlockOrder) -> None:
         self._order = order

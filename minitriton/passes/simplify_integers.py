@@ -73,7 +73,7 @@ def _is_bit(value: SSAValue) -> bool:
 
 
 def _as_bit(value: SSAValue, rewriter: Rewriter) -> SSAValue:
-    """The `i1` that a value is for which `_is_bit` holds."""
+    """The `i1` that a value with `_is_bit` is."""
     type_ = _of_width(i1, value.type)
     number = number_of(constant_attr(value))
     if number is not None:

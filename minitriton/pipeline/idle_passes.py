@@ -82,7 +82,7 @@ class IdlePasses:
         return self._is_as_known
 
     def _forget(self, snapshot: IRSnapshot | None) -> None:
-        """Nothing is known of the IR: it is another one."""
+        """The IR is another one, known only to be as it is."""
         self._found_nothing.clear()
         self._is_simplified = False
         self._snapshot = snapshot

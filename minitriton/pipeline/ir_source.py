@@ -1,4 +1,4 @@
-"""What can be compiled besides a kernel: the IR text of a stage.
+"""What can be compiled other than a kernel: the IR text of a stage.
 
 In: a path to a `.ttir`, `.ttgir`, `.llir` or `.ptx` file. Out: a source, which knows its name, a hash of everything that its result depends
 on, and how to make the first IR. Names and shapes are Triton's.
@@ -78,9 +78,9 @@ class IRSource:
         return other
 
     def hash(self) -> str:
-        """Of the text, and of its path if the machine code will name locations in it (`USE_IR_LOC`)."""
-        path = str(self.path.absolute()) if knobs.compilation.use_ir_loc else ""
-        return hashlib.sha256((self.src + path).encode()).hexdigest()
+        """Of the text, and of its file if locations in it are what the machine code will name (`USE_IR_LOC`)."""
+        place = str(self.path.absolute()) if knobs.compilation.use_ir_loc else ""
+        return hashlib.sha256((self.src + place).encode()).hexdigest()
 
     @overload
     def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp | str: ...
@@ -130,7 +130,7 @@ class IRSource:
         if threads not in _THREADS:
             line = self.src.count("\n", 0, found.start()) + 1
             raise IRError(
-                f"{' '.join(found[0].split())}: invalid number of threads",
+                f"{' '.join(found[0].split())}: that is not a number of threads of a kernel here",
                 SourceLocation(str(self.path), line),
                 help="write 32, 64, 128, 256, 512 or 1024",
                 source_line=self.src.split("\n")[line - 1],
@@ -139,8 +139,8 @@ class IRSource:
 
     def known_metadata(self) -> dict[str, int]:
         """What the text does not say but the `.json` next to it does (Triton's cache and dumps put one there): `shared`."""
-        sidecar = self.path.with_suffix(".json")
-        if not sidecar.exists():
+        beside = self.path.with_suffix(".json")
+        if not beside.exists():
             return {}
         try:
             found = parse_json(read_regular(sidecar))
@@ -162,7 +162,9 @@ def _entry_function(module: ModuleOp, file: str) -> tt.FuncOp:
     for op in module.body.block.ops:
         if isinstance(op, tt.FuncOp) and (op.sym_visibility is None or op.sym_visibility.data == "public"):
             return op
-    raise IRError(f"{file}: missing a public tt.func", help="declare the kernel as `tt.func public @name(...)`")
+    raise IRError(
+        f"{file}: the module lacks a public tt.func", help="declare the kernel as `tt.func public @name(...)`"
+    )
 
 
 def _type_name(attribute: Attribute | str) -> str:

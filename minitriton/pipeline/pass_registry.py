@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 
 from minitriton.errors import PipelineError
 
-Stage: TypeAlias = Literal["ttir", "ttgir", "llir", "ptx"]
+Stage: TypeAlias = Literal["ttir", "ttgir", "llir", "ptx", "cubin"]
 Origin: TypeAlias = Literal["triton", "optional", "required"]
 
 
@@ -67,6 +67,7 @@ class Property(StrEnum):
     LLVM_DIALECT = "llvm dialect"
     LLVM_IR = "LLVM IR"
     PTX = "PTX"
+    MACHINE_CODE = "machine code"
 
 
 INVALIDATED_UNLESS_KEPT = frozenset(
@@ -83,7 +84,7 @@ INVALIDATED_UNLESS_KEPT = frozenset(
 )
 """Facts about every single op: a pass that makes, moves or replaces ops invalidates them unless it says that it keeps them."""
 
-TEXT = frozenset({Property.LLVM_IR, Property.PTX})
+TEXT = frozenset({Property.LLVM_IR, Property.PTX, Property.MACHINE_CODE})
 """What only translations take."""
 
 EVERYTHING = frozenset(Property)
@@ -173,7 +174,7 @@ class Pass(Contract, ModulePass):
     `apply` says whether anything has changed."""
 
     acts_on: ClassVar[frozenset[type[Operation]] | None] = None
-    """Classes of op: a module without any of them gives this pass nothing to do, so that it need not be run; None: it may act on any op."""
+    """Classes of op; without all of them there is nothing for this pass to do, so that it need not be run; None: it may act on any op."""
 
     folds_everything: ClassVar[bool] = False
     """Whether this also erases dead ops, folds, and shares constants everywhere (`rewriting.greedy`): where that has found nothing and

@@ -7,11 +7,13 @@ split(pipeline_for(sm_90, options), "ttgir")     →    [("llir", ...), ("ptx", 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.types import shape_of
+from minitriton.codegen.assemble_ptx import AssemblePTX, Cubin
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.launch import num_ctas
@@ -19,9 +21,9 @@ from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.pipeline.pass_manager import Pipeline
-from minitriton.pipeline.pass_registry import Property, Step, with_implied
+from minitriton.pipeline.pass_registry import Property, Step, Translation, with_implied
 from minitriton.pipeline.pipelines import pipeline_for
-from minitriton.pipeline.stage_names import STAGES
+from minitriton.pipeline.stage_names import ALL_STAGES, STAGES
 from minitriton.target import CUDAOptions, GPUTarget
 
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
@@ -92,15 +94,30 @@ def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:
         stage = _stage_of(step, stage)
         parts.setdefault(stage, []).append(step)
     first = 0 if ext == "source" else STAGES.index(ext) + 1
-    return [(stage, Pipeline(tuple(parts[stage]))) for stage in STAGES[first:] if stage in parts]
+    return [(stage, Pipeline(tuple(parts[stage]))) for stage in ALL_STAGES[first:] if stage in parts]
 
 
-def own_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
-    """The target's own passes after the stage `ext`."""
+def to_ptx(pipeline: Pipeline) -> Pipeline:
+    """`pipeline` without the step that assembles."""
+    return Pipeline(tuple(step for step in pipeline.steps if step.stage != "cubin"))
+
+
+def assemble(ptx: str, pipeline: str, registers: str = "") -> Cubin:
+    """What the last stage of `pipeline`, the text of a whole one, makes of `ptx`; with `registers` as that option. Raises `AssemblerError`."""
+    value: object = ptx
+    for step in Pipeline.parse(pipeline).steps:
+        if step.stage == "cubin" and isinstance(step, Translation):
+            given = replace(step, registers=registers) if registers and isinstance(step, AssemblePTX) else step
+            value = given.translate(value)
+    return value if isinstance(value, Cubin) else Cubin(value if isinstance(value, bytes) else str(value).encode())
+
+
+def default_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
+    """The target's passes after the stage `ext`, to PTX."""
     parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext)
     return Pipeline(tuple(step for _, part in parts for step in part.steps))
 
 
 def _stage_of(step: Step, stage: str) -> str:
     """The stage that `step` is part of, after one of `stage`: its own, but none that has been left."""
-    return max(stage, step.stage or stage, key=STAGES.index)
+    return max(stage, step.stage or stage, key=ALL_STAGES.index)

@@ -124,7 +124,7 @@ class _Round(Rewriter):
                 block = block._next_block
 
     def pass_by_what_rests(self) -> None:
-        """Takes ops off the stack until a pattern finds something to do; none of them is dead or folds."""
+        """Takes ops off the stack that are neither dead nor fold, until a pattern finds something to do."""
         worklist, queued, for_class = self.worklist, self.queued, self.patterns.for_class
         known: dict[type[Operation], tuple[Pattern, ...]] = {}
         while worklist and not self.changed:

@@ -1,4 +1,4 @@
-"""An insertion point in a block: ops are put one after the other, each with the same location.
+"""An insertion point in a block where ops are put one after the other, each with the same location.
 
 at = Inserter.before(loop)                       %d = arith.subi %high, %low
 d = at.value(arith.SubiOp(high, low))     =>     %c1 = arith.constant 1 : i32

@@ -197,7 +197,7 @@ class Rewriter:
 
 @lru_cache(maxsize=1024)
 def fused(*locations: LocationAttr) -> LocationAttr:
-    """`fused[a, b]`: each location once, unknown ones left out, fused ones taken apart; a single location is itself."""
+    """`fused[a, b]`: each location once, unknown ones left out, fused ones split; a single location is itself."""
     parts: dict[LocationAttr, None] = {}
     for location in locations:
         if isinstance(location, FusedLoc) and isinstance(location.metadata, NoneAttr):

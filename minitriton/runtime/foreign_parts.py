@@ -6,7 +6,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from minitriton.codegen.device_library import library_digest
+from minitriton.codegen.nvidia.device_library import library_digest
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.pipeline.request import Request

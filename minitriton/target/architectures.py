@@ -1,4 +1,4 @@
-"""What each GPU architecture can do: the one place that knows. Everything else asks.
+"""What each GPU architecture can do: the one module that knows. Everything else asks.
 
     ARCHITECTURES[90].has_tma            True
     architecture_of(91).has_wgmma        True: a number that is not in the list has what the next lower one has
@@ -24,7 +24,14 @@ class Architecture:
     sm: str
     """The PTX target: `sm_90a` has instructions that no other architecture promises to have."""
     shared_memory_kib: int
-    """Shared memory that one block can opt in to."""
+    """Shared memory that one CTA can opt in to."""
+    shared_kib_per_sm: int
+    """Shared memory of an SM, for all its CTAs."""
+    warps_per_sm: int = 64
+    ctas_per_sm: int = 32
+    registers_per_sm: int = 65536
+    reserved_shared_bytes: int = 1024
+    """What the system takes of shared memory for each CTA."""
     mma_version: int = 0
     """Tensor cores: 0 none that are used, 2 `mma.sync` with all types since sm_80, 3 also `wgmma`."""
     has_f64_mma: bool = False
@@ -46,13 +53,13 @@ class Architecture:
     deprecated_fp8_types: tuple[str, ...] = ()
     """Those that dots take with a warning."""
     max_num_imprecise_acc: int = 0
-    """How many fp8 products `wgmma` may add up before the sum goes to f32."""
+    """How many fp8 terms `wgmma` may accumulate before they go to f32."""
     widest_access_bits: int = WIDEST_ACCESS_BITS
     """The widest load or store of one thread."""
 
     @property
     def has_wgmma(self) -> bool:
-        """Products of a warp group, asynchronous, from shared memory."""
+        """Dots of a warp group, asynchronous, from shared memory."""
         return self.mma_version == 3
 
     @property
@@ -61,18 +68,20 @@ class Architecture:
         return self.shared_memory_kib * 1024
 
 
-_VOLTA = Architecture("sm_70", 96)
-_TURING = replace(_VOLTA, sm="sm_75", shared_memory_kib=64, has_ldmatrix=True)
+_VOLTA = Architecture("sm_70", 96, 96, reserved_shared_bytes=0)
+_TURING = replace(
+    _VOLTA, sm="sm_75", shared_memory_kib=64, shared_kib_per_sm=64, warps_per_sm=32, ctas_per_sm=16, has_ldmatrix=True
+)
 _AMPERE = replace(
-    _TURING, sm="sm_80", shared_memory_kib=163, mma_version=2, has_f64_mma=True, has_cp_async=True, has_redux=True,
+    _TURING, sm="sm_80", shared_memory_kib=163, shared_kib_per_sm=164, warps_per_sm=64, ctas_per_sm=32, reserved_shared_bytes=1024, mma_version=2, has_f64_mma=True, has_cp_async=True, has_redux=True,
     has_cache_policies=True, has_tf32=True,
 )  # fmt: skip
 _ADA = replace(
-    _AMPERE, sm="sm_89", shared_memory_kib=99, has_f64_mma=False, has_fp8_conversions=True,
+    _AMPERE, sm="sm_89", shared_memory_kib=99, shared_kib_per_sm=100, warps_per_sm=48, ctas_per_sm=24, has_f64_mma=False, has_fp8_conversions=True,
     fp8_types=("fp8e4b15", "fp8e4nv", "fp8e5"),
 )  # fmt: skip
 _HOPPER = replace(
-    _ADA, sm="sm_90a", shared_memory_kib=227, mma_version=3, has_f64_mma=True, has_stmatrix=True, has_clusters=True,
+    _ADA, sm="sm_90a", shared_memory_kib=227, shared_kib_per_sm=228, warps_per_sm=64, ctas_per_sm=32, mma_version=3, has_f64_mma=True, has_stmatrix=True, has_clusters=True,
     has_tma=True, has_vector_atomics=True, has_bf16_atomics=True, has_bf16_arithmetic=True, has_symmetric_clamp=True,
     deprecated_fp8_types=("fp8e4b15",), max_num_imprecise_acc=2**30,
 )  # fmt: skip
@@ -81,13 +90,29 @@ ARCHITECTURES: dict[int, Architecture] = {
     70: _VOLTA,
     75: _TURING,
     80: _AMPERE,
-    86: replace(_AMPERE, sm="sm_86", shared_memory_kib=99, has_f64_mma=False),
-    87: replace(_AMPERE, sm="sm_87", has_f64_mma=False),
+    86: replace(
+        _AMPERE,
+        sm="sm_86",
+        shared_memory_kib=99,
+        shared_kib_per_sm=100,
+        warps_per_sm=48,
+        ctas_per_sm=16,
+        has_f64_mma=False,
+    ),
+    87: replace(_AMPERE, sm="sm_87", warps_per_sm=48, ctas_per_sm=16, has_f64_mma=False),
     89: _ADA,
     90: _HOPPER,
     100: replace(_HOPPER, sm="sm_100a", mma_version=2, max_num_imprecise_acc=0),
     120: replace(
-        _HOPPER, sm="sm_120a", shared_memory_kib=99, mma_version=2, has_f64_mma=False, max_num_imprecise_acc=0
+        _HOPPER,
+        sm="sm_120a",
+        shared_memory_kib=99,
+        shared_kib_per_sm=100,
+        warps_per_sm=48,
+        ctas_per_sm=24,
+        mma_version=2,
+        has_f64_mma=False,
+        max_num_imprecise_acc=0,
     ),
 }
 """By compute capability times ten."""
@@ -103,6 +128,6 @@ def architecture_of(capability: int) -> Architecture:
 def least_mma_depth(bits: int) -> int:
     """The least k of a dot on `mma.sync` whose elements have `bits` bits: four lanes hold one 32-bit word of a row each (f64: one number).
 
-    With less, lanes hold copies, and products would be added more than once.
+    With less, lanes hold copies, and terms would be added more than once.
     """
     return 4 * max(1, 32 // bits)

@@ -9,7 +9,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.codegen.device_library import find_libdevice
+from minitriton.codegen.nvidia.device_library import find_libdevice
 from minitriton.compiler import ASTSource
 from minitriton.target import GPUTarget
 

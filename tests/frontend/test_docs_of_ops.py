@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.codegen.device_library import find_libdevice
+from minitriton.codegen.nvidia.device_library import find_libdevice
 
 ROOT = Path(__file__).parents[2]
 _STEP = re.compile(
@@ -89,4 +89,4 @@ def test_an_op_without_a_lowering_names_the_folder(package: Path) -> None:
     path.write_text(path.read_text().replace(', DeviceFunction("__nv_asinhf", "__nv_asinh")', ""))
     failed = run("add-an-op.md", package)
     assert "no lowering to LLVM for 'math.asinh'" in failed.stderr
-    assert "minitriton/codegen/lowering/math.py" in failed.stderr
+    assert "minitriton/codegen/nvidia/math.py" in failed.stderr

@@ -10,7 +10,7 @@ import pytest
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f32, f64, i32, i64
 from xdsl.ir import Attribute, Block, Region
 
-from minitriton.codegen.device_library import find_libdevice
+from minitriton.codegen.nvidia.device_library import find_libdevice
 from minitriton.dialects import tt
 from minitriton.emulator import device_functions
 from minitriton.interpreter.machine import TileMachine

@@ -78,7 +78,7 @@ class Step(NamedTuple):
 
 
 def explain(analysis: ExplainedAnalysis, value: SSAValue) -> Explanation:
-    """The tree of facts that the fact of `value` follows from; a fact that stands in it already is not opened again."""
+    """The tree of facts after the fact of `value`; a fact that stands in it already is not opened again."""
     return _explain(analysis, value, set())
 
 

@@ -101,7 +101,7 @@ def better(exact: AxisInfo, known: AxisInfo) -> AxisInfo | None:
 MAX_ELEMENTS = 1 << 15
 """Larger tensors are not enumerated: their facts are those of axis info."""
 MAX_DEPTH = 200
-"""Expressions nested deeper are unknown."""
+"""Expressions nested deeper are unknown where they are split."""
 MAX_FACTOR_BITS = 24
 """A constant factor of more bits makes a hash, which overflows, not an index."""
 
@@ -131,7 +131,7 @@ class IndexEvaluation:
         return found
 
     def continues(self, pointer: SSAValue, outer: int, inner: tuple[int, ...]) -> bool:
-        """Whether a step along axis `outer` of a tensor of pointers leads to the address after the last element along the axes `inner`.
+        """Whether a step along axis `outer` of a tensor of pointers leads past the last element along the axes `inner`.
 
         The axes `inner`, outermost first, are contiguous together.
         """
@@ -163,7 +163,7 @@ class IndexEvaluation:
         return found
 
     def _unknown(self, value: SSAValue) -> IndexValue:
-        """Unknown numbers that satisfy the claims of axis info."""
+        """Unknown numbers with the claims of axis info."""
         fact = self.axis_info.get(value)
         shape = shape_of(value.type) if instance_of(value.type, TensorType) else ()
         if fact.constant_value is not None:

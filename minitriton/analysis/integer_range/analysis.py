@@ -1,4 +1,4 @@
-"""Integer ranges: the least and the greatest number that every integer of a module can be, whatever its arguments are.
+"""Integer ranges: between which numbers every integer of a module is, whatever its arguments are.
 
 In: a module of `tt` (or `ttg`) functions. Out: `IntegerRangeAnalysis(module).get(value)`, an `IntegerRange` of the value's elements.
 
@@ -107,7 +107,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         self._done = False
 
     def get(self, value: SSAValue) -> IntegerRange:
-        """The range of the elements of `value`; `NO_INTEGER` for what is no integer."""
+        """Between which numbers every element of `value` is; `NO_INTEGER` for what is not an integer."""
         if not self._done:
             self._done = True
             for function in self.module.ops:

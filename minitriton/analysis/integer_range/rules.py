@@ -1,4 +1,4 @@
-"""Integer-range rules of `arith` and `math`: addition, multiplication, bits, shifts, casts, extrema, comparisons.
+"""Integer-range rules of `arith` and `math`: additions, multiplications, bits, shifts, casts, extrema, comparisons.
 
 In: an op and the ranges of its operands. Out: the range of its result. Everything that wraps is computed exactly and then wrapped; what
 is undefined (division by zero) may be anything. Divisions have a file of their own.

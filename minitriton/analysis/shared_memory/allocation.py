@@ -1,4 +1,4 @@
-"""The offset of every buffer in shared memory.
+"""Where every buffer is in shared memory.
 
 In: a module with buffers (`ttg.local_alloc`) and ops that need scratch (layout conversions, reductions, ...), and a function
 that says how many bytes of scratch an op needs. Out: an `Allocation` with the offset of every buffer.
@@ -63,7 +63,7 @@ class BufferKind(Enum):
 
 @dataclass(eq=False)
 class Buffer:
-    """A buffer in the shared memory of a function; `live` is in the function's op numbers."""
+    """One part of shared memory of a function; `live` is in the function's op numbers."""
 
     kind: BufferKind
     owner: Operation
@@ -74,7 +74,7 @@ class Buffer:
 
     @property
     def bytes(self) -> Interval:
-        """Its bytes, as `(start, end)`."""
+        """Where it is, as `(start, end)`."""
         return self.offset, self.offset + self.size
 
 
@@ -234,7 +234,7 @@ def _assign_offsets(buffers: list[Buffer]) -> int:
 
 
 def read_offsets(module: ModuleOp) -> Allocation:
-    """An allocation with nothing but the offsets that an earlier pass has written."""
+    """An allocation with nothing known but the offsets, as an earlier pass has written them."""
     offsets = ((op, op.attributes[ALLOCATION_OFFSET]) for op in ops_in(module) if ALLOCATION_OFFSET in op.attributes)
     return Allocation(offsets={op: at.value.data for op, at in offsets if isinstance(at, IntegerAttr)})
 

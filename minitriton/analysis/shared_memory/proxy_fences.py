@@ -6,7 +6,7 @@ bytes that threads have accessed since the last fence, and before each call of a
 
     %x = ttg.local_load %a                              %x = ttg.local_load %a
     ttng.async_tma_copy_global_to_local ... %b    =>    ttng.fence_async_shared {bCluster = false}
-    (%b is where %a was)                                 ttng.async_tma_copy_global_to_local ... %b
+    (%b is where %a lay)                              ttng.async_tma_copy_global_to_local ... %b
 
 It runs before barriers are put in, for the threads' fences must precede the barrier that the copy follows. Counterpart of
 lib/Dialect/TritonNvidiaGPU/Transforms/ProxFenceInsertion.cpp.

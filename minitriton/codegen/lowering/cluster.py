@@ -21,7 +21,7 @@ def cluster_barrier(f: FunctionLowering) -> None:
 
 
 def in_cta(f: FunctionLowering, pointer: SSAValue, rank: SSAValue) -> SSAValue:
-    """The same place in the shared memory of the CTA with number `rank`."""
+    """The same location in the shared memory of the CTA with number `rank`."""
     return f.b.value(nvvm_tma.MapaOp, (pointer, rank), nvvm_tma.SHARED_CLUSTER)
 
 

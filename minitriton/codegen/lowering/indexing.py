@@ -13,15 +13,13 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.lowering.atomics import flat_offsets
 from minitriton.codegen.lowering.casts import resized
 from minitriton.codegen.lowering.control_flow import lower_returning
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.lowering.shared_access import from_memory, load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.scratch import needs_scratch
-from minitriton.codegen.tensor_facts import LayoutFacts
+from minitriton.codegen.tensor_facts import LayoutFacts, flat_offsets
 from minitriton.codegen.types import F16, I16, I32, bit_width, lanes, scalar_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import tt, ttg

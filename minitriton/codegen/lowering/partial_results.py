@@ -20,8 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.exchangeable import exchangeable
 from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.memory import memory_type
-from minitriton.codegen.lowering.shared_access import load_shared
+from minitriton.codegen.lowering.shared_access import load_shared, memory_type
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.types import I1, bit_width, lanes, scalar_type
 from minitriton.layouts import f2
@@ -88,8 +87,8 @@ def by_lanes(
     base: SSAValue,
     offsets: Sequence[int],
 ) -> list[SSAValue]:
-    """For each operand its results, one for each key, in every lane. `written` says where the partial results lie: from key
-    (`register`), lane and warp, of which the bits `warp_bits` run along the axis."""
+    """For each operand its results, one for each key, in every lane. `written` says where the partial results are: from key
+    (`register`), lane and warp, where the bits `warp_bits` run along the axis."""
     keys, warps = written.bases["register"], written.bases["warp"]
     along = [warps[bit] for bit in warp_bits]
     chosen = dict(zip(shared.of_results, keys, strict=False)) | dict(zip(shared.of_warps, along, strict=False))

@@ -22,9 +22,9 @@ LOWERINGS: OpRules[Lowering] = OpRules()
 
 lowers = LOWERINGS.add
 
-_FILES = {"arith": "elementwise.py", "math": "math.py"}
+_FILES = {"arith": "lowering/elementwise.py", "math": "nvidia/math.py"}
 
 
 def where_to_add(name: str) -> str:
-    """The place for the rule of an op called `name`."""
-    return f"minitriton/codegen/lowering/{_FILES.get(name.partition('.')[0], '')} (docs/add-an-op.md)"
+    """The file for the rule of an op called `name`."""
+    return f"minitriton/codegen/{_FILES.get(name.partition('.')[0], 'lowering/')} (docs/add-an-op.md)"

@@ -11,9 +11,8 @@ from __future__ import annotations
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.lowering.shared_access import from_memory, load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.types import I8, bit_width, scalar_type
 from minitriton.dialects import ttg
@@ -34,7 +33,7 @@ def shared_encoding(type_: Attribute) -> SharedEncoding:
 
 
 def element_bits(type_: MemDescType) -> int:
-    """Bits of an element as it lies in memory."""
+    """Bits of an element as it is in memory."""
     return bit_width(memory_type(scalar_type(type_.element_type)))
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.types import I8, I16, I32, bit_width, vector_type
+from minitriton.codegen.types import I1, I8, I16, I32, I64, bit_width, lane_type, vector_type
+from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
 from minitriton.layouts.plans import PlannedMemoryAccess
 
@@ -112,3 +114,28 @@ def _pairs(registers: Sequence[int]) -> list[int] | None:
     """The pairs that registers are, each beginning at an even number; None if they are not."""
     halves = [first // 2 for first in registers[::2]]
     return halves if [2 * half + i for half in halves for i in range(2)] == list(registers) else None
+
+
+# Values as memory and as registers have them.
+
+
+def memory_type(element: Attribute) -> Attribute:
+    """How an element lies in memory: booleans as bytes, pointers as integers."""
+    if element is I1:
+        return I8
+    return I64 if isinstance(element, L.LLVMPointerType) else element
+
+
+def from_memory(f: FunctionLowering, vector: SSAValue, element: Attribute) -> SSAValue:
+    """A value as it is in registers, from how it lies in memory."""
+    if element is I1:
+        return f.b.cast(L.TruncOp, vector, I1)
+    return f.b.cast(ours.IntToPtrOp, vector, element) if isinstance(element, L.LLVMPointerType) else vector
+
+
+def to_memory(f: FunctionLowering, value: SSAValue) -> SSAValue:
+    """A value as it lies in memory."""
+    element = lane_type(value.type)
+    if element is I1:
+        return f.b.cast(L.ZExtOp, value, I8)
+    return f.b.cast(ours.PtrToIntOp, value, I64) if isinstance(element, L.LLVMPointerType) else value

@@ -31,7 +31,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.program import placed_global_scratch
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.warp_specialize import dispatch, release_workers, workers_of
+from minitriton.codegen.nvidia.warp_specialize import dispatch, release_workers, workers_of
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.op_making import make
@@ -81,7 +81,7 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
     entry = source.first_block
     if entry is None:
         raise LoweringError(
-            f"function {name.data!r} has no body", source_location(function.location),
+            f"function {name.data!r} lacks a body", source_location(function.location),
             help="write one, with a tt.return at its end: no other module is linked",
         )  # fmt: skip
     prologue, body = Block(), Block()

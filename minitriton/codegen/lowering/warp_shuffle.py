@@ -1,4 +1,4 @@
-"""Follows a `WarpShuffle` plan: words change places between the lanes of a warp."""
+"""Follows a `WarpShuffle` plan: words are exchanged between the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xdsl.dialects import llvm as L
 from xdsl.ir import SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.memory import from_memory, to_memory
+from minitriton.codegen.lowering.shared_access import from_memory, to_memory
 from minitriton.codegen.types import I1, I32, INTEGERS, bit_width, lane_type, lanes, vector_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import string_attr

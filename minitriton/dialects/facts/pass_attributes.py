@@ -55,11 +55,11 @@ PASS_ATTRIBUTES = {
         "operands whose elements increase along the axis, and which the region passes on unchanged",
     ),
     CACHE_HINT: PassAttribute(
-        _ACCESSES, StringAttr, ("minitriton-cache-hints", "minitriton-cache-reused-loads"), "codegen.lowering.memory",
+        _ACCESSES, StringAttr, ("minitriton-cache-hints", "minitriton-cache-reused-loads"), "codegen.nvidia.memory",
         "a cache operator or an eviction priority of PTX, unless the op has one of its own",
     ),
     PREFETCH_BYTES: PassAttribute(
-        (tt.LoadOp,), IntegerAttr, ("minitriton-cache-hints",), "codegen.lowering.memory",
+        (tt.LoadOp,), IntegerAttr, ("minitriton-cache-hints",), "codegen.nvidia.memory",
         "bytes that L2 fetches at once from memory (PTX `.L2::128B`)",
     ),
     OVERLAPS_LAUNCHES: PassAttribute(

@@ -1,7 +1,7 @@
 """What the `nvvm` ops share: how they say which instruction they are, the registers of their values, checks of their properties.
 
 An op says it once, in its declaration: `PtxOp.ptx` gives the text of inline PTX, `IntrinsicOp.calls` the call of an LLVM intrinsic. `$name` in such a
-text stands for the registers of the operand or result `name`; who writes LLVM IR (`codegen.text.nvvm`) numbers them and finds their constraints.
+text stands for the registers of the operand or result `name`; who writes LLVM IR (`codegen.nvidia.text.nvvm`) numbers them and finds their constraints.
 
     "@$pred mbarrier.init.shared::cta.b64 [$barrier], 1;"    ->    asm sideeffect "@$1 mbarrier.init.shared::cta.b64 [$0], 1;", "r,b"(ptr ..., i1 ...)
     "llvm.nvvm.redux.sync.add($value, -1)"                   ->    call i32 @llvm.nvvm.redux.sync.add(i32 %v3, i32 -1)
@@ -81,7 +81,7 @@ _FLOATS: dict[type[Attribute], str] = {Float32Type: "float", Float64Type: "doubl
 
 
 class Words:
-    """How one access of `width` elements is cut into the words of a PTX vector instruction.
+    """How one access of `width` elements is split into the words of a PTX vector instruction.
 
     4 x f16  ->  2 words of 32 bits, constraint r        2 x i8  ->  one of 16 bits, constraint h        4 x f32  ->  4, constraint f
     """

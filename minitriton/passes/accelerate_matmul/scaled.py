@@ -8,7 +8,7 @@
     %x   = arith.select (%s == 255), nan, arith.mulf %a16, %rep           without fastMath
     %d   = tt.dot %x, %b16, %c
 
-Scales of nvfp4 are e4m3, one for each 16 elements; Triton 3.6.0 has no dot of them on sm_90. Scales have a row for each row or column of the result: those of b are transposed. Counterpart of
+Scales of nvfp4 are e4m3, one for each 16 elements; Triton 3.6.0 lacks a dot of them on sm_90. Scales are row-major of the result on either side: those of b are transposed. Counterpart of
 lib/Dialect/TritonGPU/Transforms/DecomposeScaledBlocked.cpp and `transposeDotOp` of AccelerateMatmul.cpp; OCP Microscaling Formats
 (MX) v1.0, section 5.4, for what a scale means.
 """
@@ -81,7 +81,7 @@ def _decompose(op: tt.DotScaledOp, rewriter: Rewriter, least_scale: bool) -> boo
         return False
     if not (op.lhs_k_pack.value.data and op.rhs_k_pack.value.data):
         raise IRError(
-            "tt.dot_scaled: fp4 operands packed along M or N are not supported on this target",
+            "tt.dot_scaled: this target lacks a dot of fp4 numbers that are packed along M or N",
             user_location(op.location),
             help="pack two neighbours along K to a byte (lhs_k_pack=True, rhs_k_pack=True)",
         )

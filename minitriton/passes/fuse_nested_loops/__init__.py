@@ -22,11 +22,11 @@ A loop with loops in it becomes one loop.
             other(i, k)                         if T == inner - 1:      last(i)
         last(i)                                 T = 0 if T == inner - 1 else T + 1
 
-Each section becomes an `scf.if`; every value that a section makes for a later one is carried by the fused loop, and so is what
+Each part becomes an `scf.if`; every value that a part makes for a later one is carried by the fused loop, and so is what
 each inner loop carries. The last iteration of one inner loop is the first of the next, hence the -1 for each loop but one.
 If the length of an inner loop depends on i, a small loop in front adds the lengths up.
 
-A value that the outer loop carries must not change before the last section has run: where the next value is known earlier and
+A value that the outer loop carries must not change before the last part has run: where the next value is known earlier and
 the current one is still read, the last `scf.if` chooses between them. (Triton 3.6.0 lets it change at once.)
 """
 

@@ -199,7 +199,7 @@ class Lengths:
         outer_length = self._of(at, bounds_of(self.outer))
         if (
             len(self.inner) > 1 and not self.all_invariant
-        ):  # the multiplication below would make a positive length of two negative ones
+        ):  # the multiplication below would be positive of two negative numbers
             outer_length = at.value(arith.MaxSIOp(at.integer(self.type, 0), outer_length))
         lengths: list[SSAValue] = []
         for each in self.inner:

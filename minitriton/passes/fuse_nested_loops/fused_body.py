@@ -1,4 +1,4 @@
-"""The body of a fused loop: each section of the outer loop's body becomes an `scf.if` on T.
+"""The body of a fused loop: each part of the outer loop's body becomes an `scf.if` on T.
 
 first(i)                          %s:2 = scf.if %T == 0 { first(i); yield lj, ... } else { yield last j, ... }
 for j in range(lj, uj, sj):       %b:2 = scf.if %T in range { body(i, j); yield j + sj, ... } else { yield j, ... }

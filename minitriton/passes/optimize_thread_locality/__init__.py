@@ -9,7 +9,7 @@ loops that accumulate per thread and reduce across threads once, after the loop.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/OptimizeThreadLocality.cpp.
 
-A `tt.gather` whose source and indices get a layout in which shuffles within a warp do.
+A `tt.gather` whose source and indices are such that shuffles within a warp do.
 
     %2 = tt.gather %src[%idx] {axis = 0} : #a                 %s = ttg.convert_layout %src : #a -> #warp_columns
                                                         =>    %i = ttg.convert_layout %idx : #a -> #warp_columns

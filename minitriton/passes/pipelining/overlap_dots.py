@@ -1,4 +1,4 @@
-"""`minitriton-overlap-dots`: what stands between two dots of a loop runs during the dots of another iteration.
+"""`minitriton-overlap-dots`: what stands between two dots of a loop runs under the dots of another iteration.
 
     s(i) = q k(i)                  s(0) = q k(0); p(0) = softmax s(0)
     p(i) = softmax s(i)            for i: s(i + 1) = q k(i + 1)       both run on tensor cores ...
@@ -41,12 +41,12 @@ REGISTERS = 255
 """Registers of 32 bits that a thread has."""
 
 OTHER_REGISTERS = 36
-"""Registers that addresses, counters and row sums take in addition to the tiles: attention of 128x128 by 8 warps takes 187 with 160 in tiles."""
+"""What addresses, counters and row sums take next to the tiles: attention of 128x128 by 8 warps takes 187 with 160 in tiles."""
 
 
 @register_pass
 class OverlapDots(Pass, stage="ttgir"):
-    """Delays dots that depend on others to the next iteration, so that what is between them runs during dots."""
+    """Delays dots that depend on others to the next iteration, so that what is between them runs next to dots."""
 
     name: ClassVar[str] = "minitriton-overlap-dots"
     acts_on = frozenset({scf.ForOp})
@@ -91,7 +91,7 @@ def _overlap(loop: scf.ForOp, schedule: Schedule, registers: int, threads: int) 
 
 
 def _only_accumulates(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> bool:
-    """Whether the loop carries the result and uses it for nothing else, and c comes from what it carried by pure ops."""
+    """Whether the loop forwards the result and uses it for nothing else, and c comes from what it forwarded by pure ops."""
     end = terminator_of(loop)
     uses = list(dot.results[0].uses)
     if len(uses) != 1 or uses[0].operation is not end:

@@ -6,7 +6,7 @@ which the stages overlap (`expander`), and no schedule any more; then in all loo
 
 `tritongpu-test-pipeline-lower-loop` stops after the first step.
 
-How many copies may still be in flight after a wait: all that began after the one that is waited for.
+How many copies may still be under way after a wait: all that began after the one that is waited for.
 
     commit 0; commit 1; for: wait (0); ...; commit i + 2          =>          wait {num = 1}
 
@@ -147,7 +147,7 @@ class PipelineLoops(Pass, stage="ttgir", origin="triton"):
     num_stages: int = 3
     """The number of stages of loops that name none."""
     slice_from: int = 0
-    """Elements of an accumulator from which an operand of `wgmma` in registers is sliced along K; 0: none is (Triton's way)."""
+    """Elements of a dot's accumulator from which an operand of `wgmma` in registers is sliced along K; 0: none is (Triton's way)."""
     async_integer_dots: bool = False
     """Whether `wgmma` of integers may run into the next iteration as those of floats may (in Triton each is waited for at once)."""
     exact_bounds: bool = False

@@ -32,7 +32,7 @@ SHARED_MEMORY = ttg.SharedMemorySpaceAttr()
 
 
 class Placer:
-    """Inserts ops where `at` stands, each with the same stage and cluster in the schedule."""
+    """Inserts ops where `at` stands, each with the same position in the schedule."""
 
     def __init__(self, schedule: Schedule, at: Inserter, position: tuple[int, Cluster]) -> None:
         self.schedule = schedule

@@ -26,7 +26,7 @@ MAX_STAGE = "tt.scheduled_max_stage"
 
 
 class Cluster:
-    """A group of ops in the order of one iteration; only its position among the others counts."""
+    """A position in the order of one iteration; only its position among the others counts."""
 
 
 class Schedule:
@@ -67,17 +67,17 @@ class Schedule:
         self.positions[op] = (stage, cluster)
 
     def insert_if_absent(self, op: Operation, stage: int, cluster: Cluster) -> bool:
-        """Schedules an op that is not scheduled yet; whether it was not."""
-        if op in self.positions:
+        """Places an op that is not in the schedule yet; whether it had none."""
+        if op in self.places:
             return False
         self.positions[op] = (stage, cluster)
         return True
 
     def insert_earliest(self, op: Operation, stage: int, cluster: Cluster) -> bool:
-        """Moves an op here unless it is earlier already; whether it moved."""
-        position = self.positions.get(op)
-        if position is not None:
-            if stage > position[0]:
+        """Places an op here unless it is earlier already; whether its position changed."""
+        place = self.places.get(op)
+        if place is not None:
+            if stage > place[0]:
                 return False
             if stage == position[0] and self.position(cluster) >= self.position(position[1]):
                 return False
@@ -89,7 +89,7 @@ class Schedule:
     ) -> None:
         """Schedules what `op` needs, and what that needs, with `op`.
 
-        `through_arguments`: also what the previous iteration yields. `earliest`: also ops that are scheduled later.
+        `through_arguments`: also what the previous iteration forwards. `earliest`: also ops that have a later location.
         """
         insert = self.insert_earliest if earliest else self.insert_if_absent
         pending = [op]
@@ -100,7 +100,7 @@ class Schedule:
                     pending.append(producer)
 
     def in_order(self, loop: scf.ForOp) -> list[Operation]:
-        """The scheduled ops of the body, in the order in which one iteration runs them."""
+        """The ops of the body that are scheduled, in the order in which one iteration runs them."""
         buckets: dict[Cluster, list[Operation]] = {cluster: [] for cluster in self.clusters}
         for op in body_ops(loop):
             position = self.positions.get(op)

@@ -7,7 +7,7 @@
 Waits can then let all but one of them run while the registers of the first are filled again. Counterpart of splitRSDot in
 lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 
-An operand in registers is made step by step along K: each part is loaded and converted where its dot begins.
+An operand in registers is sliced along K: each slice is loaded and converted where its dot begins.
 
     %x = local_load %buffer                    : 128x64xi8           %x0 = local_load (subslice %buffer[0, 0])      : 128x16xi8
     %w = arith.sitofp %x                       : 128x64xbf16         %w0 = arith.sitofp %x0                         : 128x16xbf16
@@ -16,8 +16,8 @@ An operand in registers is made step by step along K: each part is loaded and co
     %d1 = warp_group_dot %w1, ...                                    ...
 
 Where the whole operand is loaded at once, its registers are written while no dot may run that still reads them: tensor cores wait for
-loads and conversions. Of a sliced operand a part's registers are free as soon as its own dot of the iteration before has ended, while the
-dots of the other parts still run. That pays where an SM holds one CTA; next to another one, whose dots run meanwhile, it costs 3 to
+loads and conversions. In slices, a slice's registers are free as soon as its own dot of the iteration before has ended, while the
+dots of the other slices still run. That pays where an SM holds one CTA; next to another one, whose dots run meanwhile, it costs 3 to
 9 % (docs/tensor-cores.md). Triton 3.6.0 loads the whole operand.
 """
 

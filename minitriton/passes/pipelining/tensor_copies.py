@@ -1,4 +1,4 @@
-"""Prefetched loads through descriptors: tensor copies to a ring of buffers, each with an mbarrier.
+"""Loads through descriptors that are prefetched: tensor copies to a ring of buffers, each with an mbarrier.
 
     %x = tt.descriptor_load %d[%i]  {stage 0}            ttng.barrier_expect %bars[%fill], BYTES                    {stage 0}
     use %x                          {stage 2}     =>     ttng.async_tma_copy_global_to_local %d[%i] %ring[%fill], %bars[%fill]
@@ -91,7 +91,7 @@ def _bytes(load: DescriptorLoad) -> int:
 
 
 def _groups(copies: list[TensorCopy], schedule: Schedule) -> list[list[TensorCopy]]:
-    """Copies that one barrier can stand for: same stage, cluster and ring, and nothing between them uses an earlier one."""
+    """Copies that one barrier can stand for: same slot and ring, and nothing between them uses an earlier one."""
     of_load: dict[Operation, TensorCopy] = {copy.load: copy for copy in copies}
     seen: set[Operation] = set()
     groups: list[list[TensorCopy]] = []

@@ -87,7 +87,7 @@ def _write(
     loop: scf.ForOp,
     schedule: Schedule,
 ) -> SSAValue:
-    """The map in place of `op`, which nothing uses any more; the number of the next iteration's slot."""
+    """The map that replaces `op`, which nothing uses any more; the number of the next iteration's slot."""
     at = Inserter.before(op)
     target: Inserter | Placer = at
     if op in schedule:

@@ -1,4 +1,4 @@
-"""Dots on tensor cores (`wgmma`) in loops stay in flight while their threads continue; waits are put where results are needed.
+"""Dots on tensor cores (`wgmma`) in loops stay in flight while their threads go ahead; waits are put where results are needed.
 
     scf.for ... iter_args(%acc)                        scf.for ... iter_args(%acc)
       %d = warp_group_dot %a, %b, %acc        =>         %d = warp_group_dot %a, %b, %acc {isAsync}
@@ -42,7 +42,7 @@ _ACCUMULATOR = 2
 
 def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, async_integer_dots: bool = False) -> bool:
     """Makes the dots directly in `loop` asynchronous, and waits for each as late as is safe. Whether there are any. Operands in
-    registers of dots with `slice_from` elements or more, if that is not 0, are sliced. Integer accumulators are waited for at
+    registers of dots with `slice_from` elements or more, if that is not 0, are sliced. Sums of integers are waited for at
     once unless `async_integer_dots`."""
     carried: dict[ttng.WarpGroupDotOp, int] = {}
     dots = [op for op in loop.regions[0].block.ops if isinstance(op, ttng.WarpGroupDotOp)]
@@ -228,7 +228,7 @@ def _follows(op: Operation, wait: Operation) -> bool:
 
 
 def _dots_before(value: SSAValue, wait: Operation) -> list[ttng.WarpGroupDotOp]:
-    """The dots that `value` comes from through ops other than `wait`, the nearest on each path."""
+    """The dots that `value` comes from through ops other than `wait`, the nearest on each way."""
     found: list[ttng.WarpGroupDotOp] = []
     seen: set[Operation] = set()
     pending = [value]

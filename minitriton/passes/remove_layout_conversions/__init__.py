@@ -65,7 +65,7 @@ class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
 
 
 MAX_ROUNDS = 8
-"""Rounds of recomputing values; each may let the next one do more. Kernels take three at most, unless each round leaves
+"""Rounds of recomputing values, each may let the next one do more. Kernels take three at most, unless each round leaves
 a loop what the next one finds again (a reshape of a tile that is smaller than the threads, in the loop that carries it)."""
 
 

@@ -9,7 +9,7 @@ directly before its original, and the conversion replaced by the new source.
     use %3                                     %2  = arith.addi %1, %1 : #a
                                                use %2'
 
-Loops carry the second version of an argument in addition to the first; conditionals yield both.
+Loops carry the second version of an argument next to the first; conditionals yield both.
 """
 
 from __future__ import annotations

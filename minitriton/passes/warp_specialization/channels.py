@@ -98,7 +98,7 @@ def collect_channels(function: Operation, default_buffers: int) -> list[Channel]
 
 
 def _real_users(value: SSAValue) -> list[tuple[Operation, int]]:
-    """The ops that use `value`, also after the loops and branches that yield it; each with the number of the operand."""
+    """The ops that use `value`, also after the loops and branches that return it; each with the number of the operand."""
     found: dict[tuple[Operation, int], None] = {}
     seen: set[SSAValue] = set()
 

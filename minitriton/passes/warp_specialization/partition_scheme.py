@@ -3,9 +3,9 @@
 In: dots with as many ids as there are consumers. Out: for each op that has to do with them, the dimension of its result that is
 split (`dims`), for dots also the operand that is (`operand_of_dot`).
 
-    %a : 128x64     split along 0       each consumer: 64x64
-    %b : 64x256     not split           both: 64x256
-    %d : 128x256    split along 0       each consumer: 64x256
+    %a : 128x64     split along 0         each consumer: 64x64
+    %b : 64x256     not split             both: 64x256
+    %d : 128x256    split along 0         each consumer: 64x256
 
 The plan begins at the results of the dots and goes backwards to what they are computed from and forwards to what is computed from
 them. It fails where an op would have to be split two ways or cannot be split. Counterpart of computePartitionScheme in WSDataPartition.cpp.
@@ -31,7 +31,7 @@ from minitriton.passes.warp_specialization.task_ids import tasks_of
 from minitriton.rewriting.constants import number_of
 
 COPIED = -1
-"""In place of a dimension: the op is not split, each consumer has a whole one (a dot that adds its parts)."""
+"""In place of a dimension: the op is not split, each consumer has a whole one (a dot whose parts are added)."""
 _ROWS = 64
 """Rows of a part: what a warp group multiplies at once."""
 _COLUMNS = 128
@@ -92,13 +92,13 @@ class PartitionScheme:
         return dim if dim == COPIED else self.parts - 1 - dim
 
     def sums_parts(self, dot: Operation) -> bool:
-        """Whether the parts of a dot are added: both operands are split along what is summed over."""
+        """Whether the parts of a dot are summands: both operands are split along what is summed over."""
         dim, operand = self.dims[dot], self.operand_of_dot[dot]
         return (dim == 0 and operand == 1) or (dim == 1 and operand == 0)
 
     def backward(self, value: SSAValue, dim: int) -> bool:
         """Plans what `value` is computed from, split along `dim`. False if that cannot be."""
-        if not self.has_to_split(value, dim):
+        if not self.has_to_cut(value, dim):
             return True
         if not _fills_swizzle(value.type, dim, self.parts):
             return False
@@ -113,7 +113,7 @@ class PartitionScheme:
         return self._backward_carried(loop, value, value.index - 1, dim)
 
     def _backward_carried(self, loop: scf.ForOp, value: SSAValue, index: int, dim: int) -> bool:
-        """What a loop carries: what it begins with and what an iteration yields."""
+        """What a loop carries: what it begins with and what an iteration forwards."""
         if value in self.carried:
             return True
         self.carried.add(value)
@@ -176,7 +176,7 @@ class PartitionScheme:
 
     def forward(self, value: SSAValue, dim: int, seen: set[SSAValue]) -> bool:
         """Plans what is computed from `value`, which is split along `dim`. False if that cannot be."""
-        if value in seen or not self.has_to_split(value, dim):
+        if value in seen or not self.has_to_cut(value, dim):
             return True
         seen.add(value)
         return all(self._forward_op(use.operation, value, dim, seen) for use in tuple(value.uses))
@@ -242,7 +242,7 @@ class PartitionScheme:
         return dim if _keeps_dim(op, dim) else None
 
     def _dim_of_dot(self, dot: ttng.WarpGroupDotOp, value: SSAValue, dim: int) -> int | None:
-        """What is split of the dot that has an operand split along `dim`."""
+        """What is split of the dot with an operand that is split along `dim`."""
         if not ((dim == 0 and value is dot.b) or (dim == 1 and value is dot.a)):
             self.operand_of_dot[dot] = 0 if dim == 0 else 1
             return dim if _instruction_fits(dot, dim, self.parts) else None

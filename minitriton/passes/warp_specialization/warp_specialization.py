@@ -8,8 +8,8 @@ refuses some of these, lets two consumers compute the same where a tile cannot b
 What must hold so that the warp groups together do what the loop did; else it is left to the pipeliner.
 
 - What writes memory or is seen from outside (stores, atomics, prints) is done by one warp group: by none it would be lost, by two done twice.
-- Warp groups do not run in step, so none loads from an array that another one stores to.
-- The accumulator of a dot fits into the registers of a consumer.
+- Warp groups drift apart, so none loads from an array that another one stores to.
+- The accumulators of a dot fit into the registers of a consumer.
 - Tiles that threads of the producer copy (`cp.async`) are copied 4 bytes at a time at least, and nothing but zeros is put where a mask is false.
 
 Triton does not ask.
@@ -139,7 +139,7 @@ def _check_captures(function: tt.FuncOp) -> None:
 
 
 def _placed(op: Operation, loop: scf.ForOp) -> Operation:
-    """`op` if it stands in the kernel, else the loop."""
+    """`op` if it has a location in the kernel, else the loop."""
     return op if not isinstance(op, tt.FuncOp) else loop
 
 
@@ -219,7 +219,7 @@ def _check_registers(dot: ttng.WarpGroupDotOp) -> None:
     registers = prod(type_.get_shape()) * element_bits(type_) // (32 * THREADS)
     if registers > MOST_SUMS:
         raise CannotSpecialize(
-            dot, f"the accumulator of the dot needs {registers} registers of each thread of one warp group"
+            dot, f"the accumulators of the dot need {registers} registers of each thread of one warp group"
         )
 
 

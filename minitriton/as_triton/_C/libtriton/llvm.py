@@ -8,7 +8,7 @@ from pathlib import Path
 import llvmlite.binding
 
 from minitriton.codegen import llvm_session
-from minitriton.codegen.device_library import link_device_library
+from minitriton.codegen.nvidia.device_library import link_device_library
 
 __all__ = ["init_targets", "link_extern_libs"]
 

@@ -1,0 +1,302 @@
+"""Loads and stores of global memory.
+
+In: a tensor of pointers, as an expression where only the first pointer of each vector is made; `analysis/access_width.py` says how wide
+vectors are.
+
+    tt.load %p, %m : tensor<1024x!tt.ptr<f32>>      nvvm.ld.global %p0, %p4, %m0, %m4 {vector_width = 4} : vector<8xf32>
+    tt.load %p without a mask or hints              llvm.load %p0 : vector<4xf32>, ...
+
+A load or store marked `split_mask` (by `minitriton-coalesce-by-width`) has a mask that is true up to some element of each vector: whole vectors
+move at once, and a branch that few warps take moves the elements of those at the mask's end.
+
+Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.analysis.access_width import access_width
+from minitriton.codegen import registers
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.shared_access import from_memory, memory_type, to_memory
+from minitriton.codegen.registers import Registers
+from minitriton.codegen.types import I64, bit_width, lane_type, vector_type
+from minitriton.dialects import nvvm, tt
+from minitriton.dialects.attribute_values import i32_array, integer_attr, is_true, string_attr, word
+from minitriton.dialects.facts.pass_attributes import CACHE_HINT, IN_L1, PREFETCH_BYTES
+from minitriton.dialects.narrowing import instance_of
+from minitriton.pipeline.remarks import remark
+
+_UNIT = UnitAttr()
+
+
+class Accesses:
+    """Which registers a load or store moves together: `starts` are the first registers of vectors of `width`. Registers whose number has a bit
+    of `replicated` hold copies."""
+
+    __slots__ = ("count", "replicated", "starts", "width")
+
+    def __init__(self, f: FunctionLowering, pointer: SSAValue, width: int):
+        self.count = f.count(pointer)
+        self.replicated = 0
+        self.width = min(width, self.count)
+        if instance_of(pointer.type, TensorType):
+            self.replicated = f.facts(pointer.type).layout.free_masks.get("register", 0)
+        self.starts = [s for s in range(0, self.count, self.width) if not s & self.replicated]
+
+    @property
+    def registers(self) -> list[int]:
+        """The registers that are moved, in the order of what is moved."""
+        return [start + i for start in self.starts for i in range(self.width)]
+
+    @property
+    def loaded(self) -> int:
+        """Registers that are moved, without copies."""
+        return len(self.starts) * self.width
+
+    def expanded(self) -> list[int] | None:
+        """For each register its index among the moved ones; None if it is the same."""
+        if not self.replicated:
+            return None
+        place = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
+        return [place[register & ~self.replicated] for register in range(self.count)]
+
+
+def _remark_single_elements(op: Operation, accesses: Accesses) -> None:
+    """Says that a load or store moves the elements of a thread one by one, in Triton's words, which programs look for."""
+    if accesses.width == 1 and accesses.count > 1:
+        remark(op, f"Warning: vectorization fails vec = 1 numElems = {accesses.count}")
+
+
+def cache_hint(op: Operation) -> tuple[str, str]:
+    """The cache modifier and eviction policy of an op, empty if there is none. Stores have no `.ca`: Triton drops it too."""
+    cache, evict = _enum(op, "cache"), _enum(op, "evict")
+    if cache == "none" or (cache == "ca" and isinstance(op, tt.StoreOp)):
+        cache = ""
+    evict = "" if evict in ("evict_normal", "none") else evict
+    chosen = op.attributes.get(CACHE_HINT)
+    if isinstance(chosen, StringAttr) and not cache and not evict:
+        return (chosen.data, "") if len(chosen.data) == 2 else ("", chosen.data)
+    return cache, evict
+
+
+def _enum(op: Operation, name: str) -> str:
+    attr = op.properties.get(name)
+    return "none" if attr is None else word(attr)
+
+
+def _as_hinted(f: FunctionLowering, op: Operation, width: int) -> tuple[list[SSAValue], dict[str, Attribute]]:
+    """An eviction policy if there is one, and the properties of accesses to `width` elements with the hints of `op`."""
+    cache, evict = cache_hint(op)
+    properties: dict[str, Attribute] = {"vector_width": integer_attr(width, i32)}
+    if cache:
+        properties["cache"] = string_attr(cache)
+    if (prefetch := op.attributes.get(PREFETCH_BYTES)) is not None:
+        properties["prefetch"] = prefetch
+    if not evict:
+        return [], properties
+    properties["evict"] = string_attr(evict.removeprefix(IN_L1))
+    if evict not in nvvm.CreatePolicyOp.KINDS or not f.module.target.has_cache_policies:
+        return [], properties
+    return [f.b.value(nvvm.CreatePolicyOp, (), I64, {"kind": string_attr(evict)})], properties
+
+
+@lowers(tt.LoadOp)
+def load(f: FunctionLowering, op: tt.LoadOp) -> None:
+    """Predicated `ld.global` if there is a mask or a hint, else plain loads."""
+    pointer, mask, other = op.ptr, op.mask, op.other
+    result = op.results[0]
+    element = f.element_type(result)
+    kept = memory_type(element)
+    width = access_width(f.module.axis, op)
+    accesses = Accesses(f, pointer, width.width)
+    if width.is_split:
+        _finish_load(f, op, accesses, _split_load(f, op, accesses, kept))
+        return
+    cache, evict = cache_hint(op)
+    volatile = is_true(op.is_volatile)
+    _remark_single_elements(op, accesses)
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    if mask is None and not cache and not evict and not volatile and PREFETCH_BYTES not in op.attributes:
+        vector = _plain_load(f, addresses, kept, accesses.width)
+    else:
+        masks = [] if mask is None else [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
+        type_ = vector_type(kept, accesses.loaded)
+        vector = _hinted_load(f, op, type_, accesses.width, addresses, masks, _others(f, other, accesses))
+    _finish_load(f, op, accesses, vector)
+
+
+def _finish_load(f: FunctionLowering, op: Operation, accesses: Accesses, vector: SSAValue) -> None:
+    """The result, with copies of registers and as it is kept in registers."""
+    places = accesses.expanded()
+    if places is not None:
+        vector = f.b.permute(vector, places)
+    f.values[op.results[0]] = from_memory(f, vector, f.element_type(op.results[0]))
+
+
+class _SplitMask:
+    """The mask of whole vectors, and of the elements of partial ones: true up to some element of each vector."""
+
+    def __init__(self, f: FunctionLowering, mask: SSAValue, accesses: Accesses, own: SSAValue | None):
+        self.f, self.mask, self.accesses, self.own = f, f.values[mask], accesses, own
+        self.whole = self._last(self.mask)
+        self._partial: list[SSAValue] = []
+
+    def _at(self, mask: Registers, register: int) -> SSAValue:
+        found = registers.element(self.f.b, mask, register)
+        return found if self.own is None else self.f.b.and_(self.own, found)
+
+    def _last(self, mask: Registers) -> list[SSAValue]:
+        """Of each vector whether its last element is moved: then all are."""
+        return [self._at(mask, start + self.accesses.width - 1) for start in self.accesses.starts]
+
+    def any_partial(self) -> SSAValue:
+        """Whether some vector is neither moved whole nor left out."""
+        b = self.f.b
+        firsts = [self._at(self.mask, start) for start in self.accesses.starts]
+        self._partial = [b.xor(first, whole) for first, whole in zip(firsts, self.whole, strict=True)]
+        found = self._partial[0]
+        for each in self._partial[1:]:
+            found = b.or_(found, each)
+        return found
+
+    def elements(self) -> list[SSAValue]:
+        """For each element of each vector, but the last of it, whether it is moved by itself. The last one only moves with its vector."""
+        b = self.f.b
+        mask = registers.computed_again(b, self.mask)
+        last = self.whole if mask is self.mask else self._last(mask)
+        return [
+            b.xor(self._at(mask, start + i), whole) if i else partial
+            for start, partial, whole in zip(self.accesses.starts, self._partial, last, strict=True)
+            for i in range(self.accesses.width - 1)
+        ]
+
+
+def _split_load(f: FunctionLowering, op: tt.LoadOp, accesses: Accesses, kept: Attribute) -> SSAValue:
+    """Whole vectors, then in a branch the elements of those that the mask ends in."""
+    pointer, mask, other = op.ptr, op.mask, op.other
+    assert mask is not None
+    split = _SplitMask(f, mask, accesses, None)
+    type_ = vector_type(kept, accesses.loaded)
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    others = _others(f, other, accesses)
+    vector = _hinted_load(f, op, type_, accesses.width, addresses, split.whole, others)
+    inside, after = f.new_block(), f.new_block((type_,))
+    f.b.cond_branch(split.any_partial(), inside, after, (), (vector,))
+    f.b.move_to(inside)
+    policies, properties = _as_hinted(f, op, accesses.width)
+    masks = split.elements()
+    properties["operandSegmentSizes"] = i32_array((len(addresses), len(masks), 1, len(policies)))
+    f.b.branch(after, (f.b.value(nvvm.LoadPartialOp, (*addresses, *masks, vector, *policies), type_, properties),))
+    f.b.move_to(after)
+    return after.args[0]
+
+
+def _plain_load(f: FunctionLowering, addresses: list[SSAValue], element: Attribute, width: int) -> SSAValue:
+    type_ = vector_type(element, width)
+    alignment = width * bit_width(element) // 8
+    return f.b.concat([f.b.load(address, type_, alignment) for address in addresses])
+
+
+def _others(f: FunctionLowering, other: SSAValue | None, accesses: Accesses) -> list[SSAValue]:
+    """What masked-off elements hold, as the operand of a load: nothing, a scalar or a vector of what is loaded."""
+    if other is None:
+        return []
+    rep = f.values[other]
+    if not registers.is_splat(rep):
+        rep = registers.vector(f.b, rep, accesses.count)
+        if accesses.replicated:
+            rep = f.b.permute(rep, accesses.registers)
+    return [to_memory(f, rep)]
+
+
+def _hinted_load(
+    f: FunctionLowering,
+    op: Operation,
+    type_: Attribute,
+    width: int,
+    addresses: list[SSAValue],
+    masks: list[SSAValue],
+    others: list[SSAValue],
+) -> SSAValue:
+    """A vector of `type_`, `width` elements from each address, with the hints of `op`."""
+    policies, properties = _as_hinted(f, op, width)
+    properties["operandSegmentSizes"] = i32_array((len(addresses), len(masks), len(others), len(policies)))
+    if is_true(op.properties.get("isVolatile")):
+        properties["is_volatile"] = _UNIT
+    return f.b.value(nvvm.LoadGlobalOp, (*addresses, *masks, *others, *policies), type_, properties)
+
+
+@lowers(tt.StoreOp)
+def store(f: FunctionLowering, op: tt.StoreOp) -> None:
+    """`st.global`, by one of the threads that hold the same element."""
+    pointer, value, mask = op.ptr, op.value, op.mask
+    data = to_memory(f, f.vector(value))
+    width = access_width(f.module.axis, op)
+    accesses = Accesses(f, pointer, width.width)
+    facts = f.facts(pointer.type).layout if instance_of(pointer.type, TensorType) else None
+    own = f.representative(facts)
+    if accesses.replicated:
+        data = f.b.permute(data, accesses.registers)
+    if width.is_split:
+        _split_store(f, op, accesses, data, own)
+        return
+    _remark_single_elements(op, accesses)
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    masks = _store_masks(f, accesses, mask, own)
+    cache, evict = cache_hint(op)
+    if not masks and not cache and not evict:
+        _plain_store(f, addresses, data, accesses.width)
+        return
+    _hinted_store(f, op, data, accesses.width, addresses, masks)
+
+
+def _split_store(f: FunctionLowering, op: tt.StoreOp, accesses: Accesses, data: SSAValue, own: SSAValue | None) -> None:
+    """Whole vectors, then in a branch the elements of those that the mask ends in."""
+    pointer, mask = op.ptr, op.mask
+    assert mask is not None
+    split = _SplitMask(f, mask, accesses, own)
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    _hinted_store(f, op, data, accesses.width, addresses, split.whole)
+    inside, after = f.new_block(), f.new_block()
+    f.b.cond_branch(split.any_partial(), inside, after)
+    f.b.move_to(inside)
+    policies, properties = _as_hinted(f, op, accesses.width)
+    masks = split.elements()
+    properties["operandSegmentSizes"] = i32_array((1, len(addresses), len(masks), len(policies)))
+    f.b.operation(nvvm.StorePartialOp, (data, *addresses, *masks, *policies), (), properties)
+    f.b.branch(after)
+    f.b.move_to(after)
+
+
+def _hinted_store(
+    f: FunctionLowering,
+    op: Operation,
+    data: SSAValue,
+    width: int,
+    addresses: list[SSAValue],
+    masks: list[SSAValue],
+) -> None:
+    """Stores `width` elements of `data` at each address, with the hints of `op`."""
+    policies, properties = _as_hinted(f, op, width)
+    properties["operandSegmentSizes"] = i32_array((1, len(addresses), len(masks), len(policies)))
+    f.b.operation(nvvm.StoreGlobalOp, (data, *addresses, *masks, *policies), (), properties)
+
+
+def _store_masks(
+    f: FunctionLowering, accesses: Accesses, mask: SSAValue | None, representative: SSAValue | None
+) -> list[SSAValue]:
+    if mask is None:
+        return [] if representative is None else [representative] * len(accesses.starts)
+    given = [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
+    return given if representative is None else [f.b.and_(representative, each) for each in given]
+
+
+def _plain_store(f: FunctionLowering, addresses: list[SSAValue], data: SSAValue, width: int) -> None:
+    alignment = width * bit_width(lane_type(data.type)) // 8
+    for number, address in enumerate(addresses):
+        first = number * width
+        f.b.store(f.b.permute(data, range(first, first + width)), address, alignment)

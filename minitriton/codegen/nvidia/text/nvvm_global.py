@@ -1,0 +1,143 @@
+"""Writes the accesses to global memory of the `nvvm` dialect: inline PTX, one instruction per vector.
+
+    %v = "nvvm.ld.global"(%p0, %p4, %m0, %m4) {vector_width = 4} : vector<8xf32>
+
+becomes two `asm "mov.b32 $0, 0; ... @$5 ld.global.v4.b32 {$0, $1, $2, $3}, [$4];"`, whose results are put into one vector.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from xdsl.dialects import llvm as L
+from xdsl.ir import Attribute, SSAValue
+
+from minitriton.codegen.nvidia.text.nvvm import Registers, instruction
+from minitriton.codegen.nvidia.text.words import assemble, lane_text, pack_words
+from minitriton.codegen.text.values import constant_text, type_text
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter
+from minitriton.codegen.types import GLOBAL, I1, I32, I64, bit_width, lane_type, lanes
+from minitriton.dialects import nvvm
+from minitriton.dialects.nvvm.base import Words, words_of
+
+
+@WRITERS.add(nvvm.LoadGlobalOp)
+def _ld_global(w: FunctionWriter, op: nvvm.LoadGlobalOp) -> None:
+    type_ = op.res.type
+    element, width = lane_type(type_), op.vector_width.value.data
+    words = words_of(type_, width)
+    fill = _Fill(w, op.other, element, width, words) if op.masks else None
+    registers, texts = fill.fields() if fill is not None else ((), ())
+    fields = (*_POINTER, *_MASK[: len(op.masks)], *_POLICY[: op.policy is not None], *registers)
+    load = instruction(op.ptx(), (("res", words),), fields, texts)
+    pieces: list[str] = []
+    for number, address in enumerate(_addresses(w, op)):
+        got = load.call(w, [*address, *fill.arguments(number)] if fill is not None else address)
+        pieces += load.taken(w, got, 0, words.count)
+    w.names[op.res] = assemble(w, pieces, words, element, lanes(type_))
+
+
+_POINTER, _MASK, _POLICY = ((("pointers", words_of(GLOBAL)),), (("masks", words_of(I1)),), (("policy", words_of(I64)),))
+
+
+def _addresses(w: FunctionWriter, op: nvvm.LoadGlobalOp | nvvm.StoreGlobalOp) -> Iterator[list[str]]:
+    """Of each access pointer, mask, and what the L2 cache is asked to do."""
+    masks = op.masks
+    policy = [] if op.policy is None else [w.typed(op.policy)]
+    for number, pointer in enumerate(op.pointers):
+        yield [w.typed(pointer), *([w.typed(masks[number])] if masks else ()), *policy]
+
+
+class _Fill:
+    """What the registers of a masked-off access hold: zeros, a constant, a scalar or the lanes of a vector."""
+
+    def __init__(self, w: FunctionWriter, other: SSAValue | None, element: Attribute, width: int, words: Words):
+        self.w, self.words = w, words
+        self.immediate: int | None = 0
+        self.name, self.type = "", ""
+        if other is None:
+            return
+        bits = bit_width(element)
+        owner = other.owner
+        if isinstance(owner, L.ConstantOp) and lanes(other.type) == 1:
+            self.immediate = _replicated(constant_text(owner.value, element), bits, words.bits)
+            return
+        self.immediate = None
+        if lanes(other.type) == 1:
+            self.name, self.type = _widened(w, other, bits, words), ""
+            return
+        total = lanes(other.type)
+        self.name, self.type = pack_words(w, other, words, total)
+
+    def fields(self) -> tuple[tuple[Registers, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+        """The registers of one access, or the text that stands for all."""
+        if self.immediate is not None:
+            return (), (("other", (f"0x{self.immediate:x}",) * self.words.count),)
+        return (("other", self.words),), ()
+
+    def arguments(self, access: int) -> list[str]:
+        """The words for one access."""
+        words = self.words
+        if self.immediate is not None:
+            return []
+        if not self.type:
+            return [f"{words.type} {self.name}"] * words.count
+        first = access * words.count
+        return [f"{words.type} {lane_text(self.w, self.name, self.type, first + i)}" for i in range(words.count)]
+
+
+def _replicated(text: str, bits: int, word_bits: int) -> int:
+    """The bits of a constant, as often as they fit into a word."""
+    if text.startswith(("0xH", "0xR")):
+        pattern = int(text[3:], 16)
+    elif text.startswith("0x"):
+        number = struct.unpack("<d", struct.pack("<Q", int(text, 16)))[0]
+        pattern = struct.unpack("<I", struct.pack("<f", number))[0] if bits == 32 else int(text, 16)
+    elif text in ("true", "false"):
+        pattern = int(text == "true")
+    else:
+        pattern = int(text) & ((1 << bits) - 1)
+    value = 0
+    for shift in range(0, word_bits, bits):
+        value |= pattern << shift
+    return value
+
+
+def _widened(w: FunctionWriter, scalar: SSAValue, bits: int, words: Words) -> str:
+    """A scalar as a word, repeated to fill it."""
+    type_ = type_text(scalar.type)
+    if bits >= 32:
+        return w.names[scalar]
+    number = w.let(f"bitcast {type_} {w.names[scalar]} to i{bits}")
+    word_type = "i32" if words.bits == 32 else "i16"
+    word = number if f"i{bits}" == word_type else w.let(f"zext i{bits} {number} to {word_type}")
+    factor = sum(1 << shift for shift in range(0, words.bits, bits))
+    return word if factor == 1 else w.let(f"mul {word_type} {word}, {factor}")
+
+
+_BITS_OF = {"float": I32, "double": I64}
+
+
+def _as_bits(w: FunctionWriter, number: str, words: Words) -> tuple[str, Words]:
+    """A number as an integer. LLVM makes registers of `f` operands where they are used, and a load that it merges with that
+    would get the line of the store; as an integer it keeps its own."""
+    integer = _BITS_OF[words.type]
+    return w.let(f"bitcast {words.type} {number} to {type_text(integer)}"), words_of(integer)
+
+
+@WRITERS.add(nvvm.StoreGlobalOp)
+def _st_global(w: FunctionWriter, op: nvvm.StoreGlobalOp) -> None:
+    value = op.value
+    total = lanes(value.type)
+    words = words_of(value.type, op.vector_width.value.data)
+    name, type_ = pack_words(w, value, words, total)
+    if total == 1 and words.type in _BITS_OF:
+        name, words = _as_bits(w, name, words)
+    count = words.count
+    fields = (("value", words), *_POINTER, *_MASK[: len(op.masks)], *_POLICY[: op.policy is not None])
+    store = instruction(op.ptx(), (), fields, clobbers=op.CLOBBERS)
+    for number, address in enumerate(_addresses(w, op)):
+        first = number * count
+        values = [f"{words.type} {lane_text(w, name, type_, i)}" for i in range(first, first + count)]
+        store.call(w, [*values, *address])

@@ -1,0 +1,85 @@
+"""Locations in the user's source, from the metadata of LLVM IR; and from a line of the language's own library back to who called it.
+
+    locations = LLVMLocations(text)
+    locations.of("57")                                  ("softmax.py", 12): of what was inlined from the library, the call
+    locations.callers[("standard.py", 139)]             [("softmax.py", 13), ("softmax.py", 15)]
+
+PTX does not say where an instruction was inlined (LLVM 20 writes no `inlined_at`), so that `Callers` finds it by the lines around.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from pathlib import Path
+
+from minitriton import language
+
+Place = tuple[str, int]
+
+_LIBRARY = str(Path(language.__file__).parent)
+_LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+).*?scope: !(\d+)(?:, inlinedAt: !(\d+))?")
+_SCOPE = re.compile(r"^!(\d+) = .*?file: !(\d+)")
+_FILE = re.compile(r'^!(\d+) = !DIFile\(filename: "([^"]*)"(?:, directory: "([^"]*)")?')
+
+
+class LLVMLocations:
+    """The locations that the metadata of a module names."""
+
+    def __init__(self, text: str) -> None:
+        self._locations: dict[str, tuple[int, str, str]] = {}
+        self._scopes: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+        for line in text.split("\n"):
+            if not line.startswith("!"):
+                continue
+            if found := _LOCATION.match(line):
+                self._locations[found[1]] = (int(found[2]), found[3], found[4] or "")
+            elif found := _FILE.match(line):
+                self._files[found[1]] = f"{found[3]}/{found[2]}" if found[3] else found[2]
+            elif found := _SCOPE.match(line):
+                self._scopes[found[1]] = found[2]
+
+    def of(self, number: str) -> Place | None:
+        """The user's location that location `!number` is; None where it names no file."""
+        path, line, inlined = self._written(number)
+        if inlined and path.startswith(_LIBRARY):
+            return self.of(inlined)
+        return (path, line) if path else None
+
+    def _written(self, number: str) -> tuple[str, int, str]:
+        line, scope, inlined = self._locations.get(number, (0, "", ""))
+        return self._files.get(self._scopes.get(scope, ""), ""), line, inlined
+
+    @cached_property
+    def callers(self) -> dict[Place, list[Place]]:
+        """For each line of the library the user's lines that it was inlined at."""
+        found: dict[Place, set[Place]] = {}
+        for number in self._locations:
+            path, line, inlined = self._written(number)
+            user = self.of(number) if inlined else None
+            if user is not None and path.startswith(_LIBRARY):
+                found.setdefault((path, line), set()).add(user)
+        return {place: sorted(users) for place, users in found.items()}
+
+
+class Callers:
+    """Walks over lines in order and says the user's location of each: of the library's, the call nearest to where it stands."""
+
+    def __init__(self, callers: dict[Place, list[Place]]) -> None:
+        self._callers = callers
+        self._last: Place | None = None
+
+    def user_place(self, place: Place) -> Place:
+        """The user's location that `place` stands for."""
+        candidates = self._callers.get(place)
+        if not candidates:
+            self._last = place
+            return place
+        last = self._last
+        if last is None or last[0] != candidates[0][0]:
+            return candidates[0]
+        # Code goes on: of several calls that is meant which stands at the last line or after it.
+        found = next((one for one in candidates if one >= last), candidates[-1])
+        self._last = found
+        return found
