@@ -95,7 +95,7 @@ def _stacked(at: Attribute, caller: Attribute) -> CallSiteLoc:
     return unchecked.at_call(at, caller)
 
 
-class CallPlaces:
+class CallLocations:
     """The locations of all ops of a module whose calls are being inlined."""
 
     def __init__(self, settled: Settled) -> None:

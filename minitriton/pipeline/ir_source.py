@@ -139,8 +139,8 @@ class IRSource:
 
     def known_metadata(self) -> dict[str, int]:
         """What the text does not say but the `.json` next to it does (Triton's cache and dumps put one there): `shared`."""
-        beside = self.path.with_suffix(".json")
-        if not beside.exists():
+        sidecar = self.path.with_suffix(".json")
+        if not sidecar.exists():
             return {}
         try:
             found = parse_json(read_regular(sidecar))

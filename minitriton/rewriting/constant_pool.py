@@ -73,7 +73,7 @@ class ConstantPool:
 
     def __init__(self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False) -> None:
         """`replace(old, new)` must replace the results of `old` by those of `new` and delete `old`. `keep_most_used`: of two equal
-        constants the one with more uses takes the other's place, so that as few operands as can be are changed."""
+        constants the one with more uses replaces the other, so that as few operands as possible are changed."""
         self._replace = replace
         self._keep_most_used = keep_most_used
         self._scopes: dict[Block, dict[Hashable, Operation]] = {}

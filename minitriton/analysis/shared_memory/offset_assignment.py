@@ -2,7 +2,7 @@
 
 In: buffers with size, alignment and the interval of their life. Out: their offsets, and the bytes that all need together.
 The algorithm is that of "Algorithms for Compile-Time Memory Optimization" (Gergov, SODA 1999): the biggest first, each at the
-lowest free offset of its life (`assign_first_places`); conflicts left over are solved by colouring and moving up until none is left.
+lowest free offset of its life (`assign_first_offsets`); conflicts left over are solved by colouring and moving up until none is left.
 
     life        1 2 3 4 5 6
     a 64 bytes  x x x             at 0
@@ -51,7 +51,7 @@ class FreeOffsets:
 
     def take_lowest(self) -> tuple[int, Interval]:
         """The slot with the lowest offset, of these the first that was added; it is gone then."""
-        offset, _, interval = self._places.pop(0)
+        offset, _, interval = self._intervals.pop(0)
         del self._starts[bisect_left(self._starts, interval[0])]
         del self._ends[bisect_left(self._ends, interval[1])]
         return offset, interval
@@ -129,9 +129,9 @@ def _align(buffer: PlacedBuffer, offset: int) -> int:
     return -(-offset // buffer.alignment) * buffer.alignment
 
 
-def assign_first_places(buffers: Sequence[PlacedBuffer]) -> None:
+def assign_first_offsets(buffers: Sequence[PlacedBuffer]) -> None:
     """Fill free offsets from the lowest upwards, each with the first buffer that lives then and nowhere else is in its way."""
-    free = FreePlaces()
+    free = FreeOffsets()
     free.add(0, (0, _FOREVER))
     waiting = WaitingLives([buffer.live for buffer in buffers])
     while waiting.left:

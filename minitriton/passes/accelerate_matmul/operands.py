@@ -188,11 +188,11 @@ def _position_in_loop(dot: tt.DotOp) -> int | None:
     return position if end.operands[position] is dot.result else None
 
 
-def _turn_sum(loop: scf.ForOp, place: int) -> None:
-    """Value number `place` of `loop` is the transpose of what it was; after the loop it is transposed back."""
-    argument, result = loop.body.block.args[place + 1], loop.results[place]
-    init = place + 3
-    loop.operands[init] = _turned(loop.operands[init], loop)
+def _transpose_accumulator(loop: scf.ForOp, position: int) -> None:
+    """Value number `position` of `loop` is the transpose of what it was; after the loop it is transposed back."""
+    argument, result = loop.body.block.args[position + 1], loop.results[position]
+    init = position + 3
+    loop.operands[init] = _transposed(loop.operands[init], loop)
     users = tuple(result.uses)
     for value in (argument, result):
         set_type(value, infer_trans(value.type, _TURNED))

@@ -68,16 +68,16 @@ class Schedule:
 
     def insert_if_absent(self, op: Operation, stage: int, cluster: Cluster) -> bool:
         """Places an op that is not in the schedule yet; whether it had none."""
-        if op in self.places:
+        if op in self.positions:
             return False
         self.positions[op] = (stage, cluster)
         return True
 
     def insert_earliest(self, op: Operation, stage: int, cluster: Cluster) -> bool:
         """Places an op here unless it is earlier already; whether its position changed."""
-        place = self.places.get(op)
-        if place is not None:
-            if stage > place[0]:
+        position = self.positions.get(op)
+        if position is not None:
+            if stage > position[0]:
                 return False
             if stage == position[0] and self.position(cluster) >= self.position(position[1]):
                 return False
