@@ -75,7 +75,7 @@ def test_an_edited_file_is_compiled_again(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("kernel.txt", "", "names no stage"),
-        ("missing.ttir", None, "the file does not exist"),
+        ("missing.ttir", None, "there is no such file"),
         ("wide.ttgir", "ttg.num-warps", "is for 8 warps, the launch for 4"),
     ],
 )

@@ -201,7 +201,7 @@ TTIR = "module {\n  tt.func public @f(%x: !tt.ptr<f32>) {\n    %v = tt.load %x :
 WRONG_PASSES = [
     (["-canonicalise"], "unknown pass 'canonicalise'", "help: did you mean 'canonicalize'?"),
     (["--qqqqqqqqqq"], "unknown pass 'qqqqqqqqqq'", "help: "),
-    (["-convert-triton-to-tritongpu=wraps=4"], "unknown option 'wraps'", "help: its options: target"),
+    (["-convert-triton-to-tritongpu=wraps=4"], "has no option 'wraps'", "help: its options: target"),
     (["-convert-triton-to-tritongpu"], "requires 'target' option", "help: write target=cuda:90"),
     (["-convert-triton-gpu-to-llvm"], "the module has no CUDA target", "help: "),
     (["--pass-pipeline=builtin.module(cse"], "unknown pass 'builtin.module'", "help: "),

@@ -51,14 +51,14 @@ def test_text_of_every_stage_compiles_as_it_is(stage: str, texts: dict[str, str]
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_bytes_that_are_no_text_are_refused(stage: str, refused_text: Callable[..., Any]) -> None:
-    refused_text(stage, b"\xff\xfe\x00\x81", f"k.{stage}' is not text", "byte 0", "help: ")
+    refused_text(stage, b"\xff\xfe\x00\x81", f"k.{stage}' is no text", "byte 0", "help: ")
 
 
 @pytest.mark.parametrize(
     ("stage", "message"),
     [
-        ("ttir", "missing a public tt.func"),
-        ("ttgir", "missing a public tt.func"),
+        ("ttir", "the module has no public tt.func"),
+        ("ttgir", "the module has no public tt.func"),
         ("llir", "no kernel entry found in the llir text"),
         ("ptx", "no kernel entry found in the ptx text"),
     ],

@@ -35,7 +35,7 @@ WRONG = [
     ("inline,,cse", "malformed pipeline at ',cse'", "help: write pass{option=value}"),
     ("inline cse", "expected ',' before 'cse'", "help: separate the passes of a pipeline by commas"),
     ("inline{a=1", "malformed options of pass 'inline'", "help: write {key=value key=value}"),
-    ("convert-triton-to-tritongpu{num-wraps=4}", "unknown option 'num-wraps'", "help: its options: target, num-warps"),
+    ("convert-triton-to-tritongpu{num-wraps=4}", "has no option 'num-wraps'", "help: its options: target, num-warps"),
     ("convert-triton-to-tritongpu{num-warps=four}", "cannot be 'four'", "help: give a value of type int"),
     (f"tritongpu-coalesce,{TO_TTGIR}", "'tritongpu-coalesce' (number 1) needs", "help: run one of these before it"),
     (f"{BEFORE},{TO_TTGIR},{TO_TTGIR}", "(number 4) needs", "destroyed"),

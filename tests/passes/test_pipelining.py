@@ -91,7 +91,7 @@ BODIES = {
       %s = arith.subf %v, %acc : {T}
       tt.store %out, %s : {P}
       scf.yield %s, %start : {T}, f32""",
-    "a conditional after the load": f"""
+    "a conditional behind the load": f"""
       %v = tt.load %at : {P}
       %big = arith.cmpi sgt, %i, %c1 : i32
       %w = scf.if %big -> ({T}) {{
