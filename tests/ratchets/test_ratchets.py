@@ -41,9 +41,9 @@ PACKAGES = {
     "lab": (15485, 94, 0),
     "language": (3311, 24, 0),
     "layouts": (4193, 22, 0),
-    "passes": (18909, 108, 0),
+    "passes": (18913, 108, 0),
     "pipeline": (2138, 15, 0),
-    "rewriting": (4175, 28, 1),
+    "rewriting": (4175, 28, 0),
     "runtime": (7100, 55, 0),
     "target": (680, 4, 0),
 }  # fmt: skip
@@ -53,7 +53,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133336,
+    "lines": 133340,
     "files": 891,
     "files under 40 lines": 125,
     "modules with one importer": 212,
@@ -61,7 +61,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 53,
-    "words": 6,
+    "words": 5,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 
