@@ -1,4 +1,4 @@
-"""What pages say that a command prints is what it prints; links lead to something."""
+"""What pages say that a command prints is what it prints; links lead to something; cells of tables are short."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ SHOWN = [
     for number, (command, printed) in enumerate(shown.blocks(page))
 ]
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LONGEST_CELL = 25
 
 
 @pytest.mark.parametrize(("command", "printed"), SHOWN)
@@ -57,3 +58,15 @@ def _headings(page: Path) -> set[str]:
     """The anchors that GitHub makes of the headings of a page."""
     titles = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_cells_of_tables_are_short(page: Path) -> None:
+    cells = [
+        cell
+        for line in page.read_text().splitlines()
+        if line.startswith("|")
+        for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))
+    ]
+    long = [cell.strip() for cell in cells if len(cell.split()) > LONGEST_CELL]
+    assert not long, f"cells over {LONGEST_CELL} words: write sentences after the table"
