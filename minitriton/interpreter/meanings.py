@@ -11,28 +11,47 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.interpreter import control_flow as control_flow
-from minitriton.interpreter import inline_assembly as inline_assembly
-from minitriton.interpreter import predication as predication
-from minitriton.interpreter import programs as programs
+from minitriton.interpreter import control_flow, inline_assembly, predication, programs
 from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.memory import atomics as atomics
-from minitriton.interpreter.memory import descriptors, shared_ops
-from minitriton.interpreter.memory import mbarriers as mbarriers
-from minitriton.interpreter.memory import tensor_copies as tensor_copies
-from minitriton.interpreter.memory import tokens as tokens
+from minitriton.interpreter.memory import atomics, descriptors, mbarriers, shared_ops, tensor_copies, tokens
+from minitriton.interpreter.memory import ops as memory_ops
 from minitriton.interpreter.memory.descriptors import DescriptorValue
-from minitriton.interpreter.numbers import libdevice as libdevice
-from minitriton.interpreter.numbers import math_functions as math_functions
-from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
-from minitriton.interpreter.registry import is_forwarding_terminator as is_forwarding_terminator
-from minitriton.interpreter.tensors import dots as dots
-from minitriton.interpreter.tensors import reductions as reductions
-from minitriton.interpreter.tensors import shapes as shapes
-from minitriton.interpreter.warps import clusters as clusters
-from minitriton.interpreter.warps import partitions as partitions
-from minitriton.interpreter.warps import warp_group_ops as warp_group_ops
+from minitriton.interpreter.numbers import casts as arith_casts
+from minitriton.interpreter.numbers import floats as arith_floats
+from minitriton.interpreter.numbers import integers as arith_integers
+from minitriton.interpreter.numbers import libdevice, math_functions
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning, is_forwarding_terminator
+from minitriton.interpreter.tensors import dots, reductions, shapes
+from minitriton.interpreter.warps import clusters, partitions, warp_group_ops
+
+__all__ = [
+    "PURE_OPS",
+    "STATEFUL_OPS",
+    "arith_casts",
+    "arith_floats",
+    "arith_integers",
+    "atomics",
+    "clusters",
+    "control_flow",
+    "dots",
+    "inline_assembly",
+    "is_forwarding_terminator",
+    "libdevice",
+    "math_functions",
+    "mbarriers",
+    "memory_ops",
+    "partitions",
+    "predication",
+    "programs",
+    "reductions",
+    "shapes",
+    "tensor_copies",
+    "tokens",
+    "warp_group_ops",
+]
+"""The registries, and the modules that fill them."""
+
 
 _FILES = {
     "arith": "minitriton/interpreter/numbers/integers.py",
