@@ -234,6 +234,39 @@ def test_two_warp_groups_take_turns_and_one_does_not() -> None:
     assert run(products(0), AlternateWarpGroups()) == run(products(0))
 
 
+EXP2 = "\n      %e = math.exp2 %s1"
+
+
+@pytest.mark.parametrize(
+    ("op", "stays"),
+    [
+        ('%k1 = arith.cmpf ole, %s1, %zero : {F32}\n      tt.assert %k1, "" : tensor<64x64xi1, #mma>', True),
+        ('%k1 = arith.cmpi sge, %i, %c0 : i32\n      tt.assert %k1, "" : i1', False),
+        ("%k1 = tt.atomic_load acquire, gpu, %p : (!tt.ptr<i32>) -> i32", True),
+        ("%k1 = ttg.convert_layout %s1 {{allocation.offset = 0 : i32}} : {F32} -> tensor<64x64xf32, #t>", True),
+        ("%k1 = ttg.convert_layout %s1 : {F32} -> tensor<64x64xf32, #t>", False),
+    ],
+    ids=[
+        "assert of a tensor",
+        "assert of a scalar",
+        "acquire",
+        "conversion by shared memory",
+        "conversion by shuffles",
+    ],
+)
+def test_loops_in_which_all_threads_meet_do_not_alternate(op: str, stays: bool) -> None:
+    """A group in its turn would wait at the barrier for the other, which waits for its turn."""
+    text = (
+        products(0).replace("warpsPerCTA = [4, 1]", "warpsPerCTA = [8, 1]").replace('num-warps" = 4', 'num-warps" = 8')
+    )
+    text = (
+        "#t = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [8, 1], order = [1, 0]}>\n"
+        + text
+    )
+    text = text.replace(EXP2, "\n      " + op.format(F32=F32) + EXP2)
+    assert ("end_turn" not in run(text, SinkDotWaits(), AlternateWarpGroups())) == stays
+
+
 def copied(name: str, text: str) -> str:
     """A buffer that is filled and waited for."""
     return f"""

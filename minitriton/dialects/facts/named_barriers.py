@@ -6,7 +6,8 @@
     1 to 13      buffers of rings that only the first warp fills, one each, the same for all loops of a kernel
     14, 15       warp groups that take turns at the tensor cores, one each
 
-A kernel is warp-specialized or has the last two: the passes that make these leave warp-specialized kernels as they are.
+A kernel is warp-specialized or has the last two: the passes that make these leave warp-specialized kernels as they are. A barrier that a
+lowering inserts (`facts.synchronization.LoweringBarrier`) is 0, or that of the partition whose code it is in (`FunctionLowering.barrier`).
 """
 
 from __future__ import annotations

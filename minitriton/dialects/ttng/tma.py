@@ -30,6 +30,7 @@ from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects,
 from minitriton.dialects.facts.synchronization import (
     CopyInto,
     EndsBeforeItsWait,
+    LoweringBarrier,
     OfAsyncProxy,
     UsesMbarrier,
     WaitsForCopies,
@@ -298,7 +299,7 @@ class TensormapFenceproxyAcquireOp(IRDLOperation):
     name = "ttng.tensormap_fenceproxy_acquire"
 
     desc_ptr = operand_def(PointerType)
-    traits = traits_def(OperandEffects(writes=(("desc_ptr", GLOBAL),)), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(writes=(("desc_ptr", GLOBAL),)), VerifyTensorLayouts(), LoweringBarrier())
     assembly_format = "$desc_ptr attr-dict `:` type($desc_ptr)"
 
     @from_fields

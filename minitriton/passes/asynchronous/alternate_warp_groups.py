@@ -31,6 +31,8 @@ from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.facts.named_barriers import TURNS
+from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.facts.synchronization import meets_threads
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
@@ -58,8 +60,7 @@ class AlternateWarpGroups(Pass, stage="llir"):
 def _alternate(loop: scf.ForOp) -> None:
     ops = list(loop.regions[0].block.ops)
     dots = [op for op in ops if isinstance(op, ttng.WarpGroupDotOp)]
-    barriers = any(isinstance(op, ttg.LocalBarrierOp) or (op.regions and op.name.startswith("scf.")) for op in ops)
-    if len(dots) < 2 or barriers or not all(is_true(dot.is_async) for dot in dots):
+    if len(dots) < 2 or any(map(_may_not_alternate, ops)) or not all(is_true(dot.is_async) for dot in dots):
         return
     first, last = ops.index(dots[0]), ops.index(dots[-1])
     if not _computes(ops[first:last]) and _computes(ops[last:]):
@@ -71,6 +72,11 @@ def _alternate(loop: scf.ForOp) -> None:
     if not isinstance(loop.next_op, ttg.LocalBarrierOp):
         _put(ttg.LocalBarrierOp(), behind=loop)
     take_turns(loop, dots[0], dots[-1])
+
+
+def _may_not_alternate(op: Operation) -> bool:
+    """Whether all threads meet at `op`, or control flow hides what happens there: one group would wait in its turn for the other, for ever."""
+    return RegionFlow.of(op) is not None or meets_threads(op)
 
 
 def _computes(ops: list[Operation]) -> bool:
