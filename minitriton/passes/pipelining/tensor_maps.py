@@ -52,20 +52,20 @@ def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:
         return
     count = schedule.stages - 1 + any(isinstance(op, ttng.WarpGroupDotOp) for op in body_ops(loop))
     at = Inserter.before(loop)
-    places: list[SSAValue] = []
+    slots: list[SSAValue] = []
     for op in made:
         at.location = op.location
         scratch = ttg.GlobalScratchAllocOp(
             pointer_type(i8), nbytes=count * TENSOR_MAP_BYTES, alignment=TENSOR_MAP_ALIGNMENT
         )
-        places.append(at.value(scratch))
+        slots.append(at.value(scratch))
     at.location = loop.location
     zero, one = at.integer(i32, 0), at.integer(i32, 1)
     numbers = carry(loop, [zero] * len(made))
     size = at.integer(i32, count)
     following = [
-        _write(op, place, number, (size, zero, one), loop, schedule)
-        for op, place, number in zip(made, places, numbers, strict=True)
+        _write(op, slot, number, (size, zero, one), loop, schedule)
+        for op, slot, number in zip(made, slots, numbers, strict=True)
     ]
     hand_on(loop, following)
 
@@ -81,7 +81,7 @@ def _is_in_while(op: Operation, loop: scf.ForOp) -> bool:
 
 def _write(
     op: tt.MakeTensorDescOp,
-    place: SSAValue,
+    slot: SSAValue,
     number: SSAValue,
     ring: tuple[SSAValue, SSAValue, SSAValue],
     loop: scf.ForOp,
@@ -91,9 +91,9 @@ def _write(
     at = Inserter.before(op)
     target: Inserter | Placer = at
     if op in schedule:
-        target = Placer(schedule, at, schedule.places[op])
+        target = Placer(schedule, at, schedule.positions[op])
     width = target.value(constant_op(int_attr(i32, TENSOR_MAP_BYTES)))
-    map_ = target.value(tt.AddPtrOp(place, target.value(arith.MuliOp(width, number))))
+    map_ = target.value(tt.AddPtrOp(slot, target.value(arith.MuliOp(width, number))))
     write_tensor_map(target, map_, op)
     target.insert(ttng.TensormapFenceproxyAcquireOp(map_))
     descriptor = target.value(ttng.ReinterpretTensorDescOp(map_, op.result.type))
@@ -141,7 +141,7 @@ Store = tt.DescriptorStoreOp | tt.DescriptorReduceOp | tt.DescriptorScatterOp
 STORES = (tt.DescriptorStoreOp, tt.DescriptorReduceOp, tt.DescriptorScatterOp)
 
 _MAPS_IN_TURN = 2
-"""Places for the map of a descriptor made in such a loop: one is read while the other is written."""
+"""Slots for the map of a descriptor made in such a loop: one is read while the other is written."""
 
 
 def pipeline_stores(loop: scf.ForOp) -> None:
@@ -161,10 +161,10 @@ def pipeline_stores(loop: scf.ForOp) -> None:
     made_in_kernel = any(not _comes_from_host(store.desc) for store in stores)
     for store, buffer in zip(stores, of_store, strict=True):
         _store(store, buffer)
-    behind = Inserter.after(loop)
-    behind.insert(ttng.TMAStoreWaitOp(pendings=0))
+    after = Inserter.after(loop)
+    after.insert(ttng.TMAStoreWaitOp(pendings=0))
     for buffer in of_store:
-        behind.insert(ttg.LocalDeallocOp(buffer))
+        after.insert(ttg.LocalDeallocOp(buffer))
     if made_in_kernel:
         rotate_tensor_maps(loop, Schedule(_MAPS_IN_TURN + 1))
 
