@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
-from minitriton.analysis.in_flight import buffers_read, covering_wait, dot_of, iterations_ago, ring_position, ring_slot
+import minitriton as triton
+from minitriton.analysis.in_flight.dots import buffers_read, covering_wait, dot_of
+from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue
+from minitriton.analysis.in_flight.rings import iterations_ago, ring_position, ring_slot
 from minitriton.dialects import ttg, ttng
+from minitriton.dialects.facts.in_flight import Kind
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.text import parse_module
+from minitriton.lab import corpus
+from minitriton.target import GPUTarget
 
 LENGTH = 3
 
@@ -121,3 +129,82 @@ def test_a_slot_that_is_filled_was_read_one_iteration_before() -> None:
     assert iterations_ago(of_x, of_x, found) is None
     assert iterations_ago(filled, of_x, None) is None
     assert ring_slot(filled)[1] is found.body.block.args[2]
+
+
+def first_and_loop(pendings: int) -> scf.ForOp:
+    """A dot before a loop, and a loop of two dots, of which a wait leaves `pendings` in flight."""
+    buffer, result = "!ttg.memdesc<64x64xf16, #sh, #smem>", "tensor<64x64xf32, #mma>"
+    dot = f"ttng.warp_group_dot %b, %b, %zero {{isAsync = true}} : {buffer} * {buffer} -> {result}"
+    module = parse_module(f"""
+      #sh = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}}>
+      #smem = #ttg.shared_memory
+      #mma = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}}>
+      module attributes {{"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32}} {{
+        tt.func @f(%n: i32, %b: {buffer}, %zero: {result}) {{
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %first = {dot}
+          scf.for %i = %c0 to %n step %c1 : i32 {{
+            %d = {dot}
+            %e = {dot}
+            %w = ttng.warp_group_dot_wait %d {{pendings = {pendings} : i32}} : {result}
+          }}
+          %last = ttng.warp_group_dot %b, %b, %zero : {buffer} * {buffer} -> {result}
+          tt.return
+        }}
+      }}""")
+    return next(op for op in ops_in(module) if isinstance(op, scf.ForOp))
+
+
+@pytest.mark.parametrize(
+    ("pendings", "in_body", "after_wait"),
+    [(0, [{"first"}], []), (1, [{"first", "e"}], [{"e"}]), (2, [{"first", "e"}, {"d"}], [{"e"}, {"d"}])],
+)
+def test_what_is_in_flight_where_an_iteration_begins_and_ends(
+    pendings: int, in_body: list[set[str]], after_wait: list[set[str]]
+) -> None:
+    found = first_and_loop(pendings)
+    function = found.parent_op()
+    assert function is not None
+    in_flight = InFlight(function)
+    first, d, e, last = ops_of(function, ttng.WarpGroupDotOp)
+    (wait,) = ops_of(found, ttng.WarpGroupDotWaitOp)
+    names: dict[Operation, str] = {first: "first", d: "d", e: "e"}
+
+    def groups(at: Outstanding) -> list[set[str]]:
+        return [{names[op] for op in group} for group in at.queues.get(Queue(Kind.DOT), ())]
+
+    assert groups(in_flight.before[d]) == in_body
+    assert groups(in_flight.after[e]) == [{"e"}, {"d"}, *in_body]
+    assert groups(in_flight.after[wait]) == after_wait
+    assert groups(in_flight.after[last]) == []
+    assert in_flight.after[e].buffers_read() == [d.a] and in_flight.after[e].registers_read() == [d.c]
+
+
+def ttgir(name: str, stages: int = 3) -> ModuleOp:
+    """A kernel of the corpus, pipelined."""
+    source = corpus.task(name).source
+    options = {**corpus.find(name).launch_options, "num_stages": stages}
+    return parse_module(triton.compile(source, GPUTarget("cuda", 90), options, assemble=False).asm["ttgir"])
+
+
+@pytest.mark.parametrize("name", ["copied_matmul", "attention_of_two_groups", "widened_matmul", "copied_attention"])
+def test_a_wait_that_covers_a_dot_is_one_after_which_it_is_not_in_flight(name: str) -> None:
+    module = ttgir(name)
+    in_flight = InFlight(module)
+    for dot in ops_of(module, ttng.WarpGroupDotOp):
+        assert dot.parent is not None
+        following = list(dot.parent.ops)[list(dot.parent.ops).index(dot) + 1 :]
+        wait = covering_wait(following) if dot.is_async.value.data else None
+        for op in following if wait is not None else ():
+            assert (dot in in_flight.after[op].ops(Kind.DOT)) == (op is not wait)
+            if op is wait:
+                break
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_copies_are_in_flight_as_far_ahead_as_there_are_stages(stages: int) -> None:
+    module = ttgir("copied_matmul", stages)
+    in_flight = InFlight(module)
+    copies = ops_of(module, ttng.AsyncTMACopyGlobalToLocalOp)
+    assert max(in_flight.after[copy].number(Kind.TENSOR_COPY) for copy in copies) == stages - 1

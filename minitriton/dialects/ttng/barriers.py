@@ -29,6 +29,7 @@ from minitriton.dialects.facts.gpu_traits import (
     OperandEffects,
     VerifyTensorLayouts,
 )
+from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.synchronization import (
     ArrivesForAll,
     EndsBeforeItsWait,
@@ -117,12 +118,14 @@ class InitBarrierOp(_BarrierOp):
 
 @op_definition
 class InvalBarrierOp(_BarrierOp):
-    """Ends the life of an mbarrier, so that its memory can be used again."""
+    """Ends the life of an mbarrier, so that its memory can be used again: no copy that arrives there may be in flight."""
 
     name = "ttng.inval_barrier"
 
     alloc = operand_def(MemDescType)
-    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy())
+    traits = traits_def(
+        _WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy(), Waits(Kind.TENSOR_COPY, barrier="alloc")
+    )
     assembly_format = "$alloc attr-dict `:` type($alloc)"
 
     @from_fields
@@ -157,7 +160,12 @@ class WaitBarrierOp(_BarrierOp):
     deps = var_operand_def(MemDescType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(
-        _READS_AND_WRITES_ALLOC, VerifyTensorLayouts(), UsesMbarrier(), EndsBeforeItsWait(), OfAsyncProxy()
+        _READS_AND_WRITES_ALLOC,
+        VerifyTensorLayouts(),
+        UsesMbarrier(),
+        EndsBeforeItsWait(),
+        OfAsyncProxy(),
+        Waits(Kind.TENSOR_COPY, barrier="alloc"),
     )
     assembly_format = "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
 
@@ -221,6 +229,7 @@ class ArriveForFirstWarpOp(_FirstWarpOp):
     """All warps but the first arrive: what they did before it is done when the first warp has waited."""
 
     name = "ttng.arrive_for_first_warp"
+    traits = traits_def(Starts(Kind.ARRIVAL))
 
 
 @op_definition
@@ -228,6 +237,7 @@ class FirstWarpWaitsOp(_FirstWarpOp):
     """The first warp waits until all others have arrived."""
 
     name = "ttng.first_warp_waits"
+    traits = traits_def(Waits(Kind.ARRIVAL))
 
 
 class _TurnOp(IRDLOperation):
@@ -247,6 +257,7 @@ class WaitForTurnOp(_TurnOp):
     """Each warp group (or only `group`) waits until the other one has ended its turn."""
 
     name = "ttng.wait_for_turn"
+    traits = traits_def(Starts(Kind.TURN))
 
 
 @op_definition
@@ -254,3 +265,4 @@ class EndTurnOp(_TurnOp):
     """Each warp group (or only `group`) lets the other one have its turn."""
 
     name = "ttng.end_turn"
+    traits = traits_def(Waits(Kind.TURN))

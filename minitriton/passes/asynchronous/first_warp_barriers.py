@@ -31,17 +31,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.in_flight import (
-    VIEWS,
-    buffers_read,
-    covering_wait,
-    iterations_ago,
-    ring_length,
-    ring_position,
-    ring_slot,
-)
+from minitriton.analysis.in_flight.dots import buffers_read, end_in_loop
+from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
 from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS
 from minitriton.dialects.facts.region_flow import RegionFlow
@@ -112,20 +104,12 @@ class _Loop:
         if ALLOCATION_SIZE in op.attributes or ALLOCATION_OFFSET in op.attributes or RegionFlow.of(op) is not None:
             return False
         if isinstance(op, ttng.WarpGroupDotOp):
-            return self._is_waited_for(op) is not None
+            return end_in_loop(op, self.ops, self.index[op]) is not None
         if isinstance(op, (ttng.WaitBarrierOp, ttng.BarrierExpectOp, ttng.AsyncTMACopyGlobalToLocalOp)):
             return True
         if isinstance(op, (ttg.LocalBarrierOp, *_FREE_OF_SHARED_MEMORY)):
             return True
         return is_memory_effect_free(op)
-
-    def _is_waited_for(self, dot: Operation) -> tuple[int, int] | None:
-        """How many iterations later, and after which op, `dot` is known to be over; None if that is not known."""
-        if not is_true(dot.properties["isAsync"]):
-            return 0, self.index[dot]
-        start = self.index[dot] + 1
-        wait = covering_wait((*self.ops[start:], *self.ops[: start - 1]))
-        return None if wait is None else (int(self.index[wait] < start), self.index[wait])
 
     def _arrival_for(self, copy: ttng.AsyncTMACopyGlobalToLocalOp) -> int:
         """Before which op other warps may arrive, so far as what `copy` writes and the mbarrier that it turns; too far for never."""
@@ -134,7 +118,7 @@ class _Loop:
         for dot in cast(list[ttng.WarpGroupDotOp], self._of(ttng.WarpGroupDotOp)):
             for buffer in buffers_read(dot):
                 ago = iterations_ago(copy.destination, buffer, self.loop)
-                ended = self._is_waited_for(dot)
+                ended = end_in_loop(dot, self.ops, self.index[dot])
                 if ago is None or ended is None:
                     return never
                 if ago == 0:
@@ -142,7 +126,7 @@ class _Loop:
                 if ended[0] > ago - 1:
                     if ended[0] != ago:
                         return never
-                    place = max(place, ended[1] + 1)
+                    place = max(place, self.index[ended[1]] + 1)
         for wait in cast(list[ttng.WaitBarrierOp], self._of(ttng.WaitBarrierOp)):
             if iterations_ago(copy.barrier, wait.alloc, self.loop) is None:
                 return never

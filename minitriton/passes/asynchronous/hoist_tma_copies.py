@@ -22,9 +22,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from minitriton.analysis.in_flight.rings import VIEWS, views_of
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
-from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 
@@ -89,7 +89,7 @@ def _copy_before(wait: ttng.WaitBarrierOp) -> _AwaitedCopy | None:
         start.append(buffer.op)
     start += [user for user in users if isinstance(user, (ttng.InitBarrierOp, ttng.BarrierExpectOp))] + copies
     order = {op: number for number, op in enumerate(cast(Block, wait.parent).ops)}
-    return _AwaitedCopy(sorted(start, key=order.__getitem__), wait, following, frozenset({barrier, *_views_of(buffer)}))
+    return _AwaitedCopy(sorted(start, key=order.__getitem__), wait, following, frozenset({barrier, *views_of(buffer)}))
 
 
 def _start_early(copy: _AwaitedCopy) -> None:
@@ -127,18 +127,6 @@ def _wait_late(copy: _AwaitedCopy) -> None:
     for op in (copy.wait, copy.end):
         op.detach()
         block.insert_op_before(op, place)
-
-
-def _views_of(buffer: SSAValue) -> set[SSAValue]:
-    found, pending = {buffer}, [buffer]
-    while pending:
-        for use in pending.pop().uses:
-            if isinstance(use.operation, VIEWS):
-                view = use.operation.results[0]
-                if view not in found:
-                    found.add(view)
-                    pending.append(view)
-    return found
 
 
 def _may_pass(op: Operation, own: frozenset[SSAValue]) -> bool:

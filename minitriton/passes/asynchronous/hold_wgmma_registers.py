@@ -35,9 +35,9 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType, i1
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight import covering_wait, dot_of
+from minitriton.analysis.in_flight.dots import carried_dots, covering_wait
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import ViewOfTensor
@@ -244,7 +244,7 @@ class _Body:
 
     def _wait(self, place: int, held: Iterable[OpResult]) -> None:
         """A wait for everything before the op at `place`; accumulators in flight and `held` go through it."""
-        values: list[SSAValue] = [*self._in_flight(), *held]
+        values: list[SSAValue] = [*carried_dots(cast(scf.ForOp, self.block.parent_op())), *held]
         following = self.ops[place]
         wait = ttng.WarpGroupDotWaitOp(values, pendings=0)
         wait.location = following.location
@@ -255,8 +255,3 @@ class _Body:
                 around = self.block.find_ancestor_op_in_block(user)
                 if around is not None and self.index.get(around, -1) >= place:
                     user.operands[use.index] = new
-
-    def _in_flight(self) -> list[BlockArgument]:
-        """Arguments of the body that carry the result of a dot from one iteration to the next."""
-        carried = zip(self.block.args[1:], self.ops[-1].operands, strict=True)
-        return [argument for argument, value in carried if dot_of(value) is not None]

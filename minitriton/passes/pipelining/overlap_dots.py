@@ -26,7 +26,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight import VIEWS
+from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP

@@ -18,7 +18,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.in_flight import VIEWS
+from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.dialects import arith, ttg
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.layouts.encodings import SharedEncoding

@@ -22,21 +22,21 @@ from collections.abc import Iterable
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, TensorType, i1, i32
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
+from minitriton.analysis.in_flight.rings import is_multi_buffered
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.conversion import minimal_cvt_layout
 from minitriton.layouts.encodings import NvidiaMma
-from minitriton.passes.pipelining.loops import ancestor_in_body, terminator_of
+from minitriton.passes.pipelining.loops import ancestor_in_body
 from minitriton.passes.pipelining.split_dots import split_along_k
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_defined_outside
 
 _TRUE = IntegerAttr(1, i1)
-_SEEN_THROUGH = (ttg.ConvertLayoutOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, ttg.MemDescSubsliceOp)
 _ACCUMULATOR = 2
 
 
@@ -66,7 +66,7 @@ def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, async_integer_
 
 def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
     """Where among the results of `loop` a dot is that may run into the next iteration; None for one that may not."""
-    if not all(_has_copies_in_turn(operand, loop) for operand in (dot.a, dot.b)):
+    if not all(is_multi_buffered(operand, loop) for operand in (dot.a, dot.b)):
         return None
     index = _only_yield(dot, loop)
     if index is None:
@@ -86,24 +86,6 @@ def _has_whole_registers(dot: ttng.WarpGroupDotOp, integers: bool) -> bool:
     sum_ = dot.c.type
     assert instance_of(sum_, TensorType)
     return isinstance(sum_.element_type, Float32Type) or (integers and sum_.element_type == i32)
-
-
-def _has_copies_in_turn(operand: SSAValue, loop: scf.ForOp) -> bool:
-    """Whether nothing in the loop writes to the buffer while a dot still reads it; true for registers."""
-    if instance_of(operand.type, TensorType):
-        return True
-    seen: set[SSAValue] = set()
-    while operand not in seen:
-        seen.add(operand)
-        if isinstance(operand, BlockArgument):
-            if operand.block is not loop.regions[0].block or operand.index == 0:
-                break
-            operand = operand_values(terminator_of(loop))[operand.index - 1]
-        elif isinstance(operand, OpResult) and isinstance(operand.op, _SEEN_THROUGH):
-            operand = operand_at(operand.op, 0)
-    if is_defined_outside(operand, loop):
-        return True
-    return isinstance(operand, OpResult) and isinstance(operand.op, ttg.MemDescIndexOp)
 
 
 def _only_yield(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
