@@ -27,9 +27,9 @@ PACKAGES = {
     "analysis": (6557, 44, 0),
     "as_triton": (3629, 43, 0),
     "backends": (324, 9, 0),
-    "codegen": (11414, 72, 3),
+    "codegen": (11418, 72, 3),
     "commands": (1526, 14, 0),
-    "dialects": (15684, 95, 0),
+    "dialects": (15813, 95, 2),
     "emulator": (9012, 60, 0),
     "errors": (146, 1, 0),
     "explorer": (6683, 48, 0),
@@ -38,7 +38,7 @@ PACKAGES = {
     "host": (1279, 20, 0),
     "interpreter": (5073, 40, 0),
     "knobs": (878, 3, 0),
-    "lab": (15476, 94, 0),
+    "lab": (15485, 94, 0),
     "language": (3311, 24, 0),
     "layouts": (4193, 22, 0),
     "passes": (18912, 108, 0),
@@ -53,7 +53,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133192,
+    "lines": 133334,
     "files": 891,
     "files under 40 lines": 125,
     "modules with one importer": 212,
@@ -61,7 +61,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 54,
-    "words": 4,
+    "words": 6,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 

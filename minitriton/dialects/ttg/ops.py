@@ -31,7 +31,7 @@ from minitriton.dialects.facts.layout import AnyButMma, UnpacksFp4
 from minitriton.dialects.facts.synchronization import Barrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
-from minitriton.dialects.ttg.verify import fp4_to_fp_complaint
+from minitriton.dialects.ttg.verify import convert_layout_complaint, fp4_to_fp_complaint
 
 
 @op_definition
@@ -47,6 +47,9 @@ class ConvertLayoutOp(IRDLOperation):
 
     @from_fields
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
+
+    def verify_(self) -> None:
+        require(self, convert_layout_complaint(cast(TensorType, self.src.type), self.result.type))
 
 
 @op_definition
