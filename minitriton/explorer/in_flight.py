@@ -14,12 +14,12 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.in_flight.outstanding import Group, InFlight, Outstanding
+from minitriton.analysis.in_flight.outstanding import Group, InFlight, Outstanding, Queue
 from minitriton.analysis.in_flight.rings import ring_length, ring_position, ring_slot
 from minitriton.analysis.locations import user_location
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
-from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.facts.synchronization import Barrier, LoweringBarrier, meets_threads
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.printing.names import ValueNames
@@ -47,6 +47,10 @@ class _Texts:
 
     def value(self, value: SSAValue) -> str:
         return "%" + self.names.name_of(value)
+
+    def queue(self, queue: Queue) -> tuple[str, str]:
+        """How queues are sorted."""
+        return queue.kind.value, "" if queue.barrier is None else self.value(queue.barrier)
 
     def slot(self, value: SSAValue, loop: Operation | None, ago: int = 0) -> str:
         """A buffer as `%ring[i+1 mod 3]`: what iteration i of `loop` calls so that `ago` iterations before it was `value`."""
@@ -77,17 +81,18 @@ class _Texts:
         ]
         if waits is not None and waits.left is not None:
             texts.append(f"leaves {waits.number_left(op)}")
-        made = f"{self.value(op.results[0])} = " if op.results and waits is None else ""
+        is_named = op.results and waits is None and RegionFlow.of(op) is None
+        made = f"{self.value(op.results[0])} = " if is_named else ""
         return f"{made}{op.name} {', '.join(texts)}".rstrip()
 
-    def started(self, op: Operation, at: Operation, ago: int) -> str:
+    def started(self, op: Operation, at: Operation, ago: int, *, is_slot_known: bool) -> str:
         """What `op` started so many iterations before `at`: a copy by the slot that it writes, a dot by its result."""
         starts = Starts.of(op)
         values = () if starts is None else starts.values_written(op) or starts.values_read(op)
         for value in values:
             loop = op.parent_op() if op.parent is at.parent else None
             if isinstance(value.type, ttg.MemDescType):
-                return self.slot(value, loop, ago)
+                return self.slot(value, loop, ago) if is_slot_known else self.value(ring_slot(value)[0])
             return self.value(value) + f"(i-{ago})" * bool(ago)
         return ""
 
@@ -124,7 +129,8 @@ def _depth(op: Operation) -> int:
 def _described(texts: _Texts, outstanding: Outstanding, at: Operation) -> str:
     """What is in flight at a point of the program, the oldest of each kind first."""
     parts: dict[str, list[str]] = {}
-    for queue, groups in outstanding.queues.items():
+    for queue in sorted(outstanding.queues, key=texts.queue):
+        groups = outstanding.queues[queue]
         seen: dict[Operation, int] = {}
         named = [_group(texts, group, at, seen) for group in groups]
         parts.setdefault(_PLURAL[queue.kind], []).extend(reversed(named))
@@ -136,11 +142,14 @@ def _described(texts: _Texts, outstanding: Outstanding, at: Operation) -> str:
 def _group(texts: _Texts, group: Group, at: Operation, seen: dict[Operation, int]) -> str:
     """One group. In a loop, what an iteration started stands for what was started before the loop in its place."""
     found: dict[str, None] = {}
-    own = [op for op in group if op.parent is at.parent]
+    around = at.parent_op()
+    is_in_loop = around is not None and Loop.of(around) is not None
+    own = [op for op in group if is_in_loop and op.parent is at.parent]
+    is_slot_known = bool(own) or len({op.parent for op in group}) == 1
     for op in own or group:
         is_earlier = op in own and op is not at and not op.is_before_in_block(at)
         ago = seen[op] = seen[op] + 1 if op in seen else int(is_earlier)
-        found[texts.started(op, at, ago)] = None
+        found[texts.started(op, at, ago, is_slot_known=is_slot_known)] = None
     return " ".join(sorted(found))
 
 
