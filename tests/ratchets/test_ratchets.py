@@ -24,15 +24,15 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (117, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6872, 47, 0),
+    "analysis": (6557, 44, 0),
     "as_triton": (3629, 43, 0),
     "backends": (324, 9, 0),
     "codegen": (11418, 72, 3),
     "commands": (1526, 14, 0),
-    "dialects": (15919, 96, 2),
+    "dialects": (15818, 95, 2),
     "emulator": (9012, 60, 0),
     "errors": (146, 1, 0),
-    "explorer": (6854, 49, 0),
+    "explorer": (6683, 48, 0),
     "frontend": (6427, 32, 0),
     "fuzz": (8432, 58, 0),
     "host": (1279, 20, 0),
@@ -41,7 +41,7 @@ PACKAGES = {
     "lab": (15485, 94, 0),
     "language": (3311, 24, 0),
     "layouts": (4193, 22, 0),
-    "passes": (18830, 108, 0),
+    "passes": (18909, 108, 0),
     "pipeline": (2138, 15, 0),
     "rewriting": (4175, 28, 1),
     "runtime": (7100, 55, 0),
@@ -53,14 +53,14 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133844,
-    "files": 896,
-    "files under 40 lines": 126,
-    "modules with one importer": 214,
+    "lines": 133336,
+    "files": 891,
+    "files under 40 lines": 125,
+    "modules with one importer": 212,
     "comparisons of an op's name": 14,
     "private names of other modules": 69,
     "entries at the top": 24,
-    "tables of ops": 54,
+    "tables of ops": 53,
     "words": 6,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
