@@ -14,7 +14,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.in_flight.outstanding import Group, InFlight, Outstanding, Queue
+from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue
 from minitriton.analysis.in_flight.rings import ring_length, ring_position, ring_slot
 from minitriton.analysis.locations import user_location
 from minitriton.dialects import ttg
@@ -130,27 +130,21 @@ def _described(texts: _Texts, outstanding: Outstanding, at: Operation) -> str:
     """What is in flight at a point of the program, the oldest of each kind first."""
     parts: dict[str, list[str]] = {}
     for queue in sorted(outstanding.queues, key=texts.queue):
-        groups = outstanding.queues[queue]
-        seen: dict[Operation, int] = {}
-        named = [_group(texts, group, at, seen) for group in groups]
+        named = [_group(texts, group, at) for group in outstanding.iterations(queue, at)]
         parts.setdefault(_PLURAL[queue.kind], []).extend(reversed(named))
     if outstanding.open_group:
-        parts.setdefault("copies", []).append(_group(texts, outstanding.open_group, at, {}) + " (no group yet)")
+        named = _group(texts, [(op, 0) for op in outstanding.open_group], at)
+        parts.setdefault("copies", []).append(named + " (no group yet)")
     return "; ".join(f"{kind} {', '.join(filter(None, parts[kind]))}".rstrip() for kind in sorted(parts))
 
 
-def _group(texts: _Texts, group: Group, at: Operation, seen: dict[Operation, int]) -> str:
-    """One group. In a loop, what an iteration started stands for what was started before the loop in its place."""
-    found: dict[str, None] = {}
+def _group(texts: _Texts, group: list[tuple[Operation, int]], at: Operation) -> str:
+    """One group. In a loop, what an iteration started stands for what was started before the loop instead of it."""
     around = at.parent_op()
     is_in_loop = around is not None and Loop.of(around) is not None
-    own = [op for op in group if is_in_loop and op.parent is at.parent]
-    is_slot_known = bool(own) or len({op.parent for op in group}) == 1
-    for op in own or group:
-        is_earlier = op in own and op is not at and not op.is_before_in_block(at)
-        ago = seen[op] = seen[op] + 1 if op in seen else int(is_earlier)
-        found[texts.started(op, at, ago, is_slot_known=is_slot_known)] = None
-    return " ".join(sorted(found))
+    own = [each for each in group if is_in_loop and each[0].parent is at.parent]
+    is_slot_known = bool(own) or len({op.parent for op, _ in group}) == 1
+    return " ".join(sorted({texts.started(op, at, ago, is_slot_known=is_slot_known) for op, ago in own or group}))
 
 
 def text_of_rows(found: list[Row]) -> list[str]:

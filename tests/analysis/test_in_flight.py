@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-import minitriton as triton
 from minitriton.analysis.in_flight.dots import buffers_read, covering_wait, dot_of
 from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue
-from minitriton.analysis.in_flight.rings import iterations_ago, ring_position, ring_slot
+from minitriton.analysis.in_flight.rings import iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import ttg, ttng
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.in_flight import Kind
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.text import parse_module
 from minitriton.lab import corpus
-from minitriton.target import GPUTarget
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.target import CUDAOptions
 
 LENGTH = 3
 
@@ -181,11 +185,58 @@ def test_what_is_in_flight_where_an_iteration_begins_and_ends(
     assert in_flight.after[e].buffers_read() == [d.a] and in_flight.after[e].registers_read() == [d.c]
 
 
-def ttgir(name: str, stages: int = 3) -> ModuleOp:
-    """A kernel of the corpus, pipelined."""
-    source = corpus.task(name).source
-    options = {**corpus.find(name).launch_options, "num_stages": stages}
-    return parse_module(triton.compile(source, GPUTarget("cuda", 90), options, assemble=False).asm["ttgir"])
+def ttgir(name: str, stages: int = 3, warps: int | None = None) -> ModuleOp:
+    """The last TTGIR of a kernel of the corpus: what is lowered."""
+    task = corpus.task(name)
+    given = {**corpus.find(name).launch_options, "num_stages": stages}
+    options = CUDAOptions.for_target(task.target, **(given if warps is None else {**given, "num_warps": warps}))
+    steps = pipeline_for(task.target, options).steps
+    end = next(index for index, step in enumerate(steps) if step.name == "convert-triton-gpu-to-llvm")
+    module = task.source.make_ir(task.target, options, task.context)
+    assert isinstance(module, ModuleOp)
+    return PassManager(Pipeline(steps[:end])).run(task.context, module)
+
+
+def reads_of_what_is_written(copy: ttng.AsyncTMACopyGlobalToLocalOp, before: Outstanding) -> list[ttng.WarpGroupDotOp]:
+    """The dots in flight that read the slot which `copy` writes, of those whose slot is known."""
+    found: list[ttng.WarpGroupDotOp] = []
+    loop = copy.parent_op()
+    ring, index = ring_slot(copy.destination)
+    length = ring_length(ring)
+    if index is None or length is None or not isinstance(loop, scf.ForOp):
+        return found
+    written = ring_position(index, length, loop)
+    for dot, ago in chain.from_iterable(before.iterations(Queue(Kind.DOT), copy)):
+        assert isinstance(dot, ttng.WarpGroupDotOp)
+        for buffer in buffers_read(dot) if dot.parent is copy.parent else ():
+            other, slot = ring_slot(buffer)
+            if other is ring and slot is not None:
+                read = ring_position(slot, length, loop)
+                assert read is not None and written is not None
+                if (read - ago - written) % length == 0:
+                    found.append(dot)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", ["copied_matmul", "attention_of_two_groups", "copied_attention", "widened_matmul", "tf32_matmul"]
+)
+@pytest.mark.parametrize(("stages", "warps"), [(2, 4), (3, 4), (3, 8), (4, 8)])
+def test_no_copy_writes_what_a_dot_in_flight_reads(name: str, stages: int, warps: int) -> None:
+    module = ttgir(name, stages, warps)
+    in_flight = InFlight(module)
+    for copy in ops_of(module, ttng.AsyncTMACopyGlobalToLocalOp):
+        assert not reads_of_what_is_written(copy, in_flight.before[copy])
+
+
+def test_a_copy_to_a_slot_that_a_dot_reads_is_found() -> None:
+    """Were the wait in the loop to leave one dot more, that of the iteration before would still read."""
+    module = ttgir("copied_matmul")
+    for wait in ops_of(module, ttng.WarpGroupDotWaitOp):
+        wait.properties["pendings"] = i32_attr(wait.pendings.value.data + 1)
+    in_flight = InFlight(module)
+    copies = ops_of(module, ttng.AsyncTMACopyGlobalToLocalOp)
+    assert any(reads_of_what_is_written(copy, in_flight.before[copy]) for copy in copies)
 
 
 @pytest.mark.parametrize("name", ["copied_matmul", "attention_of_two_groups", "widened_matmul", "copied_attention"])

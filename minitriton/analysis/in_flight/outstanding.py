@@ -55,6 +55,17 @@ class Outstanding:
         """How many groups of a kind may be in flight."""
         return sum(len(groups) for queue, groups in self.queues.items() if queue.kind is kind)
 
+    def iterations(self, queue: Queue, at: Operation) -> list[list[tuple[Operation, int]]]:
+        """The groups of a queue where this holds after `at`: each op, and how many iterations of the loop around `at` ago it was issued."""
+        seen: dict[Operation, int] = {}
+        found: list[list[tuple[Operation, int]]] = []
+        for group in self.queues.get(queue, ()):
+            for op in group:
+                is_earlier = op.parent is at.parent and op is not at and not op.is_before_in_block(at)
+                seen[op] = seen[op] + 1 if op in seen else int(is_earlier)
+            found.append([(op, seen[op]) for op in group])
+        return found
+
     def buffers_read(self) -> list[SSAValue]:
         """The buffers in shared memory that are read."""
         return [value for value in self._read() if isinstance(value.type, ttg.MemDescType)]

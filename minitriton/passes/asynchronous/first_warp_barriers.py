@@ -7,8 +7,8 @@ the warp that starts the copies.
       ttg.local_barrier                              =>       ttng.first_warp_waits %fill from 1
       async_tma_copy %d[..] %ring[%next]                      async_tma_copy %d[..] %ring[%next]
 
-In: TTGIR with barriers. Out: the same; in loops that touch shared memory by tensor copies and by dots on tensor cores alone, the
-barrier becomes a named one of the hardware at which other warps arrive and go on. Warp groups drift apart then: one computes while the
+In: TTGIR with barriers. Out: the same, with other barriers in loops that touch shared memory by tensor copies and wgmma alone: the
+barrier becomes a named one of the hardware, at which other warps arrive and go on. Warp groups drift apart then: one computes while the
 other keeps the tensor cores busy.
 
 Why this is enough, with `analysis.in_flight` for slots in rings of n buffers:
@@ -82,15 +82,15 @@ class _Loop:
         if len(barriers) != 1 or not copies or not all(map(self._is_known, self.ops[:-1])):
             return
         barrier = barriers[0]
-        place = max((self._arrival_for(copy) for copy in copies), default=0)
+        arrival = max((self._arrival_for(copy) for copy in copies), default=0)
         turn = self._turn(copies)
-        if turn is None or not place <= self.index[barrier] < min(map(self.index.__getitem__, copies)):
+        if turn is None or not arrival <= self.index[barrier] < min(map(self.index.__getitem__, copies)):
             return
         arrive, wait = (
             kind(turn, first=FIRST_WARP_FILLS.start) for kind in (ttng.ArriveForFirstWarpOp, ttng.FirstWarpWaitsOp)
         )
         arrive.location = wait.location = barrier.location
-        self.body.insert_op_before(arrive, self.ops[place])
+        self.body.insert_op_before(arrive, self.ops[arrival])
         self.body.insert_op_before(wait, barrier)
         self.body.erase_op(barrier)
         outer = cast(Block, self.loop.parent)
@@ -113,7 +113,7 @@ class _Loop:
 
     def _arrival_for(self, copy: ttng.AsyncTMACopyGlobalToLocalOp) -> int:
         """Before which op other warps may arrive, so far as what `copy` writes and the mbarrier that it turns; too far for never."""
-        place = 0
+        arrival = 0
         never = len(self.ops) + 1
         for dot in cast(list[ttng.WarpGroupDotOp], self._of(ttng.WarpGroupDotOp)):
             for buffer in buffers_read(dot):
@@ -126,11 +126,11 @@ class _Loop:
                 if ended[0] > ago - 1:
                     if ended[0] != ago:
                         return never
-                    place = max(place, self.index[ended[1]] + 1)
+                    arrival = max(arrival, self.index[ended[1]] + 1)
         for wait in cast(list[ttng.WaitBarrierOp], self._of(ttng.WaitBarrierOp)):
             if iterations_ago(copy.barrier, wait.alloc, self.loop) is None:
                 return never
-        return place
+        return arrival
 
     def _turn(self, copies: list[ttng.AsyncTMACopyGlobalToLocalOp]) -> SSAValue | None:
         """An argument of the loop that counts round one of the rings, from 0 on, and rings not shorter than the others'."""

@@ -57,9 +57,9 @@ class HoistTmaCopies(Pass, stage="llir"):
         waits = ops_of(op, ttng.WaitBarrierOp)
         copies = [copy for wait in waits if (copy := _copy_before(wait)) is not None]
         for copy in copies:
-            _start_early(copy)
+            _hoist(copy)
         for copy in reversed(copies):
-            _wait_late(copy)
+            _sink(copy)
 
 
 class _AwaitedCopy(NamedTuple):
@@ -92,19 +92,21 @@ def _copy_before(wait: ttng.WaitBarrierOp) -> _AwaitedCopy | None:
     return _AwaitedCopy(sorted(start, key=order.__getitem__), wait, following, frozenset({barrier, *views_of(buffer)}))
 
 
-def _start_early(copy: _AwaitedCopy) -> None:
+def _hoist(copy: _AwaitedCopy) -> None:
     """Move the start after the last op that it needs or must not pass."""
     needed = {v.op for op in copy.start for v in op.operands if isinstance(v, OpResult) and v.op not in copy.start}
     block = cast(Block, copy.wait.parent)
-    place = copy.start[0]
-    before = place.prev_op
+    anchor = copy.start[0]
+    before = anchor.prev_op
     while before is not None and before not in needed and _may_pass(before, copy.own):
-        place, before = before, before.prev_op
-    if place is copy.start[0] or not any(isinstance(op, ttng.WarpGroupDotOp) for op in _between(place, copy.start[0])):
+        anchor, before = before, before.prev_op
+    if anchor is copy.start[0] or not any(
+        isinstance(op, ttng.WarpGroupDotOp) for op in _between(anchor, copy.start[0])
+    ):
         return
     for op in copy.start:
         op.detach()
-        block.insert_op_before(op, place)
+        block.insert_op_before(op, anchor)
 
 
 def _between(first: Operation, last: Operation) -> list[Operation]:
@@ -116,17 +118,17 @@ def _between(first: Operation, last: Operation) -> list[Operation]:
     return found
 
 
-def _wait_late(copy: _AwaitedCopy) -> None:
+def _sink(copy: _AwaitedCopy) -> None:
     """Move the wait before the first op that uses the buffer, or that it must not pass."""
-    place = copy.end.next_op
-    while place is not None and _may_pass(place, copy.own):
-        place = place.next_op
-    if place is None or place is copy.end.next_op:
+    anchor = copy.end.next_op
+    while anchor is not None and _may_pass(anchor, copy.own):
+        anchor = anchor.next_op
+    if anchor is None or anchor is copy.end.next_op:
         return
     block = cast(Block, copy.wait.parent)
     for op in (copy.wait, copy.end):
         op.detach()
-        block.insert_op_before(op, place)
+        block.insert_op_before(op, anchor)
 
 
 def _may_pass(op: Operation, own: frozenset[SSAValue]) -> bool:

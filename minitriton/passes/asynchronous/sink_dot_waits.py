@@ -11,8 +11,8 @@ In: TTGIR with asynchronous dots. Out: the same; each wait moved after ops that 
 other threads, and one more dot left running for each that begins before it. Operands in registers go through the wait: nothing may be
 written there while the dot reads them (PTX ISA, "Asynchronous wgmma instructions").
 
-A buffer that a dot reads may be written again after the next such op, so no wait passes one, except a copy to another slot of the
-rings that its dots read, as the counters of the loop show (`analysis.in_flight`).
+A buffer that a dot reads may be written again by an op that writes memory, so no wait passes such an op. The exception is a copy to
+another slot of the rings that its dots read, as the counters of the loop show (`analysis.in_flight.rings`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ are over when copies begin: by one warp group, next to which no other runs, thei
 
 Counterpart of lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
 
-A load that is ahead becomes a `cp.async` to a ring of buffers.
+With `cp.async`:
 
     %x = tt.load %p  {stage 0}                       %view = ttg.memdesc_index %ring[%fill]        {stage 0}
     use %x           {stage 2}            =>         ttg.async_copy_global_to_local %p, %view      {stage 0}

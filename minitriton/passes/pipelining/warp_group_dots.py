@@ -75,17 +75,17 @@ def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
     if all(_is_accumulator(use) for use in before.uses):
         return index
     wait = _first_full_wait(loop)
-    if wait is None or not all(_is_behind(use.operation, wait) for use in before.uses):
+    if wait is None or not all(_is_after(use.operation, wait) for use in before.uses):
         return None
-    _hand_through(wait, [before])
+    _pass_through(wait, [before])
     return index
 
 
 def _has_whole_registers(dot: ttng.WarpGroupDotOp, integers: bool) -> bool:
     """Whether each number of the sum has a register of its own: halves would be taken apart and put together while the dot runs."""
-    sum_ = dot.c.type
-    assert instance_of(sum_, TensorType)
-    return isinstance(sum_.element_type, Float32Type) or (integers and sum_.element_type == i32)
+    accumulator = dot.c.type
+    assert instance_of(accumulator, TensorType)
+    return isinstance(accumulator.element_type, Float32Type) or (integers and accumulator.element_type == i32)
 
 
 def _only_yield(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
@@ -132,7 +132,7 @@ def _first_full_wait(loop: scf.ForOp) -> ttng.WarpGroupDotWaitOp | None:
     return next((wait for wait in waits if wait.pendings.value.data == 0), None)
 
 
-def _is_behind(op: Operation, wait: Operation) -> bool:
+def _is_after(op: Operation, wait: Operation) -> bool:
     loop = wait.parent_op()
     assert isinstance(loop, scf.ForOp)
     ancestor = ancestor_in_body(loop, op)
@@ -145,7 +145,7 @@ def _is_behind(op: Operation, wait: Operation) -> bool:
 def _wait(at: Inserter, values: list[SSAValue], pendings: int) -> None:
     """A wait here for `values` while `pendings` dots may still run."""
     wait = at.insert(ttng.WarpGroupDotWaitOp((), pendings=pendings))
-    _hand_through(wait, values)
+    _pass_through(wait, values)
 
 
 def _wait_in_loop(loop: scf.ForOp, dots: list[ttng.WarpGroupDotOp]) -> None:
@@ -183,7 +183,7 @@ def _reads_registers_of_the_loop(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> b
     return True
 
 
-def _hand_through(wait: ttng.WarpGroupDotWaitOp, values: Iterable[SSAValue]) -> None:
+def _pass_through(wait: ttng.WarpGroupDotWaitOp, values: Iterable[SSAValue]) -> None:
     """Makes a new wait of `wait` that has also `values` and the buffers of the dots they come from; users after it take its results."""
     values = list(values)
     operands = dict.fromkeys((*operand_values(wait), *values))
