@@ -70,13 +70,13 @@ def load_as_tensor(load: tt.LoadOp, loop: scf.ForOp, schedule: Schedule) -> None
     """A load of a number becomes one of a tensor of one element, which can be copied."""
     layout = ttg.encoding_attr(default_blocked((1,), num_warps(load), threads_per_warp(load), num_ctas(load)))
     first = first_user([load], loop, schedule)
-    placer = Placer(schedule, Inserter.before(load), schedule.places[load])
+    placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     for index, operand in enumerate(operand_values(load)):
         load.operands[index] = placer.value(tt.SplatOp(operand, TensorType(operand.type, [1], layout)))
     result = load.results[0]
     scalar = result.type
     set_type(result, TensorType(scalar, [1], layout))
-    placer = Placer(schedule, Inserter.after(load), schedule.places[first])
+    placer = Placer(schedule, Inserter.after(load), schedule.positions[first])
     number = tt.UnsplatOp(result)
     assert number.results[0].type == scalar
     uses = [use for use in result.uses if use.operation is not number]
@@ -90,7 +90,7 @@ def copy_load(
 ) -> None:
     """The copy in place of `load`; whoever uses it waits for it first."""
     first = first_user([load], loop, schedule)
-    placer = Placer(schedule, Inserter.before(load), schedule.places[load])
+    placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     view = placer.value(buffer_in(ring, counters.fill))
     token = placer.value(
         ttg.AsyncCopyGlobalToLocalOp(
@@ -105,7 +105,7 @@ def copy_load(
         )
     )
     token = placer.value(ttg.AsyncCommitGroupOp([token]))
-    placer.place = schedule.places[first]
+    placer.position = schedule.positions[first]
     waited = placer.value(ttg.AsyncWaitOp([token], num=0))
     filled = placer.value(buffer_in(ring, counters.read))
     result = load.results[0]
@@ -115,7 +115,7 @@ def copy_load(
         assert load.mask is not None
         loaded = placer.value(ttg.LocalLoadOp(filled, waited, result.type))
         result.replace_all_uses_with(placer.value(arith.SelectOp(load.mask, loaded, load.other)))
-    del schedule.places[load]
+    del schedule.positions[load]
     assert load.parent is not None
     load.parent.erase_op(load)
 
@@ -208,7 +208,7 @@ def _stages_ahead(load: Load, loop: scf.ForOp, schedule: Schedule) -> int:
     for user in tuple(users):
         if isinstance(user, ttg.LocalAllocOp):
             users += users_in_body(loop, user)
-    stage, cluster = schedule.places[load]
+    stage, cluster = schedule.positions[load]
     late = schedule.position(cluster)
     stages = [schedule.stage(user) + (schedule.position(schedule.cluster(user)) > late) for user in users]
     waits = [schedule.stage(user) for user in users if isinstance(user, ttng.WaitBarrierOp)]

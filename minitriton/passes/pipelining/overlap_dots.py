@@ -180,11 +180,11 @@ def _reschedule(
             schedule.insert(op, last + 1, second)
         else:
             schedule.insert(op, last, first if op in needed else end if op in waiting else rest)
-    for op, (stage, cluster) in tuple(schedule.places.items()):
+    for op, (stage, cluster) in tuple(schedule.positions.items()):
         if op in moved and op not in in_last:
             schedule.insert(op, stage + 1, cluster)
     schedule.stages += 1
-    if is_possible(loop, schedule.in_order(loop), {op: stage for op, (stage, _) in schedule.places.items()}):
+    if is_possible(loop, schedule.in_order(loop), {op: stage for op, (stage, _) in schedule.positions.items()}):
         schedule.write(loop)
         loop.attributes[ENDS_AFTER_LOOP] = UnitAttr()
 

@@ -34,15 +34,15 @@ SHARED_MEMORY = ttg.SharedMemorySpaceAttr()
 class Placer:
     """Inserts ops where `at` stands, each with the same position in the schedule."""
 
-    def __init__(self, schedule: Schedule, at: Inserter, place: tuple[int, Cluster]) -> None:
+    def __init__(self, schedule: Schedule, at: Inserter, position: tuple[int, Cluster]) -> None:
         self.schedule = schedule
         self.at = at
-        self.place = place
+        self.position = position
 
     def insert(self, op: Operation) -> Operation:
         """Puts a new op here."""
         self.at.insert(op)
-        self.schedule.insert(op, *self.place)
+        self.schedule.insert(op, *self.position)
         return op
 
     def value(self, op: Operation) -> SSAValue:
@@ -159,7 +159,7 @@ def _take_over_buffers(value: SSAValue, filled: SSAValue, placer: Placer) -> Non
         if isinstance(alloc, ttg.LocalAllocOp) and ttg.layout_of(alloc.results[0].type) == ttg.layout_of(filled.type):
             _make_views_mutable(alloc, placer)
             alloc.results[0].replace_all_uses_with(filled)
-            placer.schedule.places.pop(alloc, None)
+            placer.schedule.positions.pop(alloc, None)
             if placer.at.anchor is alloc:
                 placer.at.anchor = alloc.next_op
             assert alloc.parent is not None
@@ -175,5 +175,5 @@ def _make_views_mutable(op: Operation, placer: Placer) -> None:
             assert isinstance(view.type, ttg.MemDescType)
             set_type(view, view.type.with_(mutable=True))
             if user in placer.schedule:
-                placer.schedule.insert(user, *placer.place)
+                placer.schedule.insert(user, *placer.position)
             _make_views_mutable(user, placer)

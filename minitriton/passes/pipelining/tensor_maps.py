@@ -91,7 +91,7 @@ def _write(
     at = Inserter.before(op)
     target: Inserter | Placer = at
     if op in schedule:
-        target = Placer(schedule, at, schedule.places[op])
+        target = Placer(schedule, at, schedule.positions[op])
     width = target.value(constant_op(int_attr(i32, TENSOR_MAP_BYTES)))
     map_ = target.value(tt.AddPtrOp(slot, target.value(arith.MuliOp(width, number))))
     write_tensor_map(target, map_, op)
@@ -141,7 +141,7 @@ Store = tt.DescriptorStoreOp | tt.DescriptorReduceOp | tt.DescriptorScatterOp
 STORES = (tt.DescriptorStoreOp, tt.DescriptorReduceOp, tt.DescriptorScatterOp)
 
 _NUM_MAPS = 2
-"""Places for the map of a descriptor made in such a loop: one is read while the other is written."""
+"""Slots for the map of a descriptor made in such a loop: one is read while the other is written."""
 
 
 def pipeline_stores(loop: scf.ForOp) -> None:

@@ -65,7 +65,7 @@ def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, async_integer_
 
 
 def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
-    """Where among the results of `loop` a dot is that may run into the next iteration; None for one that may not."""
+    """The index among the results of `loop` of a dot that may run into the next iteration; None for one that may not."""
     if not all(is_multi_buffered(operand, loop) for operand in (dot.a, dot.b)):
         return None
     index = _only_yield(dot, loop)
