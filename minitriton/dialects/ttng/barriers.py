@@ -30,6 +30,7 @@ from minitriton.dialects.facts.gpu_traits import (
     VerifyTensorLayouts,
 )
 from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
+from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, TURNS, TakesBarriers
 from minitriton.dialects.facts.synchronization import (
     ArrivesForAll,
     EndsBeforeItsWait,
@@ -217,7 +218,7 @@ class _FirstWarpOp(IRDLOperation):
 
     turn = operand_def(i32)
     first = prop_def(IntegerAttr.constr(i32))
-    traits = traits_def(OperandEffects(), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts(), TakesBarriers(FIRST_WARP_FILLS))
     assembly_format = "$turn `from` $first attr-dict"
 
     @from_fields
@@ -245,7 +246,7 @@ class _TurnOp(IRDLOperation):
 
     first = prop_def(IntegerAttr.constr(i32))
     group = opt_prop_def(IntegerAttr.constr(i32))
-    traits = traits_def(OperandEffects(), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts(), TakesBarriers(TURNS))
     assembly_format = "`from` $first (`only` $group^)? attr-dict"
 
     @from_fields

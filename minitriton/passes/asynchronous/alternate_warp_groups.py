@@ -32,7 +32,7 @@ from xdsl.ir import Block, Operation
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
-from minitriton.dialects.facts.named_barriers import TURNS
+from minitriton.dialects.facts.named_barriers import TURNS, taken_barriers
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.facts.synchronization import meets_threads
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -53,7 +53,7 @@ class AlternateWarpGroups(Pass, stage="llir"):
         """Rewrite every such loop."""
         if num_warps(op) != _WARPS_OF_TWO_GROUPS or num_ctas(op) > 1:
             return
-        if ops_of(op, ttg.WarpSpecializeOp):
+        if not taken_barriers(op).isdisjoint(TURNS):
             return
         for loop in ops_of(op, scf.ForOp):
             _alternate(loop)

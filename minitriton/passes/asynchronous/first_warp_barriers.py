@@ -35,7 +35,7 @@ from minitriton.analysis.in_flight.dots import buffers_read, end_in_loop
 from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
-from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS
+from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, taken_barriers
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -54,7 +54,7 @@ class FirstWarpBarriers(Pass, stage="llir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every loop for which it is enough."""
-        if num_ctas(op) > 1 or num_warps(op) <= 4 or ops_of(op, ttg.WarpSpecializeOp):
+        if num_ctas(op) > 1 or num_warps(op) <= 4 or not taken_barriers(op).isdisjoint(FIRST_WARP_FILLS):
             return
         for loop in ops_of(op, scf.ForOp):
             _Loop(loop).rewrite()
