@@ -13,7 +13,7 @@ import pytest
 from minitriton.commands import cli, opt
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("layouts.md", "shared-memory.md")
+PAGES = ("layouts.md", "pipelining.md", "shared-memory.md")
 TOOLS = {"minitriton": cli.main, "minitriton-opt": opt.main}
 
 SHOWN = [
