@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.host.source_text import line_at
@@ -133,7 +134,7 @@ def locate_store(launch: Launch, module: ModuleOp, wrong: Outcome, right: Outcom
     found: list[Operation] = []
 
     def watch(op: Operation, operands: tuple[object, ...], value: object) -> object:
-        through_pointers = op.name == "tt.store" and isinstance(operands[0], np.ndarray | np.generic)
+        through_pointers = isinstance(op, tt.StoreOp) and isinstance(operands[0], np.ndarray | np.generic)
         if through_pointers and (written(operands)[0] == address).any():
             found.append(op)
         return value

@@ -13,7 +13,7 @@ import pytest
 from minitriton.commands import cli, opt
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("layouts.md", "shared-memory.md")
+PAGES = ("layouts.md", "pipelining.md", "shared-memory.md")
 TOOLS = {"minitriton": cli.main, "minitriton-opt": opt.main}
 
 SHOWN = [
@@ -61,5 +61,5 @@ def names_in_sources() -> frozenset[str]:
 def test_every_class_that_a_page_names_exists(page: Path) -> None:
     text = page.read_text()
     named = {name for code in _CODE.findall(text) for part in code for name in _IDENTIFIER.findall(part)}
-    declared = set(re.findall(r"class (\w+)", text))
+    declared = set(re.findall(r"class (\w+)", text) + re.findall(r"(\w+) = named\(", text))
     assert named - names_in_sources() - declared - TRITONS == set()
