@@ -22,7 +22,15 @@ from pathlib import Path
 from minitriton.commands import cli, opt
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("layouts.md", "shared-memory.md", "tour.md", "axis-info.md", "layout-propagation.md", "registers.md")
+PAGES = (
+    "axis-info.md",
+    "layout-propagation.md",
+    "layouts.md",
+    "pipelining.md",
+    "registers.md",
+    "shared-memory.md",
+    "tour.md",
+)
 TOOLS = {"minitriton": cli.main, "minitriton-opt": opt.main}
 BLOCK = re.compile(r"```console\n\$ (.*)\n((?:.*\n)*?)```")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,25 @@ def test_cells_of_tables_are_short(page: Path) -> None:
     ]
     long = [cell.strip() for cell in cells if len(cell.split()) > LONGEST_CELL]
     assert not long, f"cells over {LONGEST_CELL} words: write sentences after the table"
+
+
+SOURCES = [*ROOT.glob("minitriton/**/*.py"), *ROOT.glob("tests/**/*.py"), *ROOT.glob("benchmarks/**/*.py")]
+_IDENTIFIER = re.compile(r"(?<![\w.#/\"-])[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+\b")
+_CODE = re.compile(r"```python\n(.*?)```|```.*?```|`([^`\n]+)`", re.DOTALL)
+TRITONS = {"TritonGPU", "TritonNvidiaGPU"}
+"""Names of Triton's dialects."""
+
+
+@cache
+def names_in_sources() -> frozenset[str]:
+    """Those of code: what only a docstring names need not exist."""
+    codes = (re.sub(r'""".*?"""', "", path.read_text(), flags=re.DOTALL) for path in SOURCES)
+    return frozenset(name for code in codes for name in _IDENTIFIER.findall(code))
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_every_class_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text()
+    named = {name for code in _CODE.findall(text) for part in code for name in _IDENTIFIER.findall(part)}
+    declared = set(re.findall(r"class (\w+)", text) + re.findall(r"(\w+) = named\(", text))
+    assert named - names_in_sources() - declared - TRITONS == set()

@@ -10,7 +10,7 @@ are over when copies begin: by one warp group, next to which no other runs, thei
 
 Counterpart of lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
 
-A load that is ahead becomes a `cp.async` to a ring of buffers.
+With `cp.async`:
 
     %x = tt.load %p  {stage 0}                       %view = ttg.memdesc_index %ring[%fill]        {stage 0}
     use %x           {stage 2}            =>         ttg.async_copy_global_to_local %p, %view      {stage 0}
@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.in_flight import VIEWS
+from minitriton.analysis.in_flight.dots import dots_reading
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_warp
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
@@ -172,7 +172,7 @@ def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> lis
     written = loads_of_stored_arrays(loop, [op for op, buffers in ahead.items() if buffers])
     for op, buffers in ahead.items():
         if op not in written:
-            extra = _feeds_warp_group_dot(op) and not _is_over_before_copies(op, loop, schedule)
+            extra = bool(dots_reading(op)) and not _is_over_before_copies(op, loop, schedule)
             copy = _copy(op, buffers, extra, facts) if buffers else None
             if copy is not None:
                 found.append(copy)
@@ -193,29 +193,11 @@ def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _Co
     return _CopiedLoad(load, buffers + extra, layout, contiguity(load, facts))
 
 
-def _feeds_warp_group_dot(load: Load) -> bool:
-    """Whether the buffer is read by an asynchronous dot, which may still run when the next copy begins, whatever else uses the data."""
-    return bool(_dots_of(load))
-
-
-def _dots_of(load: Load) -> list[ttng.WarpGroupDotOp]:
-    """The asynchronous dots that read the buffer of `load`."""
-    found: list[ttng.WarpGroupDotOp] = []
-    pending = [use.operation for use in load.results[0].uses]
-    while pending:
-        op = pending.pop()
-        if isinstance(op, ttng.WarpGroupDotOp):
-            found.append(op)
-        if isinstance(op, (ttg.LocalAllocOp, *VIEWS)):
-            pending.extend(use.operation for use in op.results[0].uses)
-    return found
-
-
 def _is_over_before_copies(load: Load, loop: scf.ForOp, schedule: Schedule) -> bool:
     """Whether all dots that read the buffer of `load` are waited for before the copies of their iteration begin."""
     if ENDS_AFTER_LOOP not in loop.attributes or num_warps(loop) > _WARP_GROUP:
         return False
-    return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in _dots_of(load))
+    return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in dots_reading(load))
 
 
 def _stages_ahead(load: Load, loop: scf.ForOp, schedule: Schedule) -> int:

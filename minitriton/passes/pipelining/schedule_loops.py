@@ -149,10 +149,10 @@ def _schedule_key_ops(loop: scf.ForOp, latencies: dict[Operation, int], conditio
     clusters = [schedule.new_cluster() for _ in range(last + 1)]
     for op, stage in stages.items():
         schedule.insert(op, stage, clusters[last - stage])
-    after = schedule.new_cluster()
+    last_cluster = schedule.new_cluster()
     for op, stage in stages.items():
         if conditionals_last and isinstance(op, scf.IfOp) and op not in latencies and not _leads_to(op, stages):
-            schedule.insert(op, stage, after)
+            schedule.insert(op, stage, last_cluster)
     return schedule
 
 

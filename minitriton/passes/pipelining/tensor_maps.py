@@ -38,7 +38,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.loops import body_ops
-from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, carry, hand_on, next_of_ring
+from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, carry, forward, next_of_ring
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
 from minitriton.rewriting.constants import constant_op, int_attr
@@ -67,7 +67,7 @@ def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:
         _write(op, slot, number, (size, zero, one), loop, schedule)
         for op, slot, number in zip(made, slots, numbers, strict=True)
     ]
-    hand_on(loop, following)
+    forward(loop, following)
 
 
 def _is_in_while(op: Operation, loop: scf.ForOp) -> bool:
@@ -100,10 +100,10 @@ def _write(
     op.results[0].replace_all_uses_with(descriptor)
     size, zero, one = ring
     following, _ = next_of_ring(target, number, size, zero, one)
-    return _handed_out(op, loop, number, following)
+    return _forwarded_out(op, loop, number, following)
 
 
-def _handed_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSAValue) -> SSAValue:
+def _forwarded_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSAValue) -> SSAValue:
     """What `number` is after the ops of the loop's body that `op` stands in, if it is `following` after `op`."""
     block = op.parent
     assert block is not None
@@ -113,7 +113,7 @@ def _handed_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSA
         if isinstance(around, scf.ForOp):
             (inner,) = carry(around, [number])
             number.replace_uses_with_if(inner, lambda use, loop=around: _is_in(use.operation, loop))
-            hand_on(around, [following])
+            forward(around, [following])
             following = around.results[-1]
         else:
             assert isinstance(around, scf.IfOp)
@@ -140,7 +140,7 @@ def _out_of_branch(branch: scf.IfOp, taken: Block, following: SSAValue, number: 
 Store = tt.DescriptorStoreOp | tt.DescriptorReduceOp | tt.DescriptorScatterOp
 STORES = (tt.DescriptorStoreOp, tt.DescriptorReduceOp, tt.DescriptorScatterOp)
 
-_MAPS_IN_TURN = 2
+_NUM_MAPS = 2
 """Slots for the map of a descriptor made in such a loop: one is read while the other is written."""
 
 
@@ -166,7 +166,7 @@ def pipeline_stores(loop: scf.ForOp) -> None:
     for buffer in of_store:
         after.insert(ttg.LocalDeallocOp(buffer))
     if made_in_kernel:
-        rotate_tensor_maps(loop, Schedule(_MAPS_IN_TURN + 1))
+        rotate_tensor_maps(loop, Schedule(_NUM_MAPS + 1))
 
 
 def _stores(block: Block) -> Iterator[Store]:
