@@ -92,7 +92,7 @@ def test_a_gpu_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> 
         pytest.skip("there is a GPU")
     assert main(["run", *VECTOR_ADD, "--gpu", "--json"]) == 1
     error = json.loads(capsys.readouterr().out)["error"]
-    assert error["message"] == "there is no GPU here" and "emulator" in error["help"]
+    assert error["message"] == "no GPU was found" and "emulator" in error["help"]
 
 
 def test_colour_is_left_out_where_nobody_looks(

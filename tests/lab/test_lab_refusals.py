@@ -39,7 +39,7 @@ def doubled(x, out, n, BLOCK: tl.constexpr):
         (["sweep", KERNEL, "--limit", "0"], "0 s for a configuration"),
         (["sweep", KERNEL, "--count", "-1"], "cannot sweep -1 configurations"),
         (["sweep", KERNEL, "--vary", "no-such-pass{option}=1"], "unknown pass 'no-such-pass'"),
-        (["sweep", KERNEL, "--vary", "cse{option}=1"], "no option 'option'"),
+        (["sweep", KERNEL, "--vary", "cse{option}=1"], "lacks option 'option'"),
         (["sweep", KERNEL, "--insert", "no-such-pass"], "unknown pass 'no-such-pass'"),
         (["sweep", KERNEL, "--space", "order", "--llvm"], "--llvm would say more"),
         (["sweep", KERNEL, "--space", "order", "--illegal"], "--illegal would say more"),
@@ -49,9 +49,9 @@ def doubled(x, out, n, BLOCK: tl.constexpr):
         (["search", KERNEL, "--objective", "cycles", "--prune", "2"], "only what is timed is pruned"),
         (["measure", "nothing.db", "--metrics", "cycles"], "no such store"),
         (["report", "nothing.db", "--html", "page.html"], "no such store"),
-        (["report", "nothing.db", "--html", "no/such/folder/page.html"], "there is no folder"),
+        (["report", "nothing.db", "--html", "no/such/folder/page.html"], "is missing"),
         (["report", "nothing.db", "--html", "."], "it is a folder"),
-        (["bisect", KERNEL, "--pipeline", "inline", "--kernel-to", "no/such/k.ttir"], "there is no folder"),
+        (["bisect", KERNEL, "--pipeline", "inline", "--kernel-to", "no/such/k.ttir"], "is missing"),
     ],
 )
 def test_what_cannot_be_is_said_first(
@@ -104,7 +104,7 @@ def test_points_of_compilers_that_are_not_there_are_said_with_those_that_are(tmp
     with pytest.raises(MinitritonError, match="lacks configurations of compiler mine") as raised:
         Store.of_file(path, "mine")
     assert "later, earlier" in str(raised.value)
-    with pytest.raises(MinitritonError, match="no kernel 'q'"):
+    with pytest.raises(MinitritonError, match="lacks kernel 'q'"):
         lab.measure(path, ["registers"], kernels=["q"])
 
 
