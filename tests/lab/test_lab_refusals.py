@@ -99,7 +99,7 @@ def test_points_of_compilers_that_are_not_there_are_said_with_those_that_are(tmp
     path = tmp_path / "s.db"
     for compiler in ("later", "earlier"):
         Store(path, compiler).add([Evaluation("k", "p", Class.RIGHT, program="x")])
-    Store(path, "without points").add_kernel("k", "", "")
+    Store(path, "without configurations").add_kernel("k", "", "")
     assert Store.of_file(path, None).compiler == "earlier"
     with pytest.raises(MinitritonError, match="lacks configurations of compiler mine") as raised:
         Store.of_file(path, "mine")
@@ -143,9 +143,9 @@ def test_ctrl_c_ends_a_sweep_in_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--count", "1000", "--store", str(path)]
     sweep = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        while sweep.poll() is None and not (path.exists() and _points(path)):
+        while sweep.poll() is None and not (path.exists() and _count_evaluations(path)):
             time.sleep(0.05)
-        assert _points(path)
+        assert _count_evaluations(path)
         os.killpg(sweep.pid, signal.SIGINT)
         said = sweep.communicate()[1]
     finally:
@@ -154,7 +154,7 @@ def test_ctrl_c_ends_a_sweep_in_one_line(tmp_path: Path) -> None:
     assert said.strip() == f"stopped: {path} keeps what was evaluated, and the same command goes on"
 
 
-def _points(path: Path) -> int:
+def _count_evaluations(path: Path) -> int:
     try:
         return sqlite3.connect(path).execute("SELECT count(*) FROM evaluations").fetchone()[0]
     except sqlite3.Error:

@@ -17,6 +17,7 @@ from minitriton.layouts.cluster_exchange import ClusterAccess, ClusterExchange
 
 def cluster_barrier(f: FunctionLowering) -> None:
     """All threads of the cluster wait for each other."""
+    f.check_meets()
     f.b.operation(nvvm_tma.ClusterBarrierOp, (), ())
 
 
