@@ -47,9 +47,9 @@ class _OwnCodeDone(Exception):
 def _minitriton(kernel: Any, program: Program, own_only: bool) -> dict[str, float]:
     """Seconds of `frontend`, of each pass, and of what becomes of them: `own`, `LLVM`, `assembler`."""
     import minitriton
-    from minitriton.codegen.cubin import ptx_to_cubin
     from minitriton.compiler import ASTSource
     from minitriton.pipeline.pass_manager import Hook
+    from minitriton.pipeline.stages import assemble
     from minitriton.target import GPUTarget
 
     passes: dict[str, float] = {}
@@ -80,7 +80,7 @@ def _minitriton(kernel: Any, program: Program, own_only: bool) -> dict[str, floa
         return {"own": own, "LLVM": 0.0, "to PTX": own, "assembler": 0.0, **passes}
     to_ptx = time.process_time() - start
     start = processor_seconds()
-    ptx_to_cubin(compiled.asm["ptx"], target, compiled.metadata)
+    assemble(compiled.asm["ptx"], compiled.metadata.pipeline)
     assembler = processor_seconds() - start
     llvm = sum(passes[name] for name in LLVM_STEPS)
     return {"own": to_ptx - llvm, "LLVM": llvm, "to PTX": to_ptx, "assembler": assembler, **passes}

@@ -50,10 +50,10 @@ def told(table: lab.Table) -> Told:
 
 @dataclass
 class Trial:
-    """Sweeps of `orders` points a kernel by `jobs` processes into one store after the other, in `folder`."""
+    """Sweeps of `count` configurations a kernel by `jobs` processes into one store after the other, in `folder`."""
 
     folder: Path
-    orders: int
+    count: int
     jobs: int
     expected: Told
     rng: random.Random
@@ -70,7 +70,7 @@ class Trial:
 
     def start(self) -> None:
         """One sweep more, in a process of its own."""
-        options = ["--orders", str(self.orders), "--jobs", str(self.jobs), "--store", str(self.store)]
+        options = ["--count", str(self.count), "--jobs", str(self.jobs), "--store", str(self.store)]
         command = [sys.executable, "-m", "minitriton", "sweep", *KERNELS, *options]
         self.running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
@@ -87,8 +87,8 @@ class Trial:
             if process.wait() != 0:
                 raise SystemExit(f"a sweep ended with exit code {process.returncode}")
         self.running.clear()
-        complete = self.points() == len(self.expected)
-        resumed = lab.sweep(KERNELS, orders=self.orders, store=self.store)
+        complete = self.configurations() == len(self.expected)
+        resumed = lab.sweep(KERNELS, count=self.count, store=self.store)
         if not complete or told(resumed) != self.expected:
             raise SystemExit(f"{self.store} is NOT that of a sweep that nobody killed")
         self.filled += 1
@@ -100,7 +100,7 @@ class Trial:
         while not started(self):
             time.sleep(0.02)
         start = time.monotonic()
-        while not self.points():
+        while not self.configurations():
             time.sleep(0.02)
         self.life = 2 * (time.monotonic() - start)
 
@@ -172,7 +172,7 @@ def run(trial: Trial, kills: int, sweeps: int, kill: Callable[[Trial], bool], st
         trial.wait(done)
         if kill(trial):
             done += 1
-            print(f"kill {done}: {trial.points()} points of {len(trial.expected)}", flush=True)
+            print(f"kill {done}: {trial.configurations()} points of {len(trial.expected)}", flush=True)
     trial.keep_running(sweeps)
     trial.end()
 
@@ -180,15 +180,15 @@ def run(trial: Trial, kills: int, sweeps: int, kill: Callable[[Trial], bool], st
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--orders", type=int, default=100, help="a kernel (default: %(default)s)")
+    parser.add_argument("--count", type=int, default=100, help="a kernel (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="processes of a sweep (default: %(default)s)")
     parser.add_argument("--workers", action="store_true", help="kill processes of a sweep, not the sweep")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    expected = told(lab.sweep(KERNELS, orders=given.orders))
+    expected = told(lab.sweep(KERNELS, count=given.count))
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        trial = Trial(Path(folder), given.orders, given.jobs, expected, random.Random(given.seed))
+        trial = Trial(Path(folder), given.count, given.jobs, expected, random.Random(given.seed))
         if given.workers:
             run(trial, given.kills, 1, kill_worker, lambda t: bool(children_of(t.running[0].pid)))
         else:

@@ -24,10 +24,11 @@ from cases import load_kernels
 from compile_time import processor_seconds
 from speed_shapes import LAUNCHES, Array, Launch
 
-from minitriton.codegen.cubin import ptx_to_cubin
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import blocks_on_sm
+from minitriton.codegen.occupancy import ctas_on_sm
+from minitriton.pipeline.stages import assemble
 from minitriton.target import GPUTarget
+from minitriton.target.architectures import ARCHITECTURES
 
 
 def source_parts(
@@ -53,7 +54,7 @@ def source_parts(
 def facts(cubin: bytes, name: str, threads: int, shared: int) -> dict[str, int]:
     """Registers, bytes of local memory and blocks on an SM."""
     taken = kernel_resources(cubin, name)
-    blocks = blocks_on_sm(taken.registers, threads, shared)
+    blocks = ctas_on_sm(ARCHITECTURES[90], taken.registers, threads, shared)
     return {"registers": taken.registers, "local": taken.local_bytes, "blocks": blocks}
 
 
@@ -70,7 +71,7 @@ def measure(launch: Launch) -> dict[str, Any]:
     target = GPUTarget("cuda", 90, 32)
     ours = minitriton.compile(ASTSource(*source_parts(launch, "minitriton")), target, options, assemble=False)
     start = processor_seconds()
-    cubin = ptx_to_cubin(ours.asm["ptx"], target, ours.metadata)
+    cubin = assemble(ours.asm["ptx"], ours.metadata.pipeline)
     taken = processor_seconds() - start
     threads = math.prod(int(n) for n in re.search(r"\.reqntid ([\d, ]+)", ours.asm["ptx"])[1].split(","))  # pyright: ignore[reportOptionalSubscript]
     theirs = triton.compile(TritonSource(*source_parts(launch, "triton")), TritonTarget("cuda", 90, 32), options)

@@ -182,7 +182,7 @@ def _together(candidates: Candidates, lines: list[Line]) -> list[Option]:
 
 
 def _with(candidates: Candidates, point: Configuration, line: Line) -> Configuration:
-    """`point` with the passes that `line` has and the own pipeline lacks."""
+    """`point` with the passes that `line` has and the default pipeline lacks."""
     own = set(candidates.first.pipeline.steps)
     pipeline = point.pipeline
     for step in Configuration.parse(line.point).pipeline.steps:

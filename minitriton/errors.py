@@ -1,4 +1,4 @@
-"""Errors that carry a place in the user's source.
+"""Errors that carry a location in the user's source.
 
 In: what went wrong, where (a kernel's file and line, or an IR text's), and what to do about it.
 Out: one exception whose message a kernel author can act on without reading the compiler.
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 
 class SourceLocation(NamedTuple):
-    """A place in a text: `file`, 1-based `line`, 1-based `column` (0 when not known)."""
+    """A location in a text: `file`, 1-based `line`, 1-based `column` (0 when not known)."""
 
     file: str
     line: int
@@ -42,7 +42,7 @@ def place_of_caller() -> SourceLocation | None:
 class MinitritonError(Exception):
     """Base of every error that minitriton raises on purpose.
 
-    `message` says what was expected and found, `location` where, `help` what to do, `source_line` the text at the place.
+    `message` says what was expected and found, `location` where, `help` what to do, `source_line` the text at the location.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MinitritonError(Exception):
 
 
 MOST_SHOWN = 240
-"""Characters that an error shows of the line at its place."""
+"""Characters that an error shows of the line at its location."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

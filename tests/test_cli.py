@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.commands.cli import main
 from minitriton.commands.opt import main as opt
 from minitriton.pipeline.pass_manager import Pipeline, write_reproducer
@@ -333,9 +335,18 @@ def test_opt_takes_a_pass_with_options_in_each_spelling(
 
 
 def test_opt_runs_a_pipeline_down_to_ptx(capsys: pytest.CaptureFixture[str], ttir: str) -> None:
-    pipeline = compiled(capsys, "--emit", "pipeline").strip()
+    pipeline = compiled(capsys, "--emit", "pipeline").strip().rpartition(",assemble-ptx")[0]
     assert opt([ttir, f"--pass-pipeline=builtin.module({pipeline})"]) == 0
     assert capsys.readouterr().out == compiled(capsys)
+
+
+@pytest.mark.skipif(not assembler_available(), reason="no assembler for PTX")
+def test_opt_assembles(capsys: pytest.CaptureFixture[str], ttir: str, tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(compiled(capsys))
+    assert opt([str(tmp_path / "k.ptx"), "-assemble-ptx"]) == 0
+    assert re.match(r"-> no limit +\d+ registers +0 bytes spilled +\d+ CTAs on an SM\n$", capsys.readouterr().out)
+    assert opt([str(tmp_path / "k.ptx"), "-assemble-ptx{registers=unlimited}", "-o", str(tmp_path / "k.cubin")]) == 0
+    assert (tmp_path / "k.cubin").read_bytes().startswith(b"\x7fELF")
 
 
 def test_opt_takes_each_part_of_a_split_file_by_itself(

@@ -23,8 +23,8 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a few points of one kernel."""
-    path = tmp_path_factory.mktemp("store") / "orders.db"
-    assert main(["sweep", "running_sums", "--orders", "2", "--store", str(path)]) == 0
+    path = tmp_path_factory.mktemp("store") / "sweep.db"
+    assert main(["sweep", "running_sums", "--count", "2", "--store", str(path)]) == 0
     return path
 
 
@@ -35,11 +35,11 @@ def arguments(name: str, folder: Path, store: Path) -> list[str]:
         "passes": ["tritongpu-coalesce"],
         "check": [*VECTOR_ADD, "--reproducers", str(folder)],
         "cache": ["size"],
-        "sweep": ["running_sums", "--orders", "1", "--best", "instructions"],
+        "sweep": ["running_sums", "--count", "1", "--best", "instructions"],
         "corpus": ["reducing"],
         "measure": [str(store), "--metrics", "instructions"],
         "search": ["running_sums", "--budget", "2"],
-        "worth": ["running_sums"],
+        "ablate": ["running_sums"],
         "report": [str(store), "--html", str(folder / "page.html"), "--no-passes"],
         "bisect": ["running_sums"],
         "diff": [*VECTOR_ADD],
@@ -54,8 +54,8 @@ def arguments(name: str, folder: Path, store: Path) -> list[str]:
 
 
 HOLDS: dict[str, Any] = {
-    "compile": "text", "passes": 0, "check": "rows", "record": "tested by tests/lab/test_recorded_launches.py", "cache": "kernels", "sweep": "points", "corpus": "reducing",
-    "measure": "points", "search": "best", "worth": "change_without", "report": "page", "bisect": "error", "diff": 0, "explore": "error",
+    "compile": "text", "passes": 0, "check": "rows", "record": "tested by tests/lab/test_recorded_launches.py", "cache": "kernels", "sweep": "configurations", "corpus": "reducing",
+    "measure": "configurations", "search": "best", "ablate": "change_without", "report": "page", "bisect": "error", "diff": 0, "explore": "error",
     "explain": "accesses", "run": "total", "layout": "layouts", "fuzz": "findings", "mutate": "findings", "demo": "stages",
 }  # fmt: skip
 """What stands in the answer; "error" where the arguments are wrong on purpose."""

@@ -4,7 +4,7 @@ In: the facts of a module and a load, store, atomic or asynchronous copy of it. 
 
     tt.load %p, %m : tensor<1024x!tt.ptr<f32>, #blocked>        sizePerThread = [4], p begins at a multiple of 16 bytes
         %m = offsets < n, n divisible by 16                      4 of at most 4
-        %m = offsets < n                                         1, limited by the mask; marked `split_mask`: 4, and single elements where %m cuts a vector
+        %m = offsets < n                                         1, limited by the mask; marked `split_mask`: 4, and single elements where %m ends within a vector
 
 How many neighbours one atomic instruction changes (PTX ISA, "atom", "red").
 
@@ -95,7 +95,7 @@ class AccessWidth(NamedTuple):
     most: int
     limit: Limit = ""
     is_split: bool = False
-    """Whether the mask cuts some of these vectors, whose elements a branch moves one by one."""
+    """Whether the mask ends within some of these vectors, whose elements a branch moves one by one."""
 
 
 def access_width(facts: AxisInfoAnalysis, op: Operation) -> AccessWidth:
@@ -141,7 +141,7 @@ def neighbours(
 
 
 def aligned_run(pointers: AxisInfo, dim: int, size: int) -> int:
-    """How many elements of `size` bytes along `dim` lie together, at a multiple of what they take together."""
+    """How many elements of `size` bytes along `dim` are contiguous, at a multiple of their size."""
     return min(pointers.contiguity[dim], _aligned(pointers, dim, size))
 
 

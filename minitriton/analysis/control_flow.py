@@ -1,6 +1,6 @@
-"""How control moves between straight-line pieces of code, through graphs of blocks and through structured ops alike.
+"""How control moves between straight-line parts of code, through graphs of blocks and through structured ops alike.
 
-A segment begins at a `Point` (the start of a block, or just behind an op with control flow inside) and ends at the next op with
+A segment begins at a `Point` (the start of a block, or just after an op with control flow inside) and ends at the next op with
 control flow or at the block's terminator. `successors_of` that last op gives the points where control may go on.
 
     a; scf.if { b } ; c        segments: [a], [b], [c]    successors of the scf.if: [b] and [c]; of b's scf.yield: [c]
@@ -17,7 +17,7 @@ from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.operations import ops_in
 
 Point = tuple[Block, Operation | None]
-"""A block, and the op behind which the segment starts (None: at the block's start)."""
+"""A block, and the op after which the segment starts (None: at the block's start)."""
 
 
 def is_segment_end(op: Operation) -> bool:
@@ -37,7 +37,7 @@ def entry_blocks(root: Operation) -> Iterator[Block]:
 
 
 def successors_of(end: Operation | None) -> list[Point]:
-    """Where control may go behind the last op of a segment."""
+    """Where control may go after the last op of a segment."""
     if end is None:
         return []
     if end.successors:

@@ -2,10 +2,10 @@
 
 Loads that are to be prefetched but cannot: `cp.async` moves 4, 8 or 16 bytes, aligned (PTX ISA, "cp.async").
 
-    MLIR_ENABLE_REMARK=1    ->    kernel.py:23:12: remark: this load does not run ahead: no more than 1 neighbouring element of a
-                                  thread is known to lie together, aligned, and cp.async takes 4 elements of 8 bits at least; ...
+    MLIR_ENABLE_REMARK=1    ->    kernel.py:23:12: remark: this load cannot be prefetched: no more than 1 neighbouring element of a
+                                  thread is known to be contiguous, aligned, and cp.async takes 4 elements of 8 bits at least; ...
 
-Such a load is synchronous, at every number of stages, while other operands of the same loop run ahead.
+Such a load is synchronous, at every number of stages, while other operands of the same loop are prefetched.
 
 Stores by tensor copies (TMA) that may write past the rows of their tensor: chunks of 16 bytes are written whole.
 
@@ -33,7 +33,7 @@ _NEEDED_BITS = 32
 
 
 def _along_the_memory(pointer: SSAValue, mask: SSAValue, bits: int, facts: AxisInfoAnalysis) -> tuple[int, int]:
-    """How many neighbours have one mask, and how many lie together, aligned, along the dimension in which most do."""
+    """How many neighbours have one mask, and how many are contiguous and aligned, along the dimension in which most do."""
     pointers, masks = facts.get(pointer), facts.get(mask)
     together = [aligned_run(pointers, dim, bits // 8) for dim in range(pointers.rank)]
     dim = max(range(len(together)), key=together.__getitem__)
@@ -43,7 +43,7 @@ def _along_the_memory(pointer: SSAValue, mask: SSAValue, bits: int, facts: AxisI
 def remark_narrow_load(
     op: Operation, pointer: SSAValue, mask: SSAValue | None, bits: int, facts: AxisInfoAnalysis
 ) -> None:
-    """Says why `op`, which reads elements of `bits` bits, cannot run ahead, and what would let it."""
+    """Says why `op`, which reads elements of `bits` bits, cannot be prefetched, and what would let it."""
     if not knobs.compilation.remarks_are_wanted:
         return
     needed = -(-_NEEDED_BITS // bits)
@@ -56,21 +56,21 @@ def remark_narrow_load(
         why = f"its mask may change after {alike} element{'s' * (alike != 1)}"
         help_ = (
             f"let it depend on `offsets // {needed}` only: a bound that is a multiple of {needed} (tl.multiple_of, or an argument "
-            "divisible by 16), or tl.where behind the load"
+            "divisible by 16), or tl.where after the load"
         )
     elif contiguous < needed:
         are = "element of a thread is" if contiguous == 1 else "elements of a thread are"
-        why = f"no more than {contiguous} neighbouring {are} known to lie together, aligned"
+        why = f"no more than {contiguous} neighbouring {are} known to be contiguous and aligned"
         help_ = (
             "load along the dimension whose stride is 1, and let strides and offsets be multiples of 16 "
             "(arguments divisible by 16, tl.multiple_of, tl.max_contiguous)"
         )
     else:
         why = "its buffer in shared memory has them in another order"
-        help_ = "load the tile in the order in which it lies in memory, and transpose it behind the load"
+        help_ = "load the tile in the order that it has in memory, and transpose it after the load"
     remark(
         op,
-        f"this load does not run ahead: {why}, and cp.async takes {needed} elements of {bits} bits at least; {help_}",
+        f"this load cannot be prefetched: {why}, and cp.async takes {needed} elements of {bits} bits at least; {help_}",
     )
 
 

@@ -207,7 +207,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
         return unknown
 
     def _add_sources(self, found: dict[SSAValue, dict[SSAValue, None]]) -> None:
-        """Block arguments get what flows into them, behind what was known to."""
+        """Block arguments get what flows into them, after what was known to."""
         for argument, values in found.items():
             self.sources[argument] = tuple({**dict.fromkeys(self.sources.get(argument, ())), **values})
 

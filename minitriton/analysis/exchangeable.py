@@ -1,6 +1,6 @@
 """Whether the region of a reduction gives the same for exchanged operands, to the last bit: lanes that combine each other's numbers have one.
 
-(a + b, c * d)                                            yes: the same expression once operands of `+` and `*` may change places
+(a + b, c * d)                                            yes: the same expression once operands of `+` and `*` may be swapped
 (a > b or a == b and i < j) ? (a, i) : (b, j)             of integers yes, by trying all orders of a and b, and of i and j
                                                           of floats no: neither of two NaNs comes first
 (a > b) ? (a, i) : (b, j)                                 no: the index of equal numbers (`tl.argmax(x, tie_break_left=False)`)
@@ -34,7 +34,7 @@ from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.tt.types import element_type
 
 _MOST_OPERANDS = 3
-"""Of a reduction of which all orders are tried: 2 or 3 numbers in two places for each."""
+"""Of a reduction whose orders are all tried: 2 or 3 numbers at two positions for each."""
 
 Meaning: TypeAlias = "Callable[[Operation, list[Hashable]], Hashable]"
 """What an op gives for what its operands gave."""

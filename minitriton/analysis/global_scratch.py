@@ -33,7 +33,7 @@ def scratch_attr(op: Operation, name: str, default: int) -> int:
 
 
 def allocate_global_scratch(module: ModuleOp) -> None:
-    """Gives every op of `module` that asks for global memory a place of its own in its function's. Functions must not recurse."""
+    """Gives every op of `module` that asks for global memory an offset of its own in its function's. Functions must not recurse."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, tt.FuncOp)}
     done: set[tt.FuncOp] = set()
     for function in functions.values():

@@ -1,6 +1,6 @@
 """What is in flight in a loop on Hopper: which dots run, what buffers they read, which wait covers them, where in a ring of buffers an iteration is.
 
-    %d = ttng.warp_group_dot %a, %b, %c {isAsync}        dot_of(%w) is this dot; buffers_read: the buffers behind %a and %b
+    %d = ttng.warp_group_dot %a, %b, %c {isAsync}        dot_of(%w) is this dot; buffers_read: the buffers of %a and %b
     %e = ttng.warp_group_dot ...
     %w = ttng.warp_group_dot_wait %d {pendings = 1}      the wait that covers %d: no more dots stay in flight than began after it
 

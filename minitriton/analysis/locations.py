@@ -1,6 +1,6 @@
 """Places in the user's source, from the locations of the IR.
 
-In: a location attribute. Out: the file, line and column it names; of an inlined call, the place inside the called function.
+In: a location attribute. Out: the file, line and column it names; of an inlined call, the location inside the called function.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from minitriton import language
 from minitriton.errors import SourceLocation
 
 _LIBRARY = str(Path(language.__file__).parent)
-"""Where functions such as `tl.sum` are written, of which a kernel's author knows nothing."""
+"""Where functions such as `tl.sum` are written, which a kernel's author does not see."""
 
 
 def source_location(location: Attribute) -> SourceLocation | None:
@@ -33,7 +33,7 @@ def source_location(location: Attribute) -> SourceLocation | None:
 
 
 def user_location(location: Attribute) -> SourceLocation | None:
-    """As `source_location`, but for what was inlined from the language's own library the place that called it."""
+    """As `source_location`, but for what was inlined from the language's own library the location that called it."""
     while isinstance(location, NameLoc):
         location = location.location
     if isinstance(location, CallSiteLoc):

@@ -1,4 +1,4 @@
-"""What a tensor descriptor's type says of the tensor map behind it.
+"""What a tensor descriptor's type says of its tensor map.
 
 In: `!tt.tensordesc<tensor<128x64xf16, #shared>>`. Out: the box that one copy moves, the swizzle and the element type as the hardware
 counts them (PTX ISA, "tensormap.replace"), and the layout of buffers that are copied through it.
@@ -39,7 +39,7 @@ def descriptor_encoding(type_: TensorDescType) -> NVMMAShared | SwizzledShared:
     if isinstance(encoding, NVMMAShared) or plain:
         return encoding  # pyright: ignore[reportReturnType]
     raise IRError(
-        f"a descriptor's blocks cannot lie in shared memory as {encoding}",
+        f"a descriptor's blocks cannot be in shared memory as {encoding}",
         help="triton-nvidia-optimize-descriptor-encoding gives descriptors a layout",
     )
 

@@ -64,7 +64,7 @@ _NOT_FOUND = re.compile(r":(\d+): error: (?:Couldn't match |[\w-]+: Can't find m
 
 
 def _in_llvm_s_words(message: str, check_template: str) -> str:
-    """`message` of the `filecheck` package behind what LLVM's FileCheck says of a pattern that is not found."""
+    """`message` of the `filecheck` package after what LLVM's FileCheck says of a pattern that is not found."""
     found = _NOT_FOUND.search(message)
     if found is None:
         return message

@@ -89,7 +89,7 @@ def _asked_by_a_program(file: str) -> bool:
 
 
 def _available() -> bool:
-    """`torch.cuda.is_available`: programs are told so; torch and minitriton know better."""
+    """`torch.cuda.is_available`: programs are answered so; torch and minitriton know better."""
     return _asked_by_a_program(_file_of_caller())
 
 
@@ -136,7 +136,7 @@ class Event:
         return other.at - self.at
 
     def _nothing(self, *args: object) -> None:
-        """The emulator is never behind."""
+        """The emulator is always done."""
 
     synchronize = wait = _nothing
 
@@ -307,7 +307,7 @@ def _load_without_assembler() -> None:
 
 
 def _offer_descriptors(module: Any) -> None:
-    """`TensorDescriptor` in a compiled function: torch asks the GPU, and is told that there is none."""
+    """`TensorDescriptor` in a compiled function: torch asks the GPU, and is answered that there is none."""
     module._device_supports_tma = lambda: default_target().arch >= 90
 
 

@@ -1,10 +1,10 @@
-"""What a kernel needs beside its own text, in the source that `torch.compile` writes for it.
+"""What a kernel needs in addition to its own text, in the source that `torch.compile` writes for it.
 
 from triton.language import load        →    from minitriton.language.memory import load as load
 N: tl.constexpr = tl.constexpr(3)       →    N: tl.constexpr = tl.constexpr(3)              (not `minitriton.language.values.constexpr`)
 
 torch writes a copy of each kernel of the program's into a file of its own, with the functions that it calls and the constants that it
-reads; of what a name without a module in front means it writes an import, if that lies in a module whose name begins with `triton`.
+reads; of what a name without a module in front means it writes an import, if that is in a module whose name begins with `triton`.
 """
 
 from __future__ import annotations

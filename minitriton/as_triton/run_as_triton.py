@@ -3,7 +3,7 @@ means minitriton; with `--cpu`, and no GPU, its CUDA devices are the CPU (`cuda_
 
     import triton.language as tl      →  minitriton.language, the same module object
 
-A finder in front of `sys.meta_path` answers every name that starts with `triton` by the module of the same path under
+A finder at the start of `sys.meta_path` answers every name that starts with `triton` by the module of the same path under
 `minitriton`, so nothing is loaded twice and the program needs no edit. Python processes that the program starts (test
 workers, pools, scripts) get the same meaning of `triton` through PYTHONPATH.
 """
@@ -179,13 +179,13 @@ def begin(*, on_cpu: bool = False) -> None:
 
 
 def _tell_child_processes() -> None:
-    """Puts the alias first on PYTHONPATH, and on this process's path, which pytest-xdist and multiprocessing hand on."""
+    """Puts the alias first on PYTHONPATH, and on this process's path, which pytest-xdist and multiprocessing pass to their processes."""
     given = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(ALIAS_FOLDER) + (os.pathsep + given if given else "")
     sys.path.insert(0, str(ALIAS_FOLDER))
 
 
-# What a program that calls minitriton `triton` is told of its version: that of the Triton whose meaning it has.
+# What a program that calls minitriton `triton` is given as its version: that of the Triton whose meaning it has.
 #
 # import triton; triton.__version__               "3.6.0", or what MINITRITON_TRITON_VERSION says
 # importlib.metadata.version("triton")            "3.6.0", whether or not Triton's wheel is installed

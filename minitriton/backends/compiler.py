@@ -64,7 +64,7 @@ class BaseBackend:
         raise NotImplementedError
 
     def hash(self) -> str:
-        """Names all that compiles depend on beside their sources and options."""
+        """Names all that compiles depend on in addition to their sources and options."""
         raise NotImplementedError
 
     def parse_options(self, options: Mapping[str, object]) -> CUDAOptions:
@@ -132,7 +132,7 @@ class CUDABackend(BaseBackend):
         """A context has every dialect from the start."""
 
     def hash(self) -> str:
-        """Names the target and everything else that compiles depend on beside their sources and options."""
+        """Names the target and everything else that compiles depend on in addition to their sources and options."""
         return f"{compiler_fingerprint()}-{self.target.arch}"
 
 

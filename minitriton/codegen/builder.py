@@ -128,7 +128,7 @@ class Builder:
 
     @contextmanager
     def never_fused(self) -> Generator[None]:
-        """Sums and differences made inside round what they are given: no product becomes part of them."""
+        """Sums and differences made inside round what they are given: no multiplication becomes part of them."""
         saved, self.fusible = self.fusible, False
         yield
         self.fusible = saved
@@ -275,7 +275,7 @@ class Builder:
         return self.value(L.FAddOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)
 
     def fadd_fused(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """A sum that may take a product also where `ptx.emit` finds none in the module: the assembler may fuse it (`add.f32`)."""
+        """An addition that may be fused with a multiplication also where `ptx.emit` finds none in the module: the assembler may fuse it (`add.f32`)."""
         return self.value(L.FAddOp, (a, b), a.type, _FUSED)
 
     def fsub(self, a: SSAValue, b: SSAValue) -> SSAValue:

@@ -14,6 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
+from minitriton.analysis.register_demand import DEMAND, register_demand
 from minitriton.analysis.shared_memory.allocation import Allocation, read_offsets
 from minitriton.codegen.lowering import (
     casts,
@@ -85,6 +86,10 @@ def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:
     state = ModuleLowering(module, allocation)
     functions = [lower_function(state, op) for op in module.ops if isinstance(op, tt.FuncOp)]
     others = [op.clone() for op in module.ops if op.name.startswith("llvm.") and _symbol(op) not in state.globals]
+    demand = StringAttr(str(register_demand(module)))
+    for function in functions:
+        if "nvvm.kernel" in function.attributes:
+            function.attributes[DEMAND] = demand
     result = ModuleOp([*others, *state.globals.values(), *functions], attributes=dict(module.attributes))
     result.location = module.location
     return result

@@ -88,5 +88,5 @@ def text_bytes(cubin: bytes, name: str) -> int:
         return next(len(section.content) for section in _sections(cubin) if section.name == f".text.{name}")
     except (StopIteration, LookupError, struct.error, ValueError):
         raise MinitritonError(
-            f"the cubin has no code of kernel {name!r}", help="give the whole cubin and a kernel in it"
+            f"the cubin lacks code of kernel {name!r}", help="give the whole cubin and a kernel in it"
         ) from None

@@ -60,7 +60,7 @@ class DebugInfo(_Nodes):
         self._subroutine_type = 0
         self._file = ""
         self.is_known = False
-        """Whether the place of the current function is known."""
+        """Whether the location of the current function is known."""
         self.subprogram = 0
         self.file = 0
 
@@ -94,7 +94,7 @@ class DebugInfo(_Nodes):
         return f" !dbg !{self.subprogram}"
 
     def suffix(self, location: Attribute) -> str:
-        """`, !dbg !7`, or nothing if the place (or that of the function) is not known."""
+        """`, !dbg !7`, or nothing if the location (or that of the function) is not known."""
         if not self.is_known:
             return ""
         found = self._suffixes.get(id(location))
@@ -104,13 +104,13 @@ class DebugInfo(_Nodes):
         return found[1]
 
     def some_suffix(self) -> str:
-        """A suffix for an instruction that must have one although its place is not known."""
+        """A suffix for an instruction that must have one although its location is not known."""
         if not self.is_known:
             return ""
         return f", !dbg !{self.node(f'!DILocation(line: 0, scope: !{self.subprogram})')}"
 
     def location_node(self, location: Attribute, inlined_at: int | None = None) -> int | None:
-        """The number of the node of a place; None if it is not known."""
+        """The number of the node of a location; None if it is not known."""
         if location.__class__ is FileLineColLoc:
             return self._line(cast(FileLineColLoc, location), inlined_at)
         match location:
@@ -127,7 +127,7 @@ class DebugInfo(_Nodes):
                 return None
 
     def _call_node(self, caller: Attribute, inlined_at: int | None) -> int | None:
-        """The node of the place of a call, which all places inside the call share: to go through it for each of them would take as long
+        """The node of the location of a call, which all locations inside the call share: to go through it for each of them would take as long
         as calls are deep."""
         found = self._calls.get((id(caller), inlined_at))
         if found is None:
@@ -211,7 +211,7 @@ def file_line_col(location: Attribute) -> FileLineColLoc | None:
 
 
 def source_location(location: Attribute) -> SourceLocation | None:
-    """The place that an error at `location` names; None if it is not known."""
+    """The location that an error at `location` names; None if it is not known."""
     found = file_line_col(location)
     if found is None:
         return None

@@ -37,7 +37,7 @@ _FLOATS: dict[type[Attribute], tuple[str, int]] = {
     Float32Type: ("float", 32),
     Float64Type: ("double", 64),
 }
-"""Name and bits that a debugger is told."""
+"""Name and bits that a debugger sees."""
 
 _POINTER_BITS = 64
 _SHORT_POINTER_BITS = 32
@@ -62,7 +62,7 @@ class VariableInfo(DebugInfo):
         return f"    #dbg_value({type_text(type_)} {value}, !{variable}, !DIExpression(), !{place})"
 
     def _type(self, type_: Attribute) -> int:
-        """The node of what a debugger is told of a type."""
+        """The node of what a debugger sees of a type."""
         if instance_of(type_, VectorType):
             count = type_.get_shape()[0]
             element = self._type(type_.element_type)

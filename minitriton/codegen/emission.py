@@ -129,7 +129,7 @@ class OptimizeLLVMIR(Translation, stage="llir", origin="required"):
     def __post_init__(self) -> None:
         check_llvm_passes(self.passes)
         if self.level not in range(4):
-            raise PipelineError(f"optimize-llvm-ir has no level {self.level}", help="LLVM's levels are 0, 1, 2 and 3")
+            raise PipelineError(f"optimize-llvm-ir: unknown level {self.level}", help="LLVM's levels are 0, 1, 2 and 3")
 
     def translate(self, source: object) -> LLVMModule:
         with llvm_session.LOCK, one_run(self.flags):
@@ -165,14 +165,14 @@ class EmitPTX(Translation, stage="ptx", origin="required"):
             machine = machine_for(target, options)
             text = _text(source, self.arch, ptx_version(options, target))
             if isinstance(source, LLVMModule) and is_ready(text, fp_fusion=self.enable_fp_fusion):
-                return finish_ptx(machine.emit_assembly(source.module), keep_debug=self.keep_debug)
+                return finish_ptx(machine.emit_assembly(source.module), text, keep_debug=self.keep_debug)
             return emit(text, machine, fp_fusion=self.enable_fp_fusion, keep_debug=self.keep_debug)
 
 
 # What LLVM ends the process for, checked before it sees a module.
 #
 # LLVM's code generator meets a symbol that PTX cannot spell, or a number in an attribute that it cannot read, by `abort` or `exit`.
-# Such a function is refused here, at its place:
+# Such a function is refused here, at its location:
 #
 #     llvm.func @"a b"() attributes {nvvm.kernel}     →   k.ttir:2:3: error: a kernel cannot be called "a b" in PTX
 

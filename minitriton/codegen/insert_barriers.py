@@ -1,4 +1,4 @@
-"""Fences, then barriers, between accesses of shared memory, for the places that `place-shared-memory` has written.
+"""Fences, then barriers, between accesses of shared memory, for the offsets that `place-shared-memory` has written.
 
 Fences come first, for they must precede the barrier that the copy follows.
 """

@@ -44,7 +44,7 @@ def check_llvm_flags(flags: Sequence[str]) -> None:
     for flag in flags:
         if flag not in llvm_flags():
             raise PipelineError(
-                f"LLVM has no flag {flag!r}",
+                f"LLVM lacks the flag {flag!r}",
                 help=f"{did_you_mean(flag, llvm_flags())} name flags without dashes and values, with commas between them, as in disable-lsr".lstrip(),
             )
 

@@ -45,7 +45,7 @@ def check_llvm_passes(names: Sequence[str]) -> None:
     for name in names:
         if name not in LLVM_PASSES:
             hint = f"{did_you_mean(name, LLVM_PASSES)} its passes: {', '.join(LLVM_PASSES)}".lstrip()
-            raise PipelineError(f"LLVM has no pass {name!r} here", help=hint)
+            raise PipelineError(f"LLVM lacks the pass {name!r} here", help=hint)
 
 
 def chosen_passes(names: Sequence[str]) -> llvm.ModulePassManager:

@@ -1,4 +1,4 @@
-"""The one place that talks to LLVM (llvmlite).
+"""The one module that talks to LLVM (llvmlite).
 
 LLVM's options are global to the process and llvmlite is not safe to enter twice: options are set here, under one lock, before
 anything else is done with LLVM. Bad IR aborts the process, so text that is not our own is checked in a child process first.
@@ -34,15 +34,15 @@ def initialize() -> None:
         return
     llvm.set_option("", "-nvptx-short-ptr")
     llvm.set_option("", "-nvptx-mad-wide-opt")
-    # No straight-line strength reduction: of rows at `i * stride` it makes a chain of additions, each of which waits for the one
-    # before (64 rows of 64-bit addresses: some 600 cycles until the last load starts, where products start at once). It and the
+    # No straight-line strength reduction: of rows at `i * stride` it makes a chain of additions, each waiting for the one
+    # before (64 rows of 64-bit addresses: some 600 cycles until the last load starts, where dots start at once). It and the
     # reassociation that follows it take time with the square of a chain.
     llvm.set_option("", "-opt-disable=slsr,nary-reassociate")
     # After a change CodeGenPrepare looks again at the blocks that changed, not at all: the same PTX, 65,536 masked elements at
     # 4 warps in 0.2 s for 0.9 s (2026-11-22).
     llvm.set_option("", "-cgpp-huge-func=0")
     # How many instructions and stores of a block are looked at, for each load and store, for one that makes it needless. A tile has hundreds,
-    # of which none does: 512 registers a thread, loaded and stored, 0.11 s for 0.20 s, added up 0.07 s for 0.13 s (2026-11-23).
+    # it does none of that: 512 registers a thread, loaded and stored, 0.11 s for 0.20 s, added up 0.07 s for 0.13 s (2026-11-23).
     llvm.set_option("", "-memdep-block-scan-limit=30")
     llvm.set_option("", "-dse-memoryssa-scanlimit=30")
     llvm.set_option("", "-dse-memoryssa-walklimit=20")
@@ -111,7 +111,7 @@ def parsed_alone(text: str) -> llvm.ModuleRef:
 
 
 def context_of(module: llvm.ModuleRef) -> llvm.ContextRef | None:
-    """What a module must lie in that is to be linked to `module`; None is LLVM's global context."""
+    """What a module must be in that is to be linked to `module`; None is LLVM's global context."""
     return _contexts.get(id(module))
 
 
@@ -152,7 +152,7 @@ except RuntimeError as error:
 
 
 def check_in_child(text: str, name: str = "<string>", machine: tuple[str, str] | None = None) -> None:
-    """Raises `IRError`, with the place in file `name` if LLVM names one, if LLVM cannot read `text`, nor, with a `machine`
+    """Raises `IRError`, with the location in file `name` if LLVM names one, if LLVM cannot read `text`, nor, with a `machine`
     (a CPU and features), optimise it and make PTX of it. Takes a process start (about 150 ms)."""
     import subprocess
 
@@ -172,9 +172,9 @@ def check_in_child(text: str, name: str = "<string>", machine: tuple[str, str] |
     if place:
         line, column = int(place[1]), int(place[2])
         raise IRError(
-            f"this is no valid LLVM IR: {place[3]}",
+            f"this is not valid LLVM IR: {place[3]}",
             SourceLocation(name, line, column),
-            help="correct the text at this place",
+            help="correct the text at this location",
             source_line=(text.split("\n") + [""] * line)[line - 1],
         )
     lines = "\n".join(why.splitlines()[:4])

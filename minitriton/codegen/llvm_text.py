@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation
 
+from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.debug_variables import VariableInfo
 from minitriton.codegen.text import llvm_ops as llvm_ops  # fills the table
@@ -160,6 +161,9 @@ def _function_attributes(op: Operation) -> str:
     registers = op.attributes.get("nvvm.maxnreg")
     if instance_of(registers, IntegerAttr):
         text += f' "nvvm.maxnreg"="{registers.value.data}"'
+    demand = op.attributes.get(DEMAND)
+    if isinstance(demand, StringAttr):
+        text += f' "{DEMAND}"="{demand.data}"'
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 PASSES = {
+    "assemble-ptx": "minitriton.codegen.assemble_ptx",
     "convert-triton-gpu-to-llvm": "minitriton.codegen.convert_triton_gpu_to_llvm",
     "emit-ptx": "minitriton.codegen.emission",
     "optimize-llvm-ir": "minitriton.codegen.emission",

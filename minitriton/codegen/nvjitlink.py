@@ -55,7 +55,7 @@ def _function(name: str) -> Callable[..., int]:
             symbol = getattr(library, f"__nvJitLink{name}_{major}_{minor}", None)
             if symbol is not None:
                 return symbol
-    raise MinitritonError(f"nvJitLink has no function {name}", help="install nvidia-nvjitlink 12.4 or newer")
+    raise MinitritonError(f"nvJitLink lacks the function {name}", help="install nvidia-nvjitlink 12.4 or newer")
 
 
 class Assembled(NamedTuple):

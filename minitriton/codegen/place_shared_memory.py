@@ -58,7 +58,7 @@ PLACED = "allocation.placed"
 """Attribute of a module whose shared memory this pass has placed."""
 
 _GIVEN = "allocation.given"
-"""Attribute of an op whose place was there before."""
+"""Attribute of an op whose location was there before."""
 
 
 @register_pass
@@ -95,7 +95,7 @@ def _take_fewer_rounds(op: ModuleOp) -> None:
         for conversion, limit in limits.items():
             conversion.attributes[SCRATCH_LIMIT] = i32_attr(limit)
         placed = allocate(op, scratch_bytes).functions
-        # What is free may lie in pieces: those that do not fit get less.
+        # What is free may be in parts: those that do not fit get less.
         crowded = {function for function, total in totals.items() if placed[function].total_bytes > total}
         again = {o: limit for o, limit in limits.items() if _function_of(o, placed) in crowded}
         for conversion in again:
@@ -157,7 +157,7 @@ def _are_small(function: Operation) -> bool:
 
 @register_pass
 class PlaceSharedMemory(Pass, stage="llir", origin="required"):
-    """Gives each buffer its place in shared memory, those that have none."""
+    """Gives each buffer its location in shared memory, those that have none."""
 
     name = "place-shared-memory"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.NO_TRITON_ALLOCATION})
@@ -175,7 +175,7 @@ class PlaceSharedMemory(Pass, stage="llir", origin="required"):
 
 
 def _note_given_places(module: ModuleOp) -> None:
-    """Marks what has a place before this pass has run for the first time."""
+    """Marks what has a location before this pass has run for the first time."""
     if PLACED not in module.attributes:
         module.attributes[PLACED] = UnitAttr()
         for op in ops_in(module):

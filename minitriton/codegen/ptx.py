@@ -16,6 +16,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen import llvm_session
 from minitriton.codegen.llvm_passes import chosen_passes
 from minitriton.codegen.nvidia.device_library import link_device_library
@@ -83,8 +84,8 @@ _CONTRACTED = re.compile(r"( = (?:fmul|fadd|fsub)) contract ")
 
 
 def fusible(llvm_ir: str) -> str:
-    """`llvm_ir` with the permission to make one fused operation of a product and the sum or difference that takes it (Triton's
-    `AllowFPOpFusion = Fast`); sums marked by `Builder.never_fused` stay without. Where there is no product there is nothing to permit."""
+    """`llvm_ir` with the permission to make one fused operation of a multiplication and the addition or subtraction that takes it (Triton's
+    `AllowFPOpFusion = Fast`); sums marked by `Builder.never_fused` stay without. Where nothing is multiplied there is nothing to permit."""
     return _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if " = fmul " in llvm_ir else llvm_ir
 
 
@@ -99,15 +100,21 @@ def emit(llvm_ir: str, machine: llvm.TargetMachine, *, fp_fusion: bool, keep_deb
     """The PTX of a module that is optimised already. With `fp_fusion` a product and the sum or difference that takes it may
     become one fused operation, in device functions that were linked too."""
     text = fusible(llvm_ir) if fp_fusion else _CONTRACTED.sub(r"\1 ", llvm_ir)
-    return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)), keep_debug=keep_debug)
+    return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)), text, keep_debug=keep_debug)
 
 
-def finish_ptx(ptx: str, *, keep_debug: bool = False) -> str:
-    """Drops what only debuggers read, unless told to keep it: line tables (`.loc`, `.file`) are enough for profilers.
+_DEMAND = re.compile(rf'"{DEMAND}"="([^"]*)"')
+DEMAND_COMMENT = "// demand: "
+"""Begins the line above the first kernel that says what it demands (`analysis.register_demand`), for the step that assembles it."""
 
-    Packed sums that ptxas assembles wrongly are taken apart.
-    """
+
+def finish_ptx(ptx: str, llvm_ir: str, *, keep_debug: bool = False) -> str:
+    """Adds what the kernel demands, as `llvm_ir` says, and drops what only debuggers read, unless asked to keep it: line tables (`.loc`, `.file`) are
+    enough for profilers. Packed additions that ptxas assembles wrongly are split."""
     ptx = split_uneven_sums(ptx)
+    demand = _DEMAND.search(llvm_ir)
+    if demand is not None and demand[1]:
+        ptx = ptx.replace(".visible .entry", f"{DEMAND_COMMENT}{demand[1]}\n.visible .entry", 1)
     if keep_debug:
         return ptx
     return ptx.replace(", debug", "", 1) if ", debug\n" in ptx else ptx

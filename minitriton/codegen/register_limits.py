@@ -1,158 +1,103 @@
-"""Under which limits of registers it is worth assembling a kernel again: told from its PTX, and from what it takes when left alone.
+"""Under which limits of registers a kernel is assembled again, from what it takes without a limit and what it demands.
 
-    candidate_register_limits(ptx, KernelResources(80, 0), threads=256, shared_bytes=0)     [64]: an SM holds four blocks in place of three
+    candidate_limits(ARCHITECTURES[90], RegisterDemand(), registers=80, spilled_bytes=0, threads=256)      [64]: an SM holds four CTAs instead of three
 
-`occupancy` knows which limits let an SM hold more blocks; here those are left out under which the kernel would spill or wait more often.
+nvJitLink assembles relocatable code, for which ptxas schedules loads early and spends registers on that, without regard to occupancy. Large tiles gain
+(layer norm 16384x8192 runs at 1.21 of Triton's speed, at 0.95 with the plain ptxas), small ones lose a wave of CTAs or their latency hiding. An assembler
+that steps down to fewer registers where more CTAs fit leaves one of these limits. The rule was fitted to 478 launches of 36 kernels, 168 of them assembled
+under every limit (H200, 2026-11-22): 1.033 times as fast as without limits in the geometric mean, 1.043 with the best limit of each, none under 0.90.
 """
 
 from __future__ import annotations
 
-import re
-
-from minitriton.codegen.cubin_resources import KernelResources
-from minitriton.codegen.occupancy import FULL_OCCUPANCY_REGISTERS, WARPS, blocks_on_sm, register_limits, registers_for
-from minitriton.codegen.reading_loops import IterationNeed, iteration_need, reading_loops
-from minitriton.codegen.register_need import register_need, registers_loaded
+from minitriton.analysis.register_demand import RegisterDemand
+from minitriton.codegen.occupancy import ctas_on_sm, full_occupancy_registers, registers_for, warps_of
+from minitriton.target.architectures import Architecture
 
 ALL_REGISTERS = 250
-"""A kernel that takes as many, of the 255 that an instruction can name, and spills would like more."""
+"""A kernel that takes as many, of the 255 that an instruction can name, and spills would take more."""
 
-LEAST_LIMIT_RATIO = 0.75
-"""A limit of so many of its registers only has such a kernel spill more (a tile of 256x256, scanned: 1,056 bytes with 255 registers,
-1,400 with 168); one that is nearer may have it spill less (a product of two warps: 200 bytes with 255, 16 with 200; 2026-11-23)."""
+LEAST_RATIO = 0.75
+"""Of a limit to the registers of a kernel that spills or holds accumulators: a lower one spills more (a scan of 256x256: 1,056 bytes with 255
+registers, 1,400 with 168; 2026-11-23)."""
 
-
-def candidate_register_limits(ptx: str, taken: KernelResources, threads: int, shared_bytes: int) -> list[int]:
-    """The limits under which a kernel that takes `taken` when left alone may be faster, the best first. None for one that prints: nobody waits for
-    its speed, and what it passes to `vprintf` counts as local memory."""
-    if "vprintf" in ptx:
-        return []
-    blocks = blocks_on_sm(taken.registers, threads, shared_bytes)
-    if "wgmma.mma_async" in ptx and blocks > 1:
-        return [] if taken.local_bytes else _limits_of_dots(ptx, blocks, taken.registers, threads, shared_bytes)
-    limits = register_limits(taken.registers, threads, shared_bytes, reads_in_turns=reading_loops(ptx) > 1)
-    need = iteration_need(ptx)
-    if not taken.local_bytes and need.loaded and not _has_products(ptx):
-        limits = _with_room_for_loads(limits, need, taken.registers, threads, shared_bytes)
-    if taken.local_bytes and taken.registers >= ALL_REGISTERS:
-        limits = [limit for limit in limits if limit > LEAST_LIMIT_RATIO * taken.registers or _holds_little(limit, ptx)]
-    elif not taken.local_bytes:
-        limits = [limit for limit in limits if not _holds_more_than(limit, ptx)]
-    if blocks * threads < HALF_OF_SM:
-        limits = [limit for limit in limits if not _parts_loads(limit, need)]
-    return limits
+NEAR_FULL_OCCUPANCY = 1.32
+"""Kernels of up to this many times the registers of full occupancy (42 of 32) get it as the limit."""
 
 
-def _with_room_for_loads(
-    limits: list[int], need: IterationNeed, registers: int, threads: int, shared_bytes: int
+def candidate_limits(
+    sm: Architecture, demand: RegisterDemand, registers: int, spilled_bytes: int, threads: int
 ) -> list[int]:
-    """`limits`, and in front of them the one for the most blocks that holds twice what an iteration sums and loads: more warps then cost nothing.
+    """The limits under which a kernel that takes `registers` and spills `spilled_bytes` without one may be faster, best first, two at most.
 
-    Sums of rows and parts of 8 sums and 8 loaded registers a thread, and layer norms of 8 and 4, run 1.08 to 1.22 times as fast with 32 registers
-    as with 40 to 64; many of 16 and 8, or 16 and 16, lose by fewer, 0.83 to 0.95 (H200, 2026-11-24). A limit of much less than half of the registers would spill.
+    None for one that prints: nobody waits for its speed, and what it passes to `vprintf` counts as spilled.
     """
-    now, most = (blocks_on_sm(n, threads, shared_bytes) for n in (registers, FULL_OCCUPANCY_REGISTERS))
-    for blocks in range(most, now, -1):
-        limit = max(registers_for(blocks, threads), FULL_OCCUPANCY_REGISTERS)
-        if 2 * need.held <= limit and 2 * (limit + ADDRESS) >= registers:
-            return list(dict.fromkeys([limit, *limits]))[:2]
+    if demand.prints:
+        return []
+    now = ctas_on_sm(sm, registers, threads, demand.shared_bytes)
+    if demand.accumulators and now > 1:
+        limit = registers_for(sm, now + 1, threads)
+        is_near = ctas_on_sm(sm, limit, threads, demand.shared_bytes) > now and limit >= LEAST_RATIO * registers
+        return [limit] if is_near and not spilled_bytes and demand.accumulators <= limit else []
+    limits = _by_occupancy(sm, demand, registers, threads)
+    if spilled_bytes and registers >= ALL_REGISTERS:
+        return [limit for limit in limits if limit > LEAST_RATIO * registers or 0 < 2 * demand.held <= limit]
+    if spilled_bytes:
+        return limits
+    limits = [limit for limit in limits if demand.held < limit or demand.filled < limit]
+    if now * warps_of(threads) < sm.warps_per_sm // 2 and not demand.dots:
+        return [limit for limit in limits if not _splits_loads(limit, demand)]
     return limits
 
 
-def _limits_of_dots(ptx: str, blocks: int, registers: int, threads: int, shared_bytes: int) -> list[int]:
-    """The limit with which an SM holds one block of products more than `blocks`, where that is near.
+def _by_occupancy(sm: Architecture, demand: RegisterDemand, registers: int, threads: int) -> list[int]:
+    """The most registers with which an SM holds more CTAs:
 
-    Sums take their registers whatever the limit, so that one far below what the kernel takes spills, and so does one that does not hold those
-    of all products (attention, whose scores are the sums of other products). Of 315 products drawn at random, 34 of one tile a warp group take
-    fewer registers by this: 0.97 to 1.65 times as fast, 1.080 in the geometric mean (H200, 2026-11-24). Of more tiles an fp8 product is the
-    slowest, 0.81 to 0.86: its last round of blocks is emptier with five blocks than with four.
+    - as many as keep room for twice what an iteration carries and loads: more warps then cost nothing (sums of rows 1.08 to 1.22 with 32 registers
+      compared with 40 to 64; H200, 2026-11-24);
+    - where an SM holds less than half of its warps, half of them, or else one CTA more; where it holds half, one CTA more;
+    - where it holds more, two CTAs more, or one, if the kernel loads in several loops: each begins with loads whose latency only other CTAs can hide;
+    - all of them where that is near.
     """
-    limit = registers_for(blocks + 1, threads)
-    near = blocks_on_sm(limit, threads, shared_bytes) > blocks and limit >= LEAST_LIMIT_RATIO * registers
-    return [limit] if near and _registers_of_sums(ptx) <= limit else []
+    least, warps = full_occupancy_registers(sm), warps_of(threads)
+    now, most = (ctas_on_sm(sm, count, threads, demand.shared_bytes) for count in (registers, least))
+    limits = {ctas: max(registers_for(sm, ctas, threads), least) for ctas in range(now + 1, most + 1)}
+    if registers <= least or not limits:
+        return []
+    found: list[int] = []
+    if demand.loaded and not demand.dots:
+        roomy = (n for n in reversed(limits.values()) if 2 * demand.iteration <= n and 2 * (n + _ADDRESS) >= registers)
+        found += [*roomy][:1]
+    if now * warps < sm.warps_per_sm // 2:
+        half = next((limit for ctas, limit in limits.items() if ctas * warps >= sm.warps_per_sm // 2), limits[now + 1])
+        found += [half, limits[now + 1]]
+    elif registers <= NEAR_FULL_OCCUPANCY * least:
+        found += [limits[most]]
+    elif now * warps == sm.warps_per_sm // 2:
+        found += [limits[now + 1]]
+    elif demand.reading_loops > 1:
+        found += [limits[min(now + 2, most)], limits[now + 1]]
+    return list(dict.fromkeys(found))[:2]
 
 
-def _registers_of_sums(ptx: str) -> int:
-    """Registers of a thread for the sums of all products in `ptx` whose sums have names of their own."""
-    return sum(sums.count(",") + 1 for sums in {product[1] for product in _WGMMA.finditer(ptx)})
-
-
-MANY_SUMS = 64
-"""Registers of a thread for the sums of a product."""
-
-MANY_COPIES = 16
-"""Copies of 4 or 8 bytes before the first product, each with an address of its own."""
-
-_WGMMA = re.compile(r"wgmma\.mma_async[^{]*\{([^}]*)\}, *(\{)?")
-
-
-def expected_limit(ptx: str, threads: int, shared_bytes: int) -> int | None:
-    """The limit that would be chosen, if `ptx` looks as though it would be taken: then it is assembled first, and without a limit only when
-    something asks for that. Whether it is right shows in what comes out; a wrong guess costs an assembly.
-
-    Of kernels without products it is those that could start more loads at once than they have registers for, and get by with half of these
-    when each load comes right before its use: sums of tiles, which an assembler that is left alone gives all registers. Left alone, under a
-    nearer limit and under this one: the sum of a tile of 256x256 was assembled three times (2026-11-23).
-    """
-    if _has_products(ptx):
-        limit = registers_for(2, threads)
-        return limit if _has_many_sums(ptx) and _is_next_limit(limit, threads, shared_bytes) else None
-    limit = next(iter(register_limits(ALL_REGISTERS, threads, shared_bytes)), ALL_REGISTERS)
-    if registers_loaded(ptx) < limit or not _is_next_limit(limit, threads, shared_bytes):
-        return None
-    need = register_need(ptx)
-    fits = need is not None and need.filled >= limit and 2 * need.needed <= limit
-    return limit if fits else None
-
-
-def _has_products(ptx: str) -> bool:
-    return "mma" in ptx
-
-
-def _is_next_limit(limit: int, threads: int, shared_bytes: int) -> bool:
-    """Whether `limit` is the one limit to try for a kernel that takes a register more."""
-    return limit < ALL_REGISTERS and register_limits(limit + 1, threads, shared_bytes) == [limit]
-
-
-def _has_many_sums(ptx: str) -> bool:
-    """Whether many sums of products meet operands in registers or many copies: left alone, 128x128 tiles at 8 warps take 142 registers for
-    int8 by bf16 and 158 for tf32, where fp16 from descriptors takes 90 (2026-11-23)."""
-    product = _WGMMA.search(ptx)
-    if product is None or product[1].count(",") + 1 < MANY_SUMS:
-        return False
-    return bool(product[2]) or ptx.count("cp.async.ca.", 0, product.start()) >= MANY_COPIES
-
-
-def _holds_more_than(limit: int, ptx: str) -> bool:
-    """Whether what `ptx` loads at once fills `limit`, and what becomes of it does so too, beside an address: it would spill (prefix sums keep
-    each sum until the last is there: a scan of 128x128 was assembled twice for that; 2026-11-23)."""
-    if registers_loaded(ptx) < limit:
-        return False
-    need = register_need(ptx)
-    return need is not None and need.filled >= limit and need.held + ADDRESS > limit
-
-
-ADDRESS = 2
+_ADDRESS = 2
 """Registers of an address."""
 
 
-def _holds_little(limit: int, ptx: str) -> bool:
-    """Whether what `ptx` loads leaves half of `limit` to the rest, so that a kernel which spills when it starts everything at once need not:
-    64 single bytes behind as many masks spill with 254 registers, not with 168, and are copied in 0.72 of the time (2026-11-24)."""
-    need = register_need(ptx)
-    return need is not None and need.filled > 0 and 2 * (need.held + ADDRESS) <= limit
+def _splits_loads(limit: int, demand: RegisterDemand) -> bool:
+    """Whether what a loop carries fills two fifths of `limit` and what it loads does not fit next to it: the loads of an iteration could not all
+    start at once (sums of rows, of 32 and 64 sums a thread: 20 shapes, 0.52 to 0.99 as fast; H200, 2026-11-24)."""
+    return 5 * demand.carried >= 2 * limit and 5 * demand.iteration >= 4 * limit
 
 
-HALF_OF_SM = 32 * WARPS // 2
-"""Threads; with less than that the limits are those that bring an SM to half of its warps, or nearer to it."""
-
-BESIDE_SUMS = 1.25
-"""Registers of an iteration to those for its sums and loads alone: addresses, conditions, the counter."""
-
-
-def _parts_loads(limit: int, need: IterationNeed) -> bool:
-    """Whether sums that a loop carries fill two fifths of `limit` and what it loads does not fit beside them: then the loads of an iteration
-    could not start at once, and each part would wait for memory anew. Sums of rows, of 32 and 64 sums a thread: 20 shapes, 0.52 to 0.99 as
-    fast with such limits as without (H200, 2026-11-24). With few sums other warps fill the waits: sums of columns, of 6 sums beside 64
-    loaded, 1.00 to 1.03."""
-    return 5 * need.sums >= 2 * limit and BESIDE_SUMS * need.held >= limit
+def expected_limit(sm: Architecture, demand: RegisterDemand, threads: int) -> int | None:
+    """A limit that would be chosen for a kernel that takes all registers, as it does where its loads can fill them and need not, or where
+    accumulators meet operands in registers. It is tried first, and no limit only if it does not fit."""
+    if demand.accumulators:
+        limit = registers_for(sm, 2, threads)
+        is_likely = demand.register_operands > 0 and 2 * demand.accumulators >= limit
+    else:
+        limit = next(iter(_by_occupancy(sm, demand, ALL_REGISTERS, threads)), ALL_REGISTERS)
+        is_likely = demand.filled >= limit and 2 * demand.held <= limit
+    is_only_one = limit < ALL_REGISTERS and _by_occupancy(sm, demand, limit + 1, threads) == [limit]
+    return limit if is_likely and is_only_one else None

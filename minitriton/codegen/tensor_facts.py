@@ -66,7 +66,7 @@ def layout_facts(encoding: Encoding, shape: tuple[int, ...]) -> LayoutFacts:
 
 
 class TensorFacts:
-    """A tensor type: what one register holds, how many there are and where they lie."""
+    """A tensor type: what one register holds, how many there are and where they are."""
 
     __slots__ = ("count", "element", "encoding", "layout", "shape", "type", "vector")
 

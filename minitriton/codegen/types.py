@@ -83,7 +83,7 @@ def _convert(type_: Attribute) -> Attribute:
         return INTEGERS.get(type_.width.data, type_)
     if type_.name.startswith("f8"):
         return I8
-    raise LoweringError(f"a value of type {type_} has no counterpart in LLVM")
+    raise LoweringError(f"a value of type {type_} lacks a counterpart in LLVM")
 
 
 def bit_width(type_: Attribute) -> int:
@@ -94,7 +94,7 @@ def bit_width(type_: Attribute) -> int:
             return type_.width.data
         interned = _interned.get(type_)
         if interned is None:
-            raise LoweringError(f"a value of type {type_} has no size in a register")
+            raise LoweringError(f"a value of type {type_} does not fit a register")
         width = _widths[id(interned)]
     return width
 

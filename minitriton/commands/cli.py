@@ -6,7 +6,7 @@ minitriton passes [NAME]
 minitriton check FILE.py:kernel --signature ...
 minitriton check running_sums
 minitriton record SCRIPT.py
-minitriton sweep running_sums --orders 500 --jobs 2
+minitriton sweep running_sums --count 500 --jobs 2
 minitriton diff FILE.py:kernel --signature ... --pass tritongpu-coalesce
 minitriton fuzz --count 1000 --seed 1
 minitriton demo
@@ -32,7 +32,7 @@ _FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "minitriton.lab.sweeping.command",
         "add_sweep_commands",
-        ("sweep", "corpus", "measure", "search", "worth", "report", "bisect"),
+        ("sweep", "corpus", "measure", "search", "ablate", "report", "bisect"),
     ),
     ("minitriton.explorer.command", "add_explorer_commands", ("diff", "explore", "explain", "run", "layout")),
     ("minitriton.fuzz.command", "add_fuzz_command", ("fuzz",)),

@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         _write(arguments, kernel.metadata.pipeline)
     elif arguments.emit in STAGES and arguments.emit not in kernel.asm:
         raise MinitritonError(
-            f"this compile has no stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
+            f"this compile lacks stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
         )
     else:
         _write(arguments, kernel.asm[arguments.emit])
@@ -109,7 +109,7 @@ def _print_json(arguments: argparse.Namespace, kernel: CompiledKernel, report: _
     is_pipeline = arguments.emit == "pipeline"
     if not is_pipeline and arguments.emit in STAGES and arguments.emit not in kernel.asm:
         raise MinitritonError(
-            f"this compile has no stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
+            f"this compile lacks stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
         )
     content = kernel.metadata.pipeline if is_pipeline else kernel.asm[arguments.emit]
     if arguments.output:
@@ -124,14 +124,14 @@ def _print_json(arguments: argparse.Namespace, kernel: CompiledKernel, report: _
 
 
 def _last_stage(emitted: str, hooks: list[Hook]) -> str | None:
-    """Behind which stage nothing needs to be run for `emitted`. The pipeline is known before any pass has run."""
+    """After which stage nothing needs to be run for `emitted`. The pipeline is known before any pass has run."""
     if emitted == "pipeline":
         return None if hooks else STAGES[0]
     return emitted if emitted in STAGES else None
 
 
 class _Report:
-    """What `compile` shows of the passes beside its result: a failing pass does not keep it from being printed."""
+    """What `compile` shows of the passes in addition to its result: a failing pass does not keep it from being printed."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments

@@ -23,7 +23,7 @@ def remember_decorators(kernel: JITCallable, decorated: KernelInterface) -> None
 
 
 def _decorators(kernel: JITCallable) -> list[KernelInterface]:
-    """From the outermost to the innermost; none for a kernel of which nothing is known."""
+    """From the outermost to the innermost; none for a kernel without known decorators."""
     found: list[KernelInterface] = []
     around = _decorated.get(kernel)
     while isinstance(around, KernelInterface) and not isinstance(around, JITFunction):
@@ -49,7 +49,7 @@ def advice_on(kernel: JITCallable, name: str) -> str | None:
     """What to say of parameter `name`, if decorators give it; None if none does."""
     for decorator in _decorators(kernel):
         if isinstance(decorator, Heuristics) and name in decorator.values:
-            return f"{name} is computed by @triton.heuristics, from arguments that have no value here: say {name}=..."
+            return f"{name} is computed by @triton.heuristics, from arguments that are unknown here: say {name}=..."
         if isinstance(decorator, Autotuner) and name in (kwargs := decorator.configs[0].kwargs):
             config = decorator.configs[0]
             values = ",".join(f"{key}={value}" for key, value in kwargs.items())

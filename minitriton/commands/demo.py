@@ -1,7 +1,7 @@
 """`minitriton demo`: one kernel from Python to numbers, every stage shown on the way.
 
 In: nothing. Out: on the terminal, the kernel's source, its TTIR, TTGIR, LLVM IR and PTX, then the numbers that it computes as
-TTIR on the interpreter, as PTX on the emulator and, where there is one, on a GPU, beside NumPy's; and what the emulator counted.
+TTIR on the interpreter, as PTX on the emulator and, where there is one, on a GPU, next to NumPy's; and what the emulator counted.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _on_gpu(x: np.ndarray, expected: np.ndarray, errors: dict[str, float]) -> bo
     try:
         import torch
     except ImportError:
-        print("torch is not installed, so there are no device arrays to pass to the GPU")
+        print("torch is not installed, so device arrays are missing to the GPU")
         return True
     source = torch.from_numpy(x).cuda()
 

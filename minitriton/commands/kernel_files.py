@@ -31,7 +31,7 @@ def _import_file(path: str, help: str, kernel: str = "") -> ModuleType:
     give_folder_of(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not Path(path).exists():
-        why = "it is no Python file" if Path(path).exists() else "no such file"
+        why = "it is not a Python file" if Path(path).exists() else "no such file"
         raise MinitritonError(f"cannot load {path!r}: {why}", help=help)
     module = importlib.util.module_from_spec(spec)
     vars(module)[OF_FILE] = functools.partial(_kernel_elsewhere, str(Path(path).resolve()))
@@ -109,7 +109,7 @@ _importing: dict[str, ModuleType] = {}
 
 @contextlib.contextmanager
 def _until_its_launch(path: str, name: str) -> Generator[None]:
-    """Lets the import of a program that launches its kernels end at the first launch behind the definition of kernel `name`."""
+    """Lets the import of a program that launches its kernels end at the first launch after the definition of kernel `name`."""
 
     def see(*_: object) -> None:
         if _defines(_importing.get(path), name):
@@ -157,5 +157,5 @@ def load_kernel(reference: str) -> JITFunction:
             help=f"write {path}:KERNEL with one of: {', '.join(kernels)}" if kernels else "decorate one by @triton.jit",
         )
     if name not in kernels:
-        raise MinitritonError(f"{path} has no kernel {name!r}", help="it has: " + (", ".join(kernels) or "none"))
+        raise MinitritonError(f"{path} lacks kernel {name!r}", help="it has: " + (", ".join(kernels) or "none"))
     return kernels[name]

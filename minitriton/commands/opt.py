@@ -16,6 +16,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.codegen.assemble_ptx import Cubin
 from minitriton.commands.kernel_files import load_plugin
 from minitriton.commands.output import until_the_reader_leaves
 from minitriton.dialects.context import make_context
@@ -41,7 +42,7 @@ USAGE = """usage: minitriton-opt [FILE | -] [-PASS | -PASS=OPTIONS | -PASS{OPTIO
   -split-input-file             treat each part between `// -----` lines as a module of its own
   -verify-diagnostics           check the errors against `expected-error` comments instead of printing the IR
   -mlir-print-debuginfo         print source locations
-  -o FILE                       write to FILE instead of standard output
+  -o FILE                       write to FILE instead of standard output; the machine code, where the last pass is assemble-ptx
   --run-reproducer              the file starts with the pipeline to run (as written for a failing pass)
   --reproducer=FILE             where to write a reproducer if a pass fails
   --verify-each                 verify the IR after each pass
@@ -136,8 +137,9 @@ def split_chunks(text: str) -> list[str]:
     return chunks
 
 
-def run_chunk(text: str, name: str, invocation: Invocation, hooks: list[Hook]) -> str:
-    """The text of one module after the passes, or what a translation made of it. Raises `MinitritonError`s.
+def run_chunk(text: str, name: str, invocation: Invocation, hooks: list[Hook]) -> str | bytes:
+    """The text of one module after the passes, or what a translation made of it: of machine code a table of the limits of registers that were tried, or,
+    for a file, the code. Raises `MinitritonError`s.
 
     Steps that start from LLVM IR or PTX, as the reproducer of a late step does, are given `text` as it is.
     """
@@ -145,6 +147,8 @@ def run_chunk(text: str, name: str, invocation: Invocation, hooks: list[Hook]) -
     starts_late = bool(steps) and bool({Property.LLVM_IR, Property.PTX} & steps[0].requires)
     manager = PassManager(Pipeline(steps), hooks, invocation.reproducer)
     value = manager.run(make_context(), text if starts_late else parse_module(text, name))
+    if isinstance(value, Cubin):
+        return value if invocation.output else value.table()
     return print_module(value, locations=invocation.debug_info) if isinstance(value, ModuleOp) else str(value)
 
 
@@ -165,7 +169,7 @@ def check_diagnostics(text: str, error: MinitritonError | None) -> list[str]:
     return []
 
 
-def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
+def run(invocation: Invocation, text: str) -> tuple[str | bytes, list[str]]:
     """The output, and the problems found (errors, or mismatches with `-verify-diagnostics`)."""
     name = "<stdin>" if invocation.file == "-" else invocation.file
     timings = Timings()
@@ -177,7 +181,7 @@ def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
     snapshots = Snapshots(shown)
     if invocation.print_after_all:
         hooks.append(snapshots)
-    printed: list[str] = []
+    printed: list[str | bytes] = []
     problems: list[str] = []
     for chunk in split_chunks(text) if invocation.split else [text]:
         error: MinitritonError | None = None
@@ -193,7 +197,11 @@ def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
         print(f"// -----// IR Dump After {step} //----- //\n{after}", file=sys.stderr)
     if invocation.timing:
         print(timings.table(), file=sys.stderr)
-    return "\n// -----\n".join(printed), problems
+    if len(printed) == 1:
+        return printed[0], problems
+    if any(isinstance(each, bytes) for each in printed):
+        problems.append("one file takes the machine code of one module: leave out -split-input-file")
+    return "\n// -----\n".join(map(str, printed)), problems
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -221,7 +229,7 @@ def _main(arguments: list[str]) -> int:
         print(f"cannot read {invocation.file}: {error.strerror}", file=sys.stderr)
         return 2
     except UnicodeDecodeError as error:
-        print(f"cannot read {invocation.file}: byte {error.start} is no UTF-8 text", file=sys.stderr)
+        print(f"cannot read {invocation.file}: byte {error.start} is not UTF-8 text", file=sys.stderr)
         return 2
     except MinitritonError as error:
         print(error, file=sys.stderr)
@@ -234,7 +242,7 @@ def _main(arguments: list[str]) -> int:
             print(output)
             return 1 if problems else 0
         try:
-            write_whole(Path(invocation.output), output + "\n")
+            write_whole(Path(invocation.output), output if isinstance(output, bytes) else output + "\n")
         except OSError as error:
             print(f"cannot write {invocation.output}: {error.strerror}", file=sys.stderr)
             return 2

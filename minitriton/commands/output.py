@@ -49,7 +49,7 @@ def print_json(value: object) -> None:
 
 
 def print_error(error: MinitritonError, *, as_json: bool) -> None:
-    """An error on standard error; `as_json`: as an object with its place on standard output too, where a program reads."""
+    """An error on standard error; `as_json`: as an object with its location on standard output too, where a program reads."""
     print(error, file=sys.stderr)
     if as_json:
         place = error.location
@@ -66,7 +66,7 @@ def _plain(value: object) -> object:
         return str(value)
     if is_set(value):
         return sorted(map(str, value))
-    raise TypeError(f"{type(value).__name__} has no place in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 # What a command is at, on standard error, where somebody looks: a line that the next one takes the place of.
@@ -79,7 +79,7 @@ _BEGIN = "\r\x1b[K"
 
 
 def show_progress(text: str) -> None:
-    """Shows `text`, cut to the terminal's width; nothing more where it is empty. Says nothing where standard error is no terminal."""
+    """Shows `text`, shortened to the terminal's width; nothing more where it is empty. Says nothing where standard error is no terminal."""
     if not sys.stderr.isatty():
         return
     room = shutil.get_terminal_size().columns - 2

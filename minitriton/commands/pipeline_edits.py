@@ -1,4 +1,4 @@
-"""Changes of a pipeline on command lines: `--skip cse --move 'cse before sccp' --insert 'canonicalize after cse'`."""
+"""Changes of a pipeline on command lines: `--skip cse --move 'cse before sccp' --set 'optimize-llvm-ir{level=2}'`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def add_pipeline_edits(command: argparse.ArgumentParser) -> None:
         ("--skip", "PASS", f"leave a pass out; {where}"),
         ("--move", "'PASS before|after PASS'", "put a pass elsewhere"),
         ("--insert", "'PASS{OPTIONS} before|after PASS'", "add a pass"),
+        ("--set", "'PASS{OPTIONS}'", "give a pass of the pipeline these options, the others as they are"),
     ):
         command.add_argument(name, action=_Edit, dest="edits", default=[], metavar=form, help=help)
 
@@ -38,6 +39,9 @@ def edited(pipeline: Pipeline, edits: list[tuple[str, str]]) -> Pipeline:
     for kind, text in edits:
         if kind == "skip":
             pipeline = pipeline.skip(text)
+            continue
+        if kind == "set":
+            pipeline = pipeline.with_options(text)
             continue
         found = re.fullmatch(r"\s*(.*?)\s+(before|after)\s+(\S+)\s*", text)
         if found is None:

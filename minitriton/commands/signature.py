@@ -53,7 +53,7 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
     for item in split_items(text):
         name, equals, rest = item.partition("=")
         if equals and name not in names:
-            raise MinitritonError(f"the kernel has no parameter {name!r}, given as {item!r}", help=help)
+            raise MinitritonError(f"the kernel lacks a parameter {name!r}, given as {item!r}", help=help)
         free = [name] if equals else [n for n in names if n not in found]
         if not free:
             raise MinitritonError(f"more types than parameters at {item!r}", help=help)

@@ -86,7 +86,7 @@ class EncodingAttr(Data[E]):
 
     @classmethod
     def made(cls, parser: AttrParser, **values: Any) -> E:
-        """The encoding; what is wrong with it becomes an error at the parser's place."""
+        """The encoding; what is wrong with it becomes an error at the parser's location."""
         try:
             return cls.VALUE(**values)  # pyright: ignore[reportReturnType]
         except IRError as error:

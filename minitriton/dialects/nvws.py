@@ -158,7 +158,7 @@ class ArefCreateOp(IRDLOperation):
 
 @op_definition
 class ArefBufferOp(IRDLOperation):
-    """The buffers behind an entered reference."""
+    """The buffers of an entered reference."""
 
     name = "nvws.aref.buffer"
 

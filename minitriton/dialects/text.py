@@ -21,9 +21,9 @@ from minitriton.errors import IRError, SourceLocation
 
 
 def parse_module(text: str, name: str = "<string>", *, check: bool = True, ignore_locations: bool = False) -> ModuleOp:
-    """The module that `text` says. An op without `loc(...)`, or every op with `ignore_locations`, has its place in file `name`.
+    """The module that `text` says. An op without `loc(...)`, or every op with `ignore_locations`, has its location in file `name`.
 
-    Raises `IRError`, with the place in file `name`, if the text is malformed or (with `check`) invalid.
+    Raises `IRError`, with the location in file `name`, if the text is malformed or (with `check`) invalid.
     """
     parser: TritonParser | None = None
     try:

@@ -1,4 +1,4 @@
-"""The state of a batch of CTAs that run side by side, and what can be asked of it: lanes, masks, addresses, findings.
+"""The state of a batch of CTAs that run concurrently, and what can be asked of it: lanes, masks, addresses, findings.
 
 Arrays have one element for each thread of the batch; a mask of None stands for all of them.
 """
@@ -166,7 +166,7 @@ class Batch:
         return np.where(there, offset, -shared_memory.WINDOW), cta * self.shared.stride
 
     def at_rank(self, address: int, rank: int) -> int:
-        """The same place in the shared memory of the cluster's CTA of that rank."""
+        """The same address in the shared memory of the cluster's CTA of that rank."""
         return address & ((1 << shared_memory.RANK_SHIFT) - 1) | rank << shared_memory.RANK_SHIFT
 
     def generic_base(self, space: str) -> np.uint64:
@@ -174,7 +174,7 @@ class Batch:
         return np.uint64(SHARED_WINDOW if space == "shared" else LOCAL_WINDOW)
 
     def in_space(self, address: Lanes, space: str) -> Lanes:
-        """Whether generic addresses lie in a state space."""
+        """Whether generic addresses are in a state space."""
         starts = {"local": LOCAL_WINDOW, "shared": SHARED_WINDOW, "global": global_memory.BASE}
         low = starts[space]
         return (address >= np.uint64(low)) & (address < np.uint64(low + 0x10000000000))

@@ -38,8 +38,8 @@ define ptx_kernel void @device_function({pointers}, ptr addrspace(1) %out, i32 %
 compute:
 {loads}
   %result = call {result} @{symbol}({arguments})
-  %place = getelementptr {result}, ptr addrspace(1) %out, i32 %index
-  store {result} %result, ptr addrspace(1) %place
+  %slot = getelementptr {result}, ptr addrspace(1) %out, i32 %index
+  store {result} %result, ptr addrspace(1) %slot
   br label %end
 end:
   ret void

@@ -31,7 +31,7 @@ _BETWEEN_THREADS = re.compile(
     r"|\b(?:shfl|vote|match|redux|elect|activemask|bar|barrier|mbarrier|mma|wgmma|wmma|ldmatrix|stmatrix|movmatrix|mapa|setmaxnreg|cp|"
     r"tensormap|tcgen05)\.[\w.:]+|\b(?:ld|st|atom|red)\.(?:[\w:]+\.)*shared[\w.:]*"
 )
-"""What depends on a thread's place, on other threads, or on memory that they share."""
+"""What depends on a thread's index, on other threads, or on memory that they share."""
 _PLACEHOLDER = re.compile(r"\$(?:\$|(\d+)|\{(\d+)(?::\w+)?\}|\{:uid\})")
 
 
@@ -57,7 +57,9 @@ class Constraints:
                 tied[len(inputs)] = int(letter)
                 letter = outputs[int(letter)]
             if letter not in _TYPES:
-                raise EmulationError(f"inline PTX has the constraint {part!r}, of which the emulator knows no register")
+                raise EmulationError(
+                    f"inline PTX has the constraint {part!r}, for which the emulator knows no register"
+                )
             (outputs if part.startswith("=") else inputs).append(letter)
         return Constraints(tuple(outputs), tuple(inputs), tied)
 
@@ -73,7 +75,7 @@ def evaluate(
     """Runs `asm` for each element of the inputs (unsigned words, all of one length; a single time if there are none).
 
     `results` are the widths in bits of the words that come out. Of the arrays `memory`, the inputs numbered `pointers` hold addresses as
-    the host knows them. Raises `EmulationError` for PTX that the emulator does not know or that depends on a thread's place or on
+    the host knows them. Raises `EmulationError` for PTX that the emulator does not know or that depends on a thread's index or on
     other threads, `InterpreterError` for what traps or reaches beyond `memory`.
     """
     registers = Constraints.parse(constraints)

@@ -122,7 +122,7 @@ class Binding:
             return struct.pack(_FLOATS[parameter.size], value)
         bits = 8 * parameter.size
         if isinstance(value, float) or not -(1 << bits - 1) <= value < 1 << bits:
-            raise self._fail(parameter, f"{value!r} is no integer of {bits} bits")
+            raise self._fail(parameter, f"{value!r} is not an integer of {bits} bits")
         return (value & (1 << bits) - 1).to_bytes(parameter.size, "little")
 
 

@@ -25,7 +25,7 @@ from minitriton.host.deadline import Deadline
 from minitriton.host.fork_gate import finished_before_forks
 
 LANES_AT_ONCE = 8192
-"""Threads run side by side: enough to hide Python's cost an instruction, few enough to stay in the cache."""
+"""Threads run concurrently: enough to hide Python's cost an instruction, few enough to stay in the cache."""
 SHADOW_AT_ONCE = 64 << 20
 """Bytes of race shadow that a batch of CTAs may take."""
 POLLS_OF_A_BATCH = 200
@@ -64,7 +64,7 @@ def run(
     parameters; pointers left out at the end, such as Triton's global scratch, get `scratch` bytes each, or are an error if the kernel reads them.
     `shared_bytes` is the dynamic shared memory of a
     CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted. `names` are what
-    findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it. A launch that is not at its end after `seconds`
+    findings call the arguments. `resident` CTAs run concurrently, all of them, as a cooperative launch has it. A launch that is not at its end after `seconds`
     (0: however long it takes), or never will be, ends there with the finding `endless`. Of a larger grid only `programs` CTAs run if that is not 0,
     spread evenly: for what a launch costs (`Report.share`); what the others would have stored is missing. All run if some wait for others.
     With `reach` the report says what of global memory each CTA reads and writes, too. Words of 8 bytes among the arguments, and in arrays of
@@ -138,7 +138,7 @@ def _launch(
     where the program then knows of more arrays whose reads are to be followed."""
     name = kernel or next(iter(module.kernels), "")
     if name not in module.kernels:
-        raise EmulationError(f"the PTX has no kernel `{name}`; it has {', '.join(module.kernels) or 'none'}")
+        raise EmulationError(f"the PTX lacks kernel `{name}`; it has {', '.join(module.kernels) or 'none'}")
     entry = module.kernels[name]
     check_threads(entry)
     with finished_before_forks():
@@ -232,7 +232,7 @@ def _cluster_order(grid: tuple[int, int, int], cluster: tuple[int, int, int]) ->
     if cluster == (1, 1, 1):
         return None
     if any(g % c for g, c in zip(grid, cluster, strict=True)):
-        raise EmulationError(f"the grid {grid} is no multiple of the cluster {cluster}")
+        raise EmulationError(f"the grid {grid} is not a multiple of the cluster {cluster}")
     (gx, gy, gz), (cx, cy, cz) = grid, cluster
     numbers = np.arange(gx * gy * gz).reshape(gz // cz, cz, gy // cy, cy, gx // cx, cx)
     return numbers.transpose(0, 2, 4, 1, 3, 5).ravel()

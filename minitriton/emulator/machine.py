@@ -1,4 +1,4 @@
-"""Runs a translated kernel: threads of several CTAs side by side, block by block.
+"""Runs a translated kernel: threads of several CTAs concurrently, block by block.
 
 In: a `Program`, memory, a batch of CTAs. Every thread has a next block; the lowest-numbered block that has threads runs with
 all of them. Blocks are in reverse postorder, so threads that a branch parted meet again at its post-dominator.

@@ -2,7 +2,7 @@
 
 report.findings        [Finding("race", ..., line=42, source=softmax.py:13, count=96)]
 report.to_json()       the same, with counts, as a dict of plain values
-report.listing()       the kernel's PTX with counts beside each instruction and findings below it
+report.listing()       the kernel's PTX with counts next to each instruction and findings below it
 """
 
 from __future__ import annotations

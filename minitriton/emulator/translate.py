@@ -100,7 +100,7 @@ class TranslatedKernel:
     shared_granule: int
     """Bytes per entry of the race shadow: the narrowest access of the kernel to shared memory, at most 4."""
     async_proxy: bool = False
-    """Whether bulk copies or warpgroup products access memory."""
+    """Whether bulk copies or warpgroup dots access memory."""
     global_granule: int = 4
     """Likewise of the race shadow of global memory."""
     copies_elements: bool = False
@@ -120,7 +120,7 @@ class BlockWriter:
     watched: frozenset[int]
     """Registers that asynchronous instructions write: reading them is checked."""
     fenced: frozenset[int] = frozenset()
-    """Registers of warpgroup products: what else writes them must be fenced."""
+    """Registers of warpgroup dots: what else writes them must be fenced."""
     touched: set[int] = field(default_factory=set[int])
     """Of those, the ones written in this block since its last fence."""
     lines: list[str] = field(default_factory=list[str])

@@ -3,7 +3,7 @@
 In: the `Facts` of a state of TTGIR. Out: an `AccessFact` for each `tt.load`, `tt.store` and asynchronous copy.
 
     load of f32: 1 element (4 bytes) at a time, of at most 4
-    limited by the pointers: neighbouring elements are not known to lie together (contiguity 1, because of `stride`, an argument)
+    limited by the pointers: neighbouring elements are not known to be contiguous (contiguity 1, because of `stride`, an argument)
     pass 1 for `stride` or make it tl.constexpr, where it is always 1
 """
 
@@ -23,7 +23,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.explorer.facts import Facts, ValueFact
 from minitriton.explorer.wire import AccessJson, FileLine
 
-_SPLIT = "where the mask cuts one of these vectors, a branch moves its elements one by one"
+_SPLIT = "where the mask ends within one of these vectors, a branch moves its elements one by one"
 _CLAIMS: dict[str, Claim] = {"pointers": "contiguity", "alignment": "divisibility", "mask": "constancy"}
 
 
@@ -121,7 +121,7 @@ def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Clai
     if limit == "buffer":
         return (
             f"its buffer in shared memory has {width} of them in a row",
-            "load the tile in the order in which it lies in memory, and transpose it after the load",
+            "load the tile in the order that it has in memory, and transpose it after the load",
         )
     last = chain[-1]
     place = f", line {last.line[1]}" if last.line else ""
@@ -139,7 +139,7 @@ def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Clai
             f"addresses are known to be multiples of {width * size} bytes only, because of {source}",
             _promise(last, "let it be a multiple of 16: tl.multiple_of(value, 16)"),
         )
-    why = f"{width} neighbouring element{'s' * (width != 1)} are known to lie together, because of {source}"
+    why = f"{width} neighbouring element{'s' * (width != 1)} are known to be contiguous, because of {source}"
     return why, _contiguity_hint(chain, last)
 
 
@@ -155,14 +155,14 @@ def _promise(last: ValueFact, otherwise: str) -> str:
 def _contiguity_hint(chain: list[ValueFact], last: ValueFact) -> str:
     ops = [one.origin for one in chain]
     if last.origin == "tt.load" or "tt.gather" in ops:
-        return "the addresses are loaded: where they lie together, promise it by tl.max_contiguous(tl.multiple_of(index, 16), 16)"
+        return "the addresses are loaded: where they are contiguous, promise it by tl.max_contiguous(tl.multiple_of(index, 16), 16)"
     if last.origin.startswith("argument "):
         name = last.origin.removeprefix("argument ")
         if "arith.muli" in ops:
             return f"neighbours are `{name}` apart: where that is always 1, pass 1 (or make it tl.constexpr); else load along the axis whose stride is 1"
         return f"pass a `{name}` that is divisible by 16 (in a signature `:16`)"
     if "arith.muli" in ops:
-        return "the index is multiplied: load along the axis whose stride is 1, or transpose behind the load"
+        return "the index is multiplied: load along the axis whose stride is 1, or transpose after the load"
     if "arith.divsi" in ops or "arith.remsi" in ops:
-        return "the index is divided by a number that is no multiple of the width: take a power of two, or tl.multiple_of(divisor, 16)"
+        return "the index is divided by a number that is not a multiple of the width: take a power of two, or tl.multiple_of(divisor, 16)"
     return "where the pointers do run through memory, promise it by tl.max_contiguous(tl.multiple_of(offsets, 16), 16)"

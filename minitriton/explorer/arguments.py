@@ -1,4 +1,4 @@
-"""What commands of the explorer are told: a program, how it is compiled, what it is run with."""
+"""What commands of the explorer take: a program, how it is compiled, what it is run with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHAT = "FILE.py:kernel, a .ttir or .ttgir file, a name of the corpus, or the fol
 def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False, what: str = WHAT) -> None:
     """What is compiled, how, and what it is run with."""
     if many:
-        parser.add_argument("source", nargs="*", help=what + "; several are shown side by side")
+        parser.add_argument("source", nargs="*", help=what + "; several are shown next to each other")
     else:
         parser.add_argument("source", nargs="?", help=what)
     add_launch_option(parser)

@@ -134,7 +134,7 @@ def run_explore(given: argparse.Namespace) -> int:
     asked = [asked_of(argparse.Namespace(**vars(given)), source) for source in sources]
     if given.html is None:
         if not 0 <= given.port < 1 << 16:
-            raise MinitritonError(f"there is no port {given.port}", help="give --port from 0 (any) to 65535")
+            raise MinitritonError(f"{given.port} is not a port", help="give --port from 0 (any) to 65535")
         from minitriton.explorer.server import serve
 
         return serve(asked, port=given.port, browser=not given.no_browser, as_json=given.json)

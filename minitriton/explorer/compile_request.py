@@ -1,7 +1,7 @@
 """What is asked of the explorer: all that a compile shown in it depends on, as a value that fits in a link and on a command line.
 
 CompileRequest("add.py:add", "*fp32:16,i32,BLOCK=128", skipped...)
-.code()        "eNqrVi..."                        behind `#state=` in a link, or behind `--state` on a command line
+.code()        "eNqrVi..."                        after `#state=` in a link, or after `--state` on a command line
 .command()     "minitriton explore add.py:add --signature '...' --skip cse"
 """
 
@@ -24,7 +24,7 @@ from minitriton.target import OPTIONS_THAT_NAME_FILES
 
 @dataclass(frozen=True)
 class EditedState:
-    """IR put in the place of what a pass left: `text` in place of the state after step `after` (0: the frontend)."""
+    """IR in place of what a pass left: `text` in place of the state after step `after` (0: the frontend)."""
 
     after: int
     text: str
@@ -102,7 +102,7 @@ class CompileRequest:
             raise MinitritonError("a state is an object with a `source`")
         unknown = set(found) - {f.name for f in fields(cls)} - {"seal"}
         if unknown:
-            raise MinitritonError(f"a state has no {', '.join(sorted(unknown))}")
+            raise MinitritonError(f"a state lacks {', '.join(sorted(unknown))}")
         try:
             return cls(
                 source=source,
@@ -144,7 +144,7 @@ class CompileRequest:
 def _list(found: Json) -> list[Json]:
     """`found`, which is to be a list. Raises `TypeError`."""
     if not isinstance(found, list | tuple):
-        raise TypeError(f"{found!r} is no list")
+        raise TypeError(f"{found!r} is not a list")
     return list(found)
 
 
@@ -182,7 +182,7 @@ def _edited(found: Json) -> EditedState:
 
 
 class CompileRequestFields(TypedDict, total=False):
-    """What a lesson says beside its source and signature, by keyword."""
+    """What a lesson says in addition to its source and signature, by keyword."""
 
     arch: int | None
     options: tuple[str, ...]

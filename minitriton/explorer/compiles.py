@@ -59,14 +59,14 @@ def _made(asked: CompileRequest, keep: bool, only: StepAnchor | None = None) -> 
         program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=keep, only=only,
         contracts=not asked.anyway,
     )  # fmt: skip
-    recording.own_pipeline = str(program.own_pipeline())
+    recording.default_pipeline = str(program.default_pipeline())
     found = RecordedCompile(program, recording, Tables(sorted(recording.sources)), has_modules=keep)
     found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp
     return found
 
 
 class Compiles:
-    """The compiles of a session. `keeps`: with the modules of their states, of which facts are asked."""
+    """The compiles of a session. `keeps`: with the modules of their states, for questions about facts."""
 
     def __init__(self, *, keeps: bool = True) -> None:
         self._opened: OrderedDict[CompileRequest, RecordedCompile] = OrderedDict()

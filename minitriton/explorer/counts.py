@@ -66,7 +66,7 @@ Place = tuple[str, int]
 
 
 def counts_by_line(report: Report, places: dict[int, Place]) -> tuple[dict[Place, LineCounts], dict[int, LineCounts]]:
-    """The counts by file and line of the source, and by line of the PTX text (from 1), of which `places` has the user's places."""
+    """The counts by file and line of the source, and by line of the PTX text (from 1), `places` having the user's locations."""
     sources: dict[Place, LineCounts] = {}
     ptx: dict[int, LineCounts] = {}
     findings: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Two states side by side: which ops are the same, changed, moved, new or gone.
+"""Two states compared: which ops are the same, changed, moved, new or gone.
 
 In: two `Snapshot`s. Out: rows of a left and a right line. Ops that have the same number are the same op, wherever they stand; where a
 pass has made all ops anew, lines are matched by their text.
@@ -126,7 +126,7 @@ def _key(line: Line) -> str:
 
 
 def _name(line: Line) -> str:
-    """What two lines that differ must share to be shown beside each other: the name of the op, or of what is defined."""
+    """What two lines that differ must share to be shown next to each other: the name of the op, or of what is defined."""
     words = (line.text.partition(" = ")[2] if line.op and " = " in line.text else line.text).split()
     return words[0].partition("(")[0] if words else ""
 

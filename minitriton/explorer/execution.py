@@ -67,7 +67,7 @@ def summary(array: np.ndarray) -> ArrayJson:
 
 
 def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest distance of two elements at the same place; 1e300 where the lengths, or what is no number, differ."""
+    """The largest distance of two elements at the same index; 1e300 where the lengths, or what is no number, differ."""
     a, b = np.asarray(one, np.float64).reshape(-1), np.asarray(other, np.float64).reshape(-1)
     if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
         return 1e300

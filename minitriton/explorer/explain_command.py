@@ -3,7 +3,7 @@
 minitriton explain examples/kernels/softmax.py:12 --signature '*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=1024'
 
 In: a file and a line; the kernel around it is compiled. Out: the values that the line makes, with facts and types, the width of its
-loads and stores with what limits it and a hint, and what its conversions cost.
+loads and stores with what limits it and a hint, what its conversions cost, and what heuristics chose among which candidates.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import ast
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from minitriton.explorer.facts import Facts
 from minitriton.explorer.session import ExplorerSession, inspect_compile
 from minitriton.explorer.terminal import BOLD, FAINT, GREEN, RED, is_coloured, painted
 from minitriton.host.source_text import source_text
+from minitriton.pipeline.choice import Choice, noting_choices
 
 if TYPE_CHECKING:
     from minitriton.analysis.axis_info.explain import Claim
@@ -37,13 +39,27 @@ def run_explain(given: argparse.Namespace) -> int:
         raise MinitritonError(f"{given.source!r} names no line", help="write FILE.py:LINE")
     asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}")
     session = ExplorerSession()
-    opened = session.opened(asked)
+    with noting_choices() as made:
+        opened = session.opened(asked)
     found = explanation(opened, str(Path(path)), int(line))
+    found["choices"] = choices_on(made, Path(path), int(line))
     if given.json:
         print(json.dumps(found))
     else:
         print(text_of(found, colour=is_coloured()))
     return 0
+
+
+def choices_on(made: list[Choice], path: Path, line: int) -> list[dict[str, Any]]:
+    """The choices about a line, the last one of each kind, as plain values."""
+    last = {
+        (choice.subject, choice.location.column): choice
+        for choice in made
+        if choice.location is not None
+        and choice.location.line == line
+        and Path(choice.location.file).resolve() == path.resolve()
+    }
+    return [asdict(choice) | {"text": choice.text()} for choice in last.values()]
 
 
 def kernel_at(path: str, line: int, named: str | None = None) -> str:
@@ -101,7 +117,7 @@ def explanation(opened: RecordedCompile, path: str, line: int) -> dict[str, Any]
         lines = sorted({fact.line[1] for fact in facts.all() if fact.line and fact.line[0] == file})
         raise MinitritonError(
             f"nothing is left of line {line} in the TTGIR of {opened.recording.kernel}", SourceLocation(path, line),
-            help="lines of which something is: " + ", ".join(map(str, lines)),
+            help="lines about which something is known: " + ", ".join(map(str, lines)),
         )  # fmt: skip
     source = opened.recording.sources[file].splitlines()
     return {
@@ -142,7 +158,7 @@ def short_type(text: str) -> str:
 def text_of(found: dict[str, Any], *, colour: bool) -> str:
     """For a terminal."""
     lines = [painted(f"{found['file']}:{found['line']}: {found['source']}", BOLD, colour)]
-    for one in found["accesses"]:
+    for one in {each["text"]: each for each in found["accesses"]}.values():
         first, *rest = one["text"].split("\n")
         lines += ["", painted(first, BOLD if one["limit"] else GREEN, colour)]
         for text in rest:
@@ -151,6 +167,9 @@ def text_of(found: dict[str, Any], *, colour: bool) -> str:
             lines.append("  " + painted(" <- ".join(one["chain"]), FAINT, colour))
     for one in found["movements"]:
         lines += ["", painted(one["name"], BOLD, colour), *("  " + text for text in one["cost"]["text"].split("\n"))]
+    for one in found.get("choices", ()):
+        first, *rest = one["text"].split("\n")
+        lines += ["", painted(first, BOLD, colour), *rest]
     if found["values"]:
         lines.append("")
     for one in found["values"]:

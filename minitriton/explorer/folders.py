@@ -3,7 +3,7 @@
     kernels_in(Path("~/.triton/cache"))      [".../ab12/add.ttir", ".../cd34/softmax.ttir"]
 
 Triton's cache has a folder a kernel, with a file a stage; Inductor keeps such a cache below its own folder. The earliest stage of each
-is taken: from there all later ones follow, for the target and with the options that Triton noted beside it.
+is taken: from there all later ones follow, for the target and with the options that Triton noted with it.
 
     compiled_with(Path("ab12/add.ttir"))     (80, {"num_warps": 8, "num_stages": 3, ...})      from ab12/add.json
 """
@@ -17,7 +17,7 @@ from minitriton.host.damaged_files import parse_json, read_regular
 
 _STAGES = (".ttir", ".ttgir")
 MOST = 8
-"""Kernels that are opened side by side."""
+"""Kernels that are opened together."""
 
 
 def kernels_in(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.printing.names import ValueNames
-from minitriton.explorer.llvm_places import Place
+from minitriton.explorer.llvm_locations import Place
 
 
 class Identities:

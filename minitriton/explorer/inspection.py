@@ -70,7 +70,7 @@ class Tables:
         return self._layouts[key]
 
     def place(self, line: tuple[str, int] | None) -> list[int] | None:
-        """A place as the number of its file and its line."""
+        """A location as the number of its file and its line."""
         return None if line is None or line[0] not in self.files else [self.files[line[0]], line[1]]
 
 

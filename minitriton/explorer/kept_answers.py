@@ -54,7 +54,7 @@ def deflated(value: object) -> str:
 
 
 def lessons_with_answers(session: ExplorerSession, progress: Callable[[str], None] = lambda text: None) -> str:
-    """The lessons, with the compiles of the tour, deflated. They are the same for every file, and kept between commands."""
+    """The lessons, with the compiles of the tour, deflated. They are the same for every file, and cached between commands."""
     cache, name = KernelCache(), "lessons.txt"
     key = hashlib.sha256(f"lessons {compiler_fingerprint()}".encode()).hexdigest()
     found = cache.load(key)

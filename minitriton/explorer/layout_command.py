@@ -65,7 +65,7 @@ def shape_of(text: str) -> tuple[int, ...]:
     try:
         shape = tuple(int(part) for part in text.lower().split("x"))
     except ValueError:
-        raise MinitritonError(f"--shape {text!r} is no shape", help="write it as 32x64") from None
+        raise MinitritonError(f"--shape {text!r} is not a shape", help="write it as 32x64") from None
     if any(size < 1 or size & (size - 1) for size in shape) or int(np.prod(shape)) > 1 << 20:
         raise MinitritonError(f"--shape {text!r}: sizes are powers of two, at most 1048576 elements in all")
     return shape
@@ -75,7 +75,7 @@ def bits_of(text: str) -> int:
     """Bits of an element type such as `f16`, `fp32`, `i8`, `fp8e5`. Raises `MinitritonError`."""
     found = _BITS.match(text)
     if found is None or int(found[1]) not in (1, 4, 8, 16, 32, 64):
-        raise MinitritonError(f"--type {text!r} is no element type", help="write it as f32, f16, bf16, i8, fp8e5")
+        raise MinitritonError(f"--type {text!r} is not an element type", help="write it as f32, f16, bf16, i8, fp8e5")
     return int(found[1])
 
 
@@ -114,7 +114,7 @@ def holders(fact: LayoutFact, bits: int, by: str) -> np.ndarray:
     """What stands in the cells: numbers in the tensor's shape."""
     found = all_holders(fact, bits)
     if by not in found:
-        raise MinitritonError(f"this layout has no {by!r}", help="it has: " + ", ".join(found))
+        raise MinitritonError(f"this layout lacks {by!r}", help="it has: " + ", ".join(found))
     return found[by]
 
 

@@ -1,7 +1,7 @@
 """Layouts as data that a picture can be drawn from, what shared memory does to an access, and what a conversion costs.
 
 In: encodings of `minitriton.layouts` and a shape. Out: plain values. A picture needs no more than the bases: element `i` of the
-tensor lies where the xor of the bases of its bits says.
+tensor is where the xor of the bases of its bits says.
 
     layout_fact(Blocked((1, 4), (4, 8), (4, 1), (1, 0)), (32, 64)).bases["lane"]      ((0, 4), (0, 8), (0, 16), (1, 0), (2, 0))
 """
@@ -103,7 +103,7 @@ def read_encoding(text: str) -> DistributedEncoding | SharedEncoding:
     except Exception as error:
         raise MinitritonError(f"cannot read the encoding {text!r}: {error}", help=_EXAMPLE) from None
     if not isinstance(found, DistributedEncoding | SharedEncoding):
-        raise MinitritonError(f"{text!r} is no encoding", help=_EXAMPLE)
+        raise MinitritonError(f"{text!r} is not an encoding", help=_EXAMPLE)
     return found
 
 

@@ -26,7 +26,7 @@ from minitriton.explorer.identities import Identities, defined_by
 Row = tuple[Any, ...]
 
 _MARK = "\x01"
-"""Stands before each op, around its place in `marked`: a character that printed IR escapes."""
+"""Stands before each op, around its index in `marked`: a character that printed IR escapes."""
 
 
 def ops_of(op: Operation) -> Iterator[Operation]:
@@ -55,7 +55,7 @@ def rows_of(module: ModuleOp) -> list[Row]:
 @dataclass(slots=True)
 class _Printed:
     """The text of an op without regions. `around`: the indent, the dialect and the types of operands that it was printed with.
-    `met`: its attributes that have aliases or mention some, in the order in which they are met, each with its place in `parts`
+    `met`: its attributes that have aliases or mention some, in the order in which they are met, each with its index in `parts`
     (None: it is not printed there)."""
 
     row: Row
@@ -176,4 +176,4 @@ class Line:
     defines: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     number: int = 0
-    """Of LLVM IR and PTX, the line's number from 1 in the whole text, some lines of which are not shown."""
+    """Of LLVM IR and PTX, the line's number from 1 in the whole text, where some lines are not shown."""

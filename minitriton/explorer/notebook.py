@@ -16,7 +16,7 @@ _MOST_CELLS = 4096
 
 
 def difference_html(difference: Any, context: int = 2) -> str:
-    """Before and after side by side, what is alike folded away."""
+    """Before and after next to each other, what is alike folded away."""
     rows = difference.rows
     near = {near for at, row in enumerate(rows) if row.kind != "same" for near in range(at - context, at + context + 1)}
     cells: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""A compile as it is sent to a page or kept in a file: what states share is there once.
+"""A compile as it is sent to a page or written to a file: what states share is there once.
 
     packed(payload)["lines"]["text"][7]             a line; states name lines by their index: {"level": "ttir", "at": [0, 7, ...]}
     packed(payload)["steps"][6]["rows"][0]          ["same", 0, 0, null, 11]: eleven rows, each a line further on either side
@@ -109,7 +109,7 @@ def _back(line: str | int | None, by: int) -> int | None:
 #      "steps": [{"name": "cse", "text": "cse", "doc": "...", "ms": 0.2, "state": 3, "changed": true, "error": null,
 #                 "counts": {"same": 20, "removed": 1}, "rows": [["same", 0, 0, null], ...]}]}
 #
-# States that did not change are not repeated: `state` is an index. Lines count from 0, columns of `states` run beside each other; those of
+# States that did not change are not repeated: `state` is an index. Lines count from 0, columns of `states` run in parallel; those of
 # LLVM IR and PTX have `number` too, the line's number from 1 in the whole text. `own` is the target's pipeline where another was asked for.
 
 
@@ -132,7 +132,7 @@ def payload(recording: Recording) -> CompileJson:
             }
         )  # fmt: skip
     return {
-        "kernel": recording.kernel, "arch": recording.arch, "pipeline": recording.pipeline, "own": recording.own_pipeline,
+        "kernel": recording.kernel, "arch": recording.arch, "pipeline": recording.pipeline, "own": recording.default_pipeline,
         "files": files,
         "sources": {str(number[path]): text for path, text in recording.sources.items()},
         "states": states, "steps": steps,

@@ -64,7 +64,7 @@ def pattern_of(kept: KeptModule, number: int, launch: Launch) -> Pattern:
     op = kept.ops.get(number)
     access = None if op is None else vectorized(op)
     if op is None or access is None or not instance_of(access.pointer_of(op).type, TensorType):
-        raise MinitritonError(f"op {number} is no load or store through a tensor of pointers")
+        raise MinitritonError(f"op {number} is not a load or store through a tensor of pointers")
     entry = next(one for one in kept.module.ops if isinstance(one, FuncOp) and one.sym_name.data == launch.name)
     first = entry.regions[0].blocks[0].first_op
     seen: list[tuple[int, np.ndarray, np.ndarray | None]] = []
@@ -127,7 +127,7 @@ def _program(launch: Launch, number: int) -> tuple[int, int, int]:
 
 
 def _array_at(launch: Launch, address: int) -> tuple[str, np.ndarray]:
-    """The argument in or before which `address` lies."""
+    """The argument that `address` is in or after."""
     passed = launch.arguments
     found: list[tuple[int, str, np.ndarray]] = []
     for place, value in enumerate(passed.values):

@@ -48,9 +48,9 @@ class RequestedProgram:
     task: Any = None
     recorded: RecordedLaunch | None = None
 
-    def own_pipeline(self) -> Pipeline:
+    def default_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""
-        return stages.own_pipeline(self.target, self.options, self.source.ext)
+        return stages.default_pipeline(self.target, self.options, self.source.ext)
 
     @cached_property
     def facts(self) -> frozenset[Property]:
@@ -61,7 +61,7 @@ class RequestedProgram:
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too unless it is to run anyway."""
         asked = self.asked
-        pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.own_pipeline()
+        pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.default_pipeline()
         pipeline = edited(pipeline, list(asked.edits))
         if not asked.anyway:
             pipeline.check(self.facts)
@@ -105,7 +105,7 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
         source = _kernel_source(asked, recorded)
     elif recorded is not None:
         raise MinitritonError(
-            "a kernel of the corpus has its own launch", help="name FILE.py:kernel, or none, beside --launch"
+            "a kernel of the corpus has its own launch", help="name FILE.py:kernel, or none, with --launch"
         )
     else:
         task, known = _of_corpus(asked)
@@ -141,7 +141,7 @@ def _kernel_source(asked: CompileRequest, recorded: RecordedLaunch | None) -> An
     except MinitritonError as error:
         if recorded is not None and asked.kernel_text is None:
             kept = f"{recorded.folder / IR} --launch {recorded.folder}"
-            error.help = f"{error.help}; the kernel's IR was kept, and can be opened in place of the file: {kept}"
+            error.help = f"{error.help}; the kernel's IR was stored, and can be opened in place of the file: {kept}"
         raise
     if recorded is not None and not asked.signature:
         return source_of(recorded, kernel, named(list(asked.numbers)))

@@ -2,7 +2,7 @@
 
 recording = record(source, target, options)
 recording.steps[6].name, .milliseconds, .changed          "cse", 0.2, True
-recording.difference(6).rows                                before and after side by side
+recording.difference(6).rows                                before and after compared
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RecordedStep:
     changed: bool
     error: str | None = None
     is_edit: bool = False
-    """Whether this is no pass but text that took the place of the state before."""
+    """Whether this is not a pass but text in place of the state before."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Recording:
     pipeline: str
     sources: dict[str, str] = field(default_factory=dict[str, str])
     """The text of each source file that a line of the IR names."""
-    own_pipeline: str = ""
+    default_pipeline: str = ""
     """The passes that the target has of its own, where others were asked for."""
     shared: int = 0
     """Bytes of shared memory a block, once it is known."""
@@ -73,7 +73,7 @@ class Recording:
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes none."""
     steps: list[RecordedStep] = field(default_factory=list[RecordedStep])
     shown: int | None = None
-    """The one step of which the states before and after it were printed, where not all were: beside the frontend's."""
+    """The one step whose states before and after it were printed, where not all were: in addition to the frontend's."""
 
     def _repr_html_(self) -> str:
         """In a notebook."""
@@ -142,7 +142,7 @@ def record(
         value = value.clone()
     seconds = time.perf_counter() - start
     if pipeline is None:
-        pipeline = stages.own_pipeline(target, options, source.ext)
+        pipeline = stages.default_pipeline(target, options, source.ext)
     facts = stages.facts_of(value, source.ext, target)
     if contracts:
         pipeline.check(facts)
@@ -173,7 +173,7 @@ def record(
 
 class _RecordingWatch(Hook):
     def __init__(self, recording: Recording, facts: frozenset[Property], keep: bool, *, reads_names: bool) -> None:
-        """`reads_names`: text that is put in a state's place has the names of values of all states before."""
+        """`reads_names`: text that replaces a state has the names of values of all states before."""
         self.recording, self.facts, self.reads_names = recording, facts, reads_names
         self.identities = Identities()
         self.snapshots = StateRecorder(self.identities, keep=keep)
@@ -192,7 +192,7 @@ class _RecordingWatch(Hook):
         printed = shown is None or at in (0, shown)
         if not printed and level == "llir" and shown is not None and at < shown:
             self.snapshots.note_callers(str(value))
-        # States behind the one that is looked at are compared with each other, and that is all.
+        # States after the one that is looked at are compared with each other, and that is all.
         named = shown is None or at <= shown or self.reads_names
         return self.snapshots.take(value, level, printed=printed, named=named)
 
@@ -249,7 +249,7 @@ class _RecordingWatch(Hook):
         changed = not state.printed or state.text != self.text
         self.recording.steps.append(
             RecordedStep(
-                "edited", "edited", "Text that was put in the place of the IR.", 1e3 * (time.perf_counter() - start), state,
+                "edited", "edited", "Text that replaced the IR.", 1e3 * (time.perf_counter() - start), state,
                 changed, is_edit=True,
             )
         )  # fmt: skip
@@ -282,7 +282,7 @@ _LEVELS = (
 
 
 def level_of(facts: frozenset[Property]) -> str:
-    """The name of the representation of which `facts` hold."""
+    """The name of the representation for which `facts` hold."""
     return next((name for property_, name in _LEVELS if property_ in facts), "ttir")
 
 
@@ -302,7 +302,7 @@ def sources_of(recording: Recording) -> dict[str, str]:
 # In: a state, and its text with some lines edited. Out: a module, or the text of LLVM IR or PTX with what is not shown put back.
 #
 #     %5 = arith.addi %3, %4 : i32        unchanged: the same op as before, at the same line of the kernel
-#     %6 = arith.muli %5, %5 : i32        was `arith.addi`: another op, at the place of the one that it stands for
+#     %6 = arith.muli %5, %5 : i32        was `arith.addi`: another op, in place of the one that it stands for
 
 _NAME = "edited"
 
@@ -334,7 +334,7 @@ def parse_edited(before: Snapshot, text: str, identities: Identities) -> ModuleO
 
 
 def _pairs(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
-    """For lines of `after` those of `before` that they are, or stand in the place of."""
+    """For lines of `after` those of `before` that they are, or replace."""
     found: dict[int, int] = {}
     for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind == "equal" or (kind == "replace" and a1 - a0 == b1 - b0):

@@ -32,7 +32,7 @@ def run_run(given: argparse.Namespace) -> int:
     asked = asked_of(given)
     if given.gpu:
         if not has_gpu():
-            raise MinitritonError("there is no GPU here", help="leave out --gpu: the emulator counts, and needs none")
+            raise MinitritonError("a GPU is missing here", help="leave out --gpu: the emulator counts, and needs none")
         if asked.arch is None and asked.launch is None and asked.source.partition(":")[0].endswith(".py"):
             # Code for another architecture than the device's may not load.
             driver = get_driver()
@@ -82,7 +82,7 @@ def _array_lines(arrays: dict[str, np.ndarray]) -> list[str]:
 
 
 def text_of(ran: Ran, sources: dict[str, str], *, colour: bool, kernel: str) -> str:
-    """The source with counts beside each line that cost something, and totals below."""
+    """The source with counts next to each line that cost something, and totals below."""
     lines = [
         painted(f"{kernel}, grid {'x'.join(map(str, ran.grid))}, {ran.seconds:.2f} s on the emulator", BOLD, colour)
     ]

@@ -11,13 +11,16 @@ import tempfile
 from dataclasses import dataclass
 
 from minitriton.as_triton.tools.disasm import find_tool
-from minitriton.codegen.cubin import assembler_available, ptx_to_cubin
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import WARPS, blocks_on_sm
+from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError
-from minitriton.explorer.llvm_places import Callers, Place
+from minitriton.explorer.llvm_locations import Callers, Place
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.snapshot import Snapshot
+from minitriton.pipeline.pipelines import assembly_step
+from minitriton.pipeline.request import environment_switches
+from minitriton.pipeline.stages import assemble
 from minitriton.target import CUDAOptions, GPUTarget
 
 _PLACE = re.compile(r'"([^"]+)", line (\d+)')
@@ -34,11 +37,8 @@ class Resources:
     shared_bytes: int
     blocks: int
     warps: int
-
-    @property
-    def occupancy(self) -> float:
-        """Warps that run at once, of those that a multiprocessor holds."""
-        return self.blocks * self.warps / WARPS
+    occupancy: float
+    """Warps that run at once, of those that a multiprocessor holds."""
 
 
 def assembled(ptx: str, target: GPUTarget, options: CUDAOptions) -> bytes:
@@ -48,20 +48,17 @@ def assembled(ptx: str, target: GPUTarget, options: CUDAOptions) -> bytes:
             "no assembler of PTX is installed",
             help="install minitriton[cuda], or put ptxas on the PATH: SASS and registers come from it",
         )
-    return ptx_to_cubin(ptx, target, options)
+    return assemble(ptx, assembly_step(target, options, environment_switches()))
 
 
-def resources(cubin: bytes, name: str, options: CUDAOptions, shared_bytes: int) -> Resources:
+def resources(cubin: bytes, name: str, target: GPUTarget, options: CUDAOptions, shared_bytes: int) -> Resources:
     """What the kernel takes."""
     taken = kernel_resources(cubin, name)
     threads = 32 * options.num_warps
-    return Resources(
-        taken.registers,
-        taken.local_bytes,
-        shared_bytes,
-        blocks_on_sm(taken.registers, threads, shared_bytes),
-        options.num_warps,
-    )
+    sm = target.features
+    blocks = ctas_on_sm(sm, taken.registers, threads, shared_bytes)
+    occupancy = blocks * options.num_warps / sm.warps_per_sm
+    return Resources(taken.registers, taken.local_bytes, shared_bytes, blocks, options.num_warps, occupancy)
 
 
 def sass_state(cubin: bytes, callers: dict[Place, list[Place]]) -> Snapshot:

@@ -253,7 +253,7 @@ def serve(
 #     guard.token_for(guard.code)     the token that every question needs, and a new code; None for any other code
 #
 # The address of a page can be read by other users of a machine (arguments of processes, histories). A code that has been used is
-# worth nothing to them; the token is only ever in the memory and the local storage of the page.
+# useless to them; the token is only ever in the memory and the local storage of the page.
 
 HOST = "127.0.0.1"
 

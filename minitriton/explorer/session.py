@@ -26,7 +26,7 @@ from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local
 from minitriton.explorer.lessons.exercise import grade
 from minitriton.explorer.lessons.exercises import EXERCISES, find
 from minitriton.explorer.lessons.tour import TOUR
-from minitriton.explorer.llvm_places import LLVMPlaces
+from minitriton.explorer.llvm_locations import LLVMLocations
 from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.patterns import pattern_of
 from minitriton.explorer.program import RequestedProgram, open_program
@@ -74,14 +74,14 @@ class ExplorerSession(Compiles):
         try:
             inspect_compile(opened, step)
         except Exception:
-            # Who asks for it is told why.
+            # Who asks for it is given the reason.
             self.looked_into = None
         return True
 
     def answer(self, name: str, given: Question) -> Answer:
         """What service `name` says. Raises `MinitritonError` for what it cannot do, and for a service that there is not."""
         if name not in SERVICES:
-            raise MinitritonError(f"the explorer has no service {name!r}", help="it has: " + ", ".join(SERVICES))
+            raise MinitritonError(f"the explorer lacks the service {name!r}", help="it has: " + ", ".join(SERVICES))
         stamp = given.get("stamp")
         if stamp is not None and name not in ("compile", "states") and stamp != stamp_of(asked_of(given)):
             raise MinitritonError(
@@ -111,7 +111,7 @@ def compiled(session: ExplorerSession, given: Question) -> CompileJson:
 
 
 class About(TypedDict):
-    """What a page shows of a program beside its compile."""
+    """What a page shows of a program in addition to its compile."""
 
     asked: Question
     code: str
@@ -120,7 +120,7 @@ class About(TypedDict):
 
 
 def about(program: RequestedProgram) -> About:
-    """What a page shows of a program beside its compile: how to get the same again, and what may be changed of it."""
+    """What a page shows of a program in addition to its compile: how to get the same again, and what may be changed of it."""
     asked = program.asked
     return {
         "asked": asked.plain(), "code": asked.code(), "command": asked.command(),
@@ -147,7 +147,7 @@ def inspect_compile(opened: RecordedCompile, step: int) -> InspectionJson:
 def _step(opened: RecordedCompile, given: Question) -> int:
     step = given.get("step")
     if not isinstance(step, int) or not 0 <= step < len(opened.recording.steps):
-        raise MinitritonError(f"there is no step {step!r}")
+        raise MinitritonError(f"unknown step {step!r}")
     return step
 
 
@@ -175,11 +175,13 @@ def sass(session: ExplorerSession, given: Question) -> SassJson:
     """The machine code as a state, and what the kernel takes of a multiprocessor."""
     opened = session.opened(asked_of(given))
     cubin = _cubin(opened)
-    taken = resources(cubin, opened.recording.kernel, opened.program.options, opened.recording.shared)
-    numbers = {**vars(taken), "occupancy": taken.occupancy}
+    taken = resources(
+        cubin, opened.recording.kernel, opened.program.target, opened.program.options, opened.recording.shared
+    )
+    numbers = dict(vars(taken))
     try:
         state = state_payload(
-            sass_state(cubin, LLVMPlaces(opened.recording.stage("llir").raw or "").callers), opened.files
+            sass_state(cubin, LLVMLocations(opened.recording.stage("llir").raw or "").callers), opened.files
         )
     except MinitritonError as error:
         return {"resources": numbers, "state": None, "why": str(error)}
@@ -219,7 +221,7 @@ def pattern(session: ExplorerSession, given: Question) -> PatternJson:
         raise MinitritonError("accesses are watched in TTIR and TTGIR")
     number = given.get("op")
     if not isinstance(number, int):
-        raise MinitritonError(f"there is no op {number!r}")
+        raise MinitritonError(f"unknown op {number!r}")
     found = pattern_of(kept, number, opened.program.launch())
     place = user_location(kept.ops[number].location)
     return {**found.plain(), "line": opened.tables.place((place.file, place.line) if place else None)}
@@ -265,9 +267,9 @@ def asked_of(given: Question) -> CompileRequest:
     return CompileRequest.of_plain(given.get("asked"))
 
 
-# Shared memory over time: which buffer lies where, and from which op to which it is alive.
+# Shared memory over time: the offset of each buffer, and from which op to which it is alive.
 #
-# In: the last state of TTGIR of a recording. Out: its buffers, with the places that the passes gave them.
+# In: the last state of TTGIR of a recording. Out: its buffers, with the offsets that the passes gave them.
 #
 #     %14  8192 bytes at 0, alive from op 12 to 40
 
@@ -317,7 +319,7 @@ THREADS = 32
 def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int) -> Drawn:
     """The layouts on `shape` of elements of `bits`. Raises `MinitritonError` for text that is no encoding, or does not fit the shape."""
     if not shape or any(size < 1 or size & (size - 1) for size in shape) or _product(shape) > MOST_ELEMENTS:
-        raise MinitritonError(f"{'x'.join(map(str, shape))} is no shape that can be drawn")
+        raise MinitritonError(f"{'x'.join(map(str, shape))} is not a shape that can be drawn")
     found = [read_encoding(text) for text in encodings]
     for one in found:
         if one.rank != len(shape):

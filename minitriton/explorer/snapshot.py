@@ -1,6 +1,6 @@
 """One state of a program as lines that can be compared with those of the state before.
 
-In: a module, or the text of LLVM IR or PTX. Out: `Line`s, each with the op it belongs to, its place in the user's source, and the
+In: a module, or the text of LLVM IR or PTX. Out: `Line`s, each with the op it belongs to, its location in the user's source, and the
 values that it defines and uses.
 
     %12 = tt.load %9 : tensor<1024x!tt.ptr<f32>, #blocked>      op 31, line 9 of the kernel, defines %12, uses %9
@@ -19,7 +19,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.explorer.identities import Identities, StableNames
-from minitriton.explorer.llvm_places import Callers, LLVMPlaces, Place
+from minitriton.explorer.llvm_locations import Callers, LLVMLocations, Place
 from minitriton.explorer.module_lines import Line, ModuleLines, Row, ops_of, rows_of
 
 
@@ -46,7 +46,7 @@ _PTX_REGISTER = re.compile(r"%[a-z]+\d+")
 
 
 def lines_of_ptx(text: str, callers: dict[Place, list[Place]]) -> list[Line]:
-    """PTX without its debugging sections; each instruction has the place of the `.loc` before it, of inlined ones the user's own.
+    """PTX without its debugging sections; each instruction has the location of the `.loc` before it, of inlined ones the user's own.
 
     Instructions begin with a tab, but for those of inline assembly after the first line of its text.
     """
@@ -70,8 +70,8 @@ def lines_of_ptx(text: str, callers: dict[Place, list[Place]]) -> list[Line]:
     return lines
 
 
-def lines_of_llvm_ir(text: str, places: LLVMPlaces) -> list[Line]:
-    """LLVM IR without its metadata; each instruction has the place of its `!dbg`, of inlined ones the user's own."""
+def lines_of_llvm_ir(text: str, places: LLVMLocations) -> list[Line]:
+    """LLVM IR without its metadata; each instruction has the location of its `!dbg`, of inlined ones the user's own."""
     lines: list[Line] = []
     for number, one in enumerate(text.split("\n"), 1):
         if one.startswith("!"):
@@ -144,7 +144,7 @@ class StateRecorder:
 
     def note_callers(self, text: str) -> None:
         """Learns from LLVM IR which lines of the user's the library's lines in the PTX come from."""
-        self.identities.callers = LLVMPlaces(text).callers
+        self.identities.callers = LLVMLocations(text).callers
 
 
 def snapshot(value: object, level: str, identities: Identities, *, keep: bool = False) -> Snapshot:
@@ -154,5 +154,5 @@ def snapshot(value: object, level: str, identities: Identities, *, keep: bool = 
 
 def snapshot_of_text(text: str, level: str, callers: dict[Place, list[Place]]) -> Snapshot:
     """The state that LLVM IR (`level` "llir") or PTX ("ptx") is; `callers` as `Callers` takes them."""
-    lines = lines_of_ptx(text, callers) if level == "ptx" else lines_of_llvm_ir(text, LLVMPlaces(text))
+    lines = lines_of_ptx(text, callers) if level == "ptx" else lines_of_llvm_ir(text, LLVMLocations(text))
     return Snapshot(level, tuple(lines), None, raw=text)

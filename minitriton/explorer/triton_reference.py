@@ -1,4 +1,4 @@
-"""The same program through Triton's own passes, where its wheel is installed: a recording to be put beside ours.
+"""The same program through Triton's own passes, where its wheel is installed: a recording to be compared with ours.
 
     recording = triton_recording(program)
     recording.steps[7].name, .after.text          "tritongpu-coalesce", the TTGIR after Triton's own pass of that name
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.llvm_places import LLVMPlaces, Place
+from minitriton.explorer.llvm_locations import LLVMLocations, Place
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
@@ -116,7 +116,7 @@ def _steps(dump: str, stages: dict[str, str]) -> list[RecordedStep]:
 
 
 def _callers(stages: dict[str, str]) -> dict[Place, list[Place]]:
-    return LLVMPlaces(stages.get("llir", "")).callers
+    return LLVMLocations(stages.get("llir", "")).callers
 
 
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
@@ -129,7 +129,7 @@ _INLINE = re.compile(r' ?loc\((?:"[^"]*"(?::\d+:\d+|\(#loc\d*\))|callsite\([^()]
 
 
 def state_of_dump(text: str) -> Snapshot:
-    """A state of MLIR as Triton prints it with locations: without them, each line with the place of the op that ends on it."""
+    """A state of MLIR as Triton prints it with locations: without them, each line with the location of the op that ends on it."""
     aliases = {found[1]: found[2] for line in text.split("\n") if (found := _ALIAS.match(line))}
     lines: list[Line] = []
     for line in text.split("\n"):

@@ -26,7 +26,7 @@ def verdicts(
     program: RequestedProgram, asked: CompileRequest, show: Callable[[str], None] = lambda text: None
 ) -> list[VerdictJson | None]:
     """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR.
-    `show` is told in words how far it is."""
+    `show` is given in words how far it is."""
     launch = program.launch()
 
     def tell(done: int, total: int, name: str) -> None:

@@ -16,7 +16,7 @@ Question = dict[str, Json]
 FileLine = list[int]
 """The number of a file, and a line from 1."""
 RowJson = list[str | int | None]
-"""A row of a difference: kind, left, right, other; in runs of rows a count behind."""
+"""A row of a difference: kind, left, right, other; in runs of rows a count after them."""
 
 
 Bases = dict[str, tuple[tuple[int, ...], ...]]
@@ -58,7 +58,7 @@ class LayoutJson(TypedDict):
 
 
 class StateJson(TypedDict):
-    """A state in columns that run beside each other."""
+    """A state in columns in parallel."""
 
     level: str
     ops: int | None
@@ -87,7 +87,7 @@ class StepJson(TypedDict):
 
 
 class CompileJson(TypedDict):
-    """A compile. What stands behind `steps` is of programs that can be asked about."""
+    """A compile. What follows `steps` is of programs that can be asked about."""
 
     kernel: str
     arch: int
@@ -169,7 +169,7 @@ class InspectionJson(TypedDict):
 
 
 class CountsJson(TypedDict, total=False):
-    """`counts.LineCounts` without zeros; of a line of the source with its place."""
+    """`counts.LineCounts` without zeros; of a line of the source with its location."""
 
     instructions: int
     requests: int
@@ -234,7 +234,7 @@ class VerdictsJson(TypedDict):
 
 
 class BufferJson(TypedDict):
-    """A buffer in shared memory: its place, and from which op to which it is alive."""
+    """A buffer in shared memory: its offset, and from which op to which it is alive."""
 
     name: str
     kind: str
@@ -329,7 +329,7 @@ class WalkJson(TypedDict):
 
 
 class ExerciseJson(TypedDict):
-    """An exercise; `pipeline`: one that is refused, to be mended."""
+    """An exercise; `pipeline`: one that is refused, to be fixed."""
 
     name: str
     title: str

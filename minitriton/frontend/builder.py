@@ -1,4 +1,4 @@
-"""Where IR is made: the place to insert at, the source location, interned types and constants.
+"""Where IR is made: the insertion point, the source location, interned types and constants.
 
 In: xDSL ops, unattached. Out: the op in the current block, with the location of the Python expression being compiled.
 

@@ -17,7 +17,7 @@ from minitriton.language.declare import Declaration
 
 _LOOP_EXIT = "compute in every iteration and mask the result with tl.where, or bound the loop by `while condition`"
 _HELPER = "write it as a function of the module, decorated with @triton.jit"
-_COLLECTION = "use a tuple: kernels have no other collections"
+_COLLECTION = "use a tuple: kernels know only that collection"
 
 INSTEAD: dict[type[ast.AST], str] = {
     ast.Break: _LOOP_EXIT,

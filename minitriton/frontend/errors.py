@@ -1,4 +1,4 @@
-"""Errors in a kernel's source, with the place in its file.
+"""Errors in a kernel's source, with the location in its file.
 
     kernel.py:12:8: error: arange's range must be a power of 2
     at 2:4:
@@ -79,7 +79,7 @@ class UnsupportedLanguageConstruct(CompilationError):
 
 
 class LanguageError(Exception):
-    """A rule of the language that an operation's arguments break. Carries what to do about it; gets its place on the way out."""
+    """A rule of the language that an operation's arguments break. Carries what to do about it; gets its location on the way out."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -103,6 +103,6 @@ class UnsupportedReference(CompilationError, RuntimeError):
 
 
 def location_of(node: ast.AST, file: str, first_line: int) -> SourceLocation | None:
-    """Where `node` stands in `file`, of which the function's `def` is line `first_line`."""
+    """Where `node` stands in `file`, whose function's `def` is line `first_line`."""
     line = getattr(node, "lineno", None)
     return None if line is None else SourceLocation(file, first_line - 1 + line, getattr(node, "col_offset", 0) + 1)

@@ -106,7 +106,7 @@ class KernelParam:
 
 
 def full_name(fn: Callable[..., object]) -> str:
-    """Module and qualified name, of which names in the IR are made."""
+    """Module and qualified name, from which names in the IR are made."""
     return f"{fn.__module__}.{fn.__qualname__}"
 
 
@@ -298,7 +298,7 @@ def compiled_function(function: object) -> JITCallable:
     if isinstance(function, JITCallable):
         return function
     if not isinstance(function, LibraryFunction):
-        raise LanguageTypeError(f"{function!r} is no function of the language", "decorate it with @triton.jit")
+        raise LanguageTypeError(f"{function!r} is not a function of the language", "decorate it with @triton.jit")
     if not isinstance(function.compiled, JITCallable):
         with locks.FUNCTIONS:
             if not isinstance(function.compiled, JITCallable):

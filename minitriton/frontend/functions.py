@@ -3,7 +3,7 @@
     add(x, 3) with x: fp32[128]   →  tt.func private @"file.add__fp32S128S__(1,)cconstexpr_3_"(%x: tensor<128xf32>) -> tensor<128xf32>
 
 The name is Triton's; two functions that would have the same one (closures of one function over different values, compile-time
-arguments that print alike) are told apart by what they are, and the later one gets a `_` more.
+arguments that print alike) are distinguished by what they are, and the later one gets a `_` more.
 """
 
 from __future__ import annotations

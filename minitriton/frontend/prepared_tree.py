@@ -2,7 +2,7 @@
 
 In: the tree of a `JITCallable`. Out: the same tree, whose nodes carry
 
-    node.place              where it stands in the kernel's file (None without a line)
+    node.location             where it stands in the kernel's file (None without a line)
     For.assigned, While.assigned    names that the loop's body may bind, but variables of loops in it that nothing else reads
     If.has_return           whether a branch contains `return`
     For.read_elsewhere      whether the loop's variable is read anywhere but in loops that count with it
@@ -107,7 +107,7 @@ def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> _Inside:
 
 
 _AROUND = (ast.For, ast.While, ast.If, ast.With)
-"""Nodes of which is told what lies in them."""
+"""Nodes whose contents are known."""
 
 
 def _tell_around(nodes: list[tuple[ast.AST, ast.AST | None]]) -> None:

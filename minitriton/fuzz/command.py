@@ -1,7 +1,7 @@
 """`minitriton fuzz`: random kernels by every oracle, compared.
 
 minitriton fuzz --count 20000 --seed 1 --jobs 16 --out fuzz-findings
-minitriton fuzz --kind control-flow --count 100000 --seed 1        loops, branches and sums of products against plain Python
+minitriton fuzz --kind control-flow --count 100000 --seed 1        loops, branches and short dots against plain Python
 minitriton fuzz --seed 1 --only 1742                               one kernel of that run again: its source and its numbers
 """
 

@@ -1,7 +1,7 @@
 """The kinds of kernels that `minitriton fuzz` makes, and what it does with each.
 
-tiles           expressions over tiles, judged by an analysis and compared with Triton
-control-flow    loops, branches, memory order and sums of products, compared with plain Python
+tiles           expressions over tiles, checked by an analysis and compared with Triton
+control-flow    loops, branches, memory order and short dots, compared with plain Python
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minitriton.fuzz import reproducer, shrinking
-from minitriton.fuzz.control_flow import judging as control_flow
+from minitriton.fuzz.control_flow import comparison as control_flow
 from minitriton.fuzz.control_flow.generator import generate as generate_control_flow
 from minitriton.fuzz.control_flow.program import Program
 from minitriton.fuzz.control_flow.reproducer import compare_again as compare_control_flow

@@ -13,8 +13,6 @@ from dataclasses import replace
 
 from minitriton.fuzz.generation.builder import pruned
 from minitriton.fuzz.generation.elements import ELEMENTS
-from minitriton.fuzz.judging.analysis import analyse
-from minitriton.fuzz.judging.facts import Unsound
 from minitriton.fuzz.tree import (
     Apply,
     Assign,
@@ -33,6 +31,8 @@ from minitriton.fuzz.tree import (
     While,
     rewritten,
 )
+from minitriton.fuzz.validity.analysis import analyse
+from minitriton.fuzz.validity.facts import Unsound
 
 Shows = Callable[[Kernel], bool]
 

@@ -1,8 +1,8 @@
-"""A fuzzed kernel as a tree: what the generator makes, the shrinker cuts, the printer writes and the analysis judges.
+"""A fuzzed kernel as a tree: what the generator makes, the shrinker reduces, the printer writes and the analysis checks.
 
     Assign("v3", Apply("add", (Name("v1"), Literal(3))))          v3 = v1 + 3
 
-Types are not stored: `analysis` infers them from the leaves, so that a cut tree needs no repair. Equal trees print equally.
+Types are not stored: `analysis` infers them from the leaves, so that a reduced tree needs no repair. Equal trees print equally.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Literal:
-    """A Python number, which takes the type of the operand beside it."""
+    """A Python number, which takes the type of the other operand."""
 
     value: int | float | bool
 
@@ -116,7 +116,7 @@ Stmt = Assign | Unpack | Store | Atomic | For | While | If | Return
 @dataclass(frozen=True)
 class Array:
     """A pointer parameter. `fill` says what it holds at first (`inputs.FILLS`), `low` and `high` bound integers,
-    `skew` is how many elements it begins behind an address divisible by 16, `written` whether the kernel stores to it."""
+    `skew` is how many elements it begins after an address divisible by 16, `written` whether the kernel stores to it."""
 
     name: str
     element: Element

@@ -39,7 +39,7 @@ def read_regular(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(0, "it is no plain file")
+            raise OSError(0, "it is not a plain file")
         content = file.read(most_bytes + 1) if found.st_size <= most_bytes else None
         if content is None or len(content) > most_bytes:
             raise OSError(0, f"it has more than {most_bytes} bytes")
@@ -85,5 +85,5 @@ def damage_of(path: str | Path, help: str | None = None) -> Generator[None]:
     ) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else f"{error}"
         if isinstance(error, LookupError):
-            why = f"it has no {error}"
+            why = f"it lacks {error}"
         raise DamagedFile(path, why or type(error).__name__, help) from error

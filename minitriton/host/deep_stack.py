@@ -2,7 +2,7 @@
 
 The walks over syntax trees and IR recurse. What runs out of stack runs again in a thread that has a hundred times as much:
 
-    on_deep_stack(lambda: compile(source), "kernel 'add'", place)
+    on_deep_stack(lambda: compile(source), "kernel 'add'", location)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Work that a `fork` waits for: a compile, the first import of the emulator.
 
-What such work holds on its way is held for ever in a child forked meanwhile: the locks of modules that are being imported, those of `cached_property`
+What such work holds meanwhile is held for ever in a child forked meanwhile: the locks of modules that are being imported, those of `cached_property`
 (Python 3.11), our own. So a fork waits until no other thread is at such work, and who begins some during a fork waits for that:
 
     thread 1   with finished_before_forks(): compiles .... done
@@ -75,11 +75,11 @@ def close() -> None:
 
 
 def open_in_parent() -> None:
-    """Behind a fork, in the process that forked."""
+    """After a fork, in the process that forked."""
     _gate.open()
 
 
 def open_in_child() -> None:
-    """Behind a fork, in the new process, which has none of the other threads."""
+    """After a fork, in the new process, which has none of the other threads."""
     global _gate
     _gate = _Gate()

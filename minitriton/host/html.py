@@ -10,7 +10,7 @@ from html import escape
 
 
 def table(heads: list[str], rows: list[list[str]], paints: list[str] | None = None, *, fits: bool = False) -> str:
-    """An HTML table; cells are HTML already, `paints` the background of each row ("" for none). `fits`: as wide as its place, its
+    """An HTML table; cells are HTML already, `paints` the background of each row ("" for none). `fits`: as wide as its container, its
     columns equally, with long lines broken; without, as wide as its lines."""
     style = "text-align:left;font-family:monospace;color:#111;white-space:"
     style += "pre-wrap;overflow-wrap:anywhere;vertical-align:top" if fits else "pre"

@@ -5,7 +5,7 @@
     key_of(Config(block=64))                 the class (its code too) and its fields: never `repr`, never an address
     key_of(kernel)                           its source and what that depends on: `kernel.cache_key`
 
-The text is the same in every process, so it names kernels on disk too. What cannot be told is refused with what to do.
+The text is the same in every process, so it names kernels on disk too. What cannot be identified is refused with what to do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from minitriton.language.values import constexpr
 
 
 class UnknownIdentity(MinitritonError, TypeError):
-    """A compile-time value that cannot be told from others."""
+    """A compile-time value that cannot be distinguished from others."""
 
 
 PLAIN = frozenset((int, bool, str, bytes, type(None)))
@@ -73,7 +73,7 @@ def key_of(value: Any) -> str:
 
 
 def loose_key_of(value: Any) -> str:
-    """`key_of`, or of what cannot be told the type."""
+    """`key_of`, or of what cannot be identified the type."""
     return _loose_text(value, ())
 
 
@@ -207,7 +207,7 @@ def _is_of_a_library(cls: type) -> bool:
 
 
 def _loose_text(value: Any, around: tuple[int, ...]) -> str:
-    """What a class or function holds beside the value itself: of what cannot be told, the type."""
+    """What a class or function holds in addition to the value itself: of what cannot be identified, the type."""
     try:
         return _text(value, around)
     except UnknownIdentity:
@@ -222,7 +222,7 @@ def _object_text(value: Any, around: tuple[int, ...]) -> str:
     if hasattr(cls, "data_ptr") or (hasattr(cls, "__array_interface__") and getattr(value, "ndim", 0)):
         raise UnknownIdentity(
             f"an array (a {_name(cls)}) cannot be a compile-time value",
-            help="pass it to a parameter that is no constexpr",
+            help="pass it to a parameter that is not a constexpr",
         )
     parts = [_class_text(cls, around)]
     for base, plain in _BUILT_IN:

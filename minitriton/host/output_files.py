@@ -1,4 +1,4 @@
-"""Files that a command is asked to write: a place that cannot be written is said, before the work where it takes long."""
+"""Files that a command is asked to write: a path that cannot be written is said, before the work where it takes long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check_place(path: Path) -> None:
     """Raises `MinitritonError` where `path` cannot become a file: no such folder, a folder itself, not ours to write."""
     folder = path.parent
     if not folder.is_dir():
-        raise _cannot_write(path, f"there is no folder {folder}")
+        raise _cannot_write(path, f"folder {folder} is missing")
     if path.is_dir():
         raise _cannot_write(path, "it is a folder")
     if not os.access(path if path.exists() else folder, os.W_OK):

@@ -4,7 +4,7 @@
     with whole_folder(Path("recorded/000-add")) as folder:
         (folder / "launch.json").write_text(...)        # below another name, which becomes `000-add` at the end
 
-What fails (a full disk, an exception, Ctrl-C) leaves nothing behind, what is killed a name that begins with a dot.
+What fails (a full disk, an exception, Ctrl-C) leaves nothing, what is killed a name that begins with a dot.
 """
 
 from __future__ import annotations
@@ -108,14 +108,14 @@ MOST_PATH = 4096
 
 
 def shortened(path: str) -> str:
-    """The path of a source file as debug information has it: one that is longer than any file's is cut, and told apart from others by a digest."""
+    """The path of a source file as debug information has it: one that is longer than any file's is shortened, and distinguished from others by a digest."""
     if len(path) <= MOST_PATH:
         return path
     return f"{path[: MOST_PATH - 9]}-{hashlib.sha256(path.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def stem_of(name: str) -> str:
-    """The name of a file for kernel `name`, without its suffix: the name itself if that is plain, else one told apart from others by a digest."""
+    """The name of a file for kernel `name`, without its suffix: the name itself if that is plain, else one distinguished from others by a digest."""
     if _PLAIN.fullmatch(name):
         return name[:MOST_CHARACTERS]
     plain = re.sub(r"[^\w.$-]", "_", name, flags=re.ASCII)[: MOST_CHARACTERS - 9]

@@ -1,6 +1,6 @@
-"""What goes wrong in an interpreted kernel, with the place in the kernel's source.
+"""What goes wrong in an interpreted kernel, with the location in the kernel's source.
 
-In: an error raised inside the meaning of an op, which knows no place. Out: the same error at the op's location.
+In: an error raised inside the meaning of an op, which knows no location. Out: the same error at the op's location.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 %r = tt.elementwise_inline_asm "shl.b32 $0, $1, 3;" {constraints = "=r,r", packed_element = 4} %x : tensor<512xi8> -> tensor<512xi8>
 
-Four neighbouring bytes make a word, of which there are 128; the words that come out are taken apart again. Elements of at least
+Four neighbouring bytes make a word; there are 128 words; the words that come out are taken apart again. Elements of at least
 32 bits have a register each. What the string does to a word is not the interpreter's to say: `interpret` is given an `Assembly`,
 such as `minitriton.emulator.inline_assembly.evaluate`.
 """

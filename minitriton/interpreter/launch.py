@@ -40,12 +40,12 @@ def interpret(
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
     `args` are NumPy arrays (for pointers; bf16 and fp8 as arrays of their bits) and numbers, one per argument of the function,
-    and tensor descriptors over arrays, whose shape and strides the front end makes arguments of their own behind them.
-    Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like, and for a number too great for its type. `observer` is told of
+    and tensor descriptors over arrays, whose shape and strides the front end makes arguments of their own after them.
+    Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like, and for a number too great for its type. `observer` is notified of
     every op that runs.
 
     The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.shared_memory.membar` has seen it: then each access to shared memory
-    must be behind a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
+    must be after a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
     `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused. `device_functions` likewise computes the functions of
     libdevice that NumPy lacks, as `minitriton.emulator.device_functions.evaluate` does.
     `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.

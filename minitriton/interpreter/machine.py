@@ -38,7 +38,7 @@ MeaningOf = Callable[[Operation, "TileMachine"], Meaning]
 
 
 class Waits(Protocol):
-    """Groups of warps that run at the same time, one of which waits."""
+    """Groups of warps that run at the same time, one waiting."""
 
     def wait(self, op: Operation, ready: Callable[[], bool], what: Callable[[], str]) -> None: ...
 
@@ -48,7 +48,7 @@ TURNS_BETWEEN_LOOKS = 64
 
 
 class Code:
-    """A block, prepared: what to call, where its operands lie in the frame, where its results go."""
+    """A block, prepared: what to call, the indices of its operands in the frame, where its results go."""
 
     def __init__(self, block: Block, machine: TileMachine) -> None:
         self.machine = machine
@@ -152,7 +152,7 @@ class TileMachine:
         )
 
     def slot(self, value: SSAValue) -> int:
-        """The place of `value` in the frame."""
+        """The index of `value` in the frame."""
         found = self._slots.get(value)
         if found is None:
             found = self._slots[value] = len(self.frame)
@@ -220,7 +220,7 @@ class TileMachine:
             )
         block = function.regions[0].first_block
         if block is None:
-            raise InterpreterError(f"function {name!r} has no body", help="write one, with a tt.return at its end")
+            raise InterpreterError(f"function {name!r} lacks a body", help="write one, with a tt.return at its end")
         return block
 
     def call(self, name: str, arguments: Sequence[object]) -> list[Array]:
@@ -302,12 +302,12 @@ class TensorCopies:
     stores: list[BufferView] = field(default_factory=list[BufferView])
 
 
-# The asynchronous products of a program that may still run, and the buffers that they read.
+# The asynchronous dots of a program that may still run, and the buffers that they read.
 
 
 @dataclass
 class ProductsInFlight:
-    """The asynchronous products of a program, by number, in the order in which they were started."""
+    """The asynchronous dots of a program, by number, in the order in which they were started."""
 
     started: int = 0
     finished: int = 0

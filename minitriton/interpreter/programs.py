@@ -114,7 +114,7 @@ def _assume(op: llvm.AssumeOp, machine: TileMachine) -> Callable[[Array], None]:
 @STATEFUL_OPS.add(ub.UnreachableOp)
 def _unreachable(op: ub.UnreachableOp, machine: TileMachine) -> Callable[[], None]:
     def run() -> None:
-        raise InterpreterError("the program reached a place that it promised never to reach")
+        raise InterpreterError("the program reached a point that it promised never to reach")
 
     return run
 

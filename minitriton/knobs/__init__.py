@@ -171,7 +171,7 @@ class env_size(env_base[int]):
     def transform(self, value: int | str) -> int:
         found = re.fullmatch(r"\s*(\d{1,15})\s*([KMG]?)i?B?\s*", str(value), re.IGNORECASE)
         if found is None:
-            raise MinitritonError(f"{self.key} is {value!r}, which is no size", help=f"write it as in {self.key}=2G")
+            raise MinitritonError(f"{self.key} is {value!r}, which is not a size", help=f"write it as in {self.key}=2G")
         return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
 
 
@@ -205,7 +205,7 @@ class env_int(env_base[int]):
             return int(text)
         except ValueError:
             raise MinitritonError(
-                f"{self.key} is {text!r}, which is no integer", help="unset it or give digits"
+                f"{self.key} is {text!r}, which is not an integer", help="unset it or give digits"
             ) from None
 
 
@@ -226,7 +226,7 @@ class env_seconds(env_base[float]):
             seconds = -1.0
         if not 0 <= seconds < float("inf"):
             raise MinitritonError(
-                f"{self.key} is {text!r}, which is no number of seconds",
+                f"{self.key} is {text!r}, which is not a number of seconds",
                 help="unset it, or give as in 2.5; 0: no limit",
             )
         return seconds
@@ -308,11 +308,11 @@ class NvidiaTool:
 
 
 _OWN_TOOLS = Path(__file__).parents[1] / "backends" / "nvidia" / "bin"
-"""Where Triton keeps its tools; here lies a `ptxas` that starts the machine's."""
+"""Where Triton keeps its tools; here is a `ptxas` that starts the machine's."""
 
 
 def cuda_homes() -> list[str]:
-    """Where a CUDA toolkit may lie: `CUDA_HOME`, `CUDA_PATH`, the usual place."""
+    """Where a CUDA toolkit may be: `CUDA_HOME`, `CUDA_PATH`, the usual folder."""
     return [home for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda") if home]
 
 
@@ -480,7 +480,7 @@ class compilation_knobs(base_knobs):
     disable_line_info = env_bool("TRITON_DISABLE_LINE_INFO")
     enable_remarks = env_bool("MLIR_ENABLE_REMARK")
     diagnostics = env_str("MLIR_ENABLE_DIAGNOSTICS", "")
-    """Words with commas between them: `remarks`, and `operations` and `stacktraces` for notes behind each (see `remarks`)."""
+    """Words with commas between them: `remarks`, and `operations` and `stacktraces` for notes after each (see `remarks`)."""
 
     @property
     def remarks_are_wanted(self) -> bool:
@@ -523,7 +523,7 @@ class runtime_knobs(base_knobs):
     launch_enter_hook: HookChain[LaunchHook] = HookChain()
     launch_exit_hook: HookChain[LaunchHook] = HookChain(reversed=True)
     launch_arguments_hook: HookChain[LaunchArgumentsHook] = HookChain()
-    """minitriton's own: told, before each launch, of the kernel, its resolved grid, its arguments and its compile options."""
+    """minitriton's own: called before each launch with the kernel, its resolved grid, its arguments and its compile options."""
     kernel_load_start_hook: HookChain[InitHandleHook] = HookChain()
     kernel_load_end_hook: HookChain[InitHandleHook] = HookChain(reversed=True)
     jit_cache_hook: JITHook | None = None
@@ -536,7 +536,7 @@ class language_knobs(base_knobs):
     default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
     force_disable_fp_fusion = env_bool("TRITON_FORCE_DISABLE_FP_FUSION")
     triton_version = env_str("MINITRITON_TRITON_VERSION", "3.6.0")
-    """The version of Triton that programs are told of, and whose rules the language has where versions disagree: 3.6 to 3.9."""
+    """The version of Triton that programs see, and whose rules the language has where versions disagree: 3.6 to 3.9."""
 
 
 class nvidia_knobs(base_knobs):
@@ -630,7 +630,7 @@ def compiled_in() -> str:
 
 
 def launches_are_watched() -> bool:
-    """Whether launches are told to anyone, or are made in debug mode."""
+    """Whether launches are reported to anyone, or are made in debug mode."""
     if changes.watched is not None:
         return changes.watched
     count = changes.count

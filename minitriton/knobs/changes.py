@@ -1,7 +1,7 @@
 """Notices that a setting may have changed: a knob was set, or a variable of the environment.
 
     changes.settings            what was worked out from the settings, or None since something changed
-    changes.watched             whether launches are told to anyone, likewise
+    changes.watched             whether launches are reported to anyone, likewise
 
 Launches ask for them, so asking is one attribute. Changes of `os.environ` are noticed by its class: reading a dozen variables for a launch would
 take a third of what the launch takes.

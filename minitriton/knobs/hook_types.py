@@ -1,7 +1,7 @@
 """The types of the functions that programs hang into `knobs`, for their annotations.
 
-def told(*, key: str, repr: str, **others) -> bool | None: ...
-hook: JITHook = told
+def listen(*, key: str, repr: str, **others) -> bool | None: ...
+hook: JITHook = listen
 knobs.runtime.jit_cache_hook = hook
 """
 
@@ -30,7 +30,7 @@ class BuildImpl(Protocol):
 
 
 class CompilationListener(Protocol):
-    """`knobs.compilation.listener`: told of every compile, `times` a `knobs.CompileTimes`."""
+    """`knobs.compilation.listener`: called for every compile, `times` a `knobs.CompileTimes`."""
 
     def __call__(
         self,
@@ -44,7 +44,7 @@ class CompilationListener(Protocol):
 
 
 class AutotuneListener(Protocol):
-    """`knobs.autotuning.listener`: told of every choice of a configuration, `duration` in seconds of measuring (None: from the disk)."""
+    """`knobs.autotuning.listener`: called for every choice of a configuration, `duration` in seconds of measuring (None: from the disk)."""
 
     def __call__(
         self,
@@ -70,13 +70,13 @@ class LaunchMetadata(Protocol):
 
 
 class LaunchHook(Protocol):
-    """`knobs.runtime.launch_enter_hook` and `launch_exit_hook`: told of a launch's name, function and stream."""
+    """`knobs.runtime.launch_enter_hook` and `launch_exit_hook`: given a launch's name, function and stream."""
 
     def __call__(self, metadata: LaunchMetadata) -> None: ...
 
 
 class LaunchArgumentsHook(Protocol):
-    """`knobs.runtime.launch_arguments_hook`: told of what a launch is given: the arguments of all parameters, in order."""
+    """`knobs.runtime.launch_arguments_hook`: given what a launch is given: the arguments of all parameters, in order."""
 
     def __call__(
         self, kernel: Any, grid: tuple[int, int, int], args: tuple[object, ...], options: dict[str, object], /
@@ -97,7 +97,7 @@ class InitHandleHook(Protocol):
 
 
 class JITHookCompileInfo(TypedDict):
-    """What a `JITHook` is told of a compile, as `compile`."""
+    """What a `JITHook` is given of a compile, as `compile`."""
 
     key: str
     signature: dict[str, str]

@@ -6,9 +6,9 @@ report.text()    a table, one row a pass, then what is known of each broken pass
 
 Experiments with passes, their order, launches and layouts, from a laptop to a cluster (docs/lab.md):
 
-table = sweep(["running_sums", "@reducing"], Space(), orders=500, jobs=2, store="orders.db")      many configurations about many kernels
+table = sweep(["running_sums", "@reducing"], Space(), count=500, jobs=2, store="sweep.db")      many configurations about many kernels
 found = search("bench_matmul", Space(constants=True), "cycles", sampler="tpe", budget=200)        the best of one
-write_page("orders.db", "orders.html")                                                            what a store holds
+write_page("sweep.db", "sweep.html")                                                            what a store holds
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from minitriton.lab.pipeline import with_passes
     from minitriton.lab.report import CheckReport, PassRow
     from minitriton.lab.sweeping import plots
+    from minitriton.lab.sweeping.ablation import Ablation, leave_one_out
     from minitriton.lab.sweeping.agreement import agreed_order
     from minitriton.lab.sweeping.candidates import Candidates
     from minitriton.lab.sweeping.commuting import commutation
@@ -44,10 +45,10 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.sweep import sweep
     from minitriton.lab.sweeping.table import Table
     from minitriton.lab.sweeping.tuning_task import TuningTask
-    from minitriton.lab.sweeping.worth import Worth, leave_one_out
 
 __all__ = [
     "METRICS",
+    "Ablation",
     "Arguments",
     "Candidates",
     "CheckReport",
@@ -63,7 +64,6 @@ __all__ = [
     "Store",
     "Table",
     "TuningTask",
-    "Worth",
     "agreed_order",
     "check",
     "check_call",
@@ -99,14 +99,14 @@ _MODULES = {
     "Store": "sweeping.store",
     "TuningTask": "sweeping.tuning_task",
     "Table": "sweeping.table",
-    "Worth": "sweeping.worth",
+    "Ablation": "sweeping.ablation",
     "agreed_order": "sweeping.agreement",
     "check": "checker",
     "check_call": "call",
     "commutation": "sweeping.commuting",
     "compare_versions": "sweeping.other_version",
     "generate_arguments": "arguments",
-    "leave_one_out": "sweeping.worth",
+    "leave_one_out": "sweeping.ablation",
     "measure": "sweeping.measuring",
     "ranking": "sweeping.ranking",
     "search": "sweeping.search",
@@ -126,5 +126,5 @@ def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{_PACKAGES[name]}")
     if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} lacks the attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

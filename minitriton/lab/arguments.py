@@ -98,7 +98,7 @@ def read_arrays(content: bytes, most_bytes: int) -> dict[str, np.ndarray]:
 
 
 def _array_of_file(head: bytes, rest: IO[bytes], most_bytes: int) -> np.ndarray:
-    """The array of a file in NumPy's format, of which `head` has been read."""
+    """The array of a file in NumPy's format whose `head` has been read."""
     start = io.BytesIO(head)
     version = np.lib.format.read_magic(start)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -189,9 +189,9 @@ def generate_arguments(
     sizes, numbers = {**(sizes or {}), **{n: a.size for n, a in contents.items()}}, dict(numbers or {})
     for name in [*sizes, *numbers]:
         if name not in kinds:
-            raise MinitritonError(f"the launch has no argument {name!r}", help="its arguments: " + ", ".join(kinds))
+            raise MinitritonError(f"the launch lacks an argument {name!r}", help="its arguments: " + ", ".join(kinds))
     lengths = {n: sizes.get(n, FIRST_SIZE) for n, kind in kinds.items() if kind.startswith("*")}
-    # One arena for all attempts: what an interrupted run leaves behind holds it until the garbage is collected.
+    # One arena for all attempts: what an interrupted run leaves holds it until the garbage is collected.
     arrays = len(lengths) + sum(map(is_descriptor_type, kinds.values()))
     arena = np.zeros((arrays + 1) * SPACING, np.uint8)
     while True:

@@ -68,7 +68,7 @@ def source_of_call(
     source, passed, options = _own_kernel(kernel).source_of_call(tuple(args), dict(constexprs))
     if options:
         raise MinitritonError(
-            f"kernel {kernel.__name__!r} has no parameter {next(iter(options))!r}",
+            f"kernel {kernel.__name__!r} lacks a parameter {next(iter(options))!r}",
             help="its parameters: " + ", ".join(kernel.arg_names) + "; compile options go into options={...}",
         )
     passed = [replace(p, value=_on_host(p)) for p in passed]

@@ -41,7 +41,7 @@ from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
 Progress = Callable[[int, int, str], None]
-"""Takes how many passes are behind, how many there are, and the name of the one that runs."""
+"""Takes how many passes have run, how many there are, and the name of the one that runs."""
 
 
 def no_progress(done: int, total: int, name: str) -> None:
@@ -64,8 +64,8 @@ def check(
     """Checks every pass of `pipeline` (default: the target's own, from where the source stands) on one launch of `source`.
 
     `source` is an `ASTSource` or an `IRSource`. `reproducers` is the directory for reproducers of broken passes; without it
-    none are written. Without `contracts` passes run although one that they need is left out. `progress` is told, before each pass,
-    how many are behind it, how many there are, and its name. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
+    none are written. Without `contracts` passes run although one that they need is left out. `progress` is given, before each pass,
+    how many have run, how many there are, and its name. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
     `MinitritonError` where the kernel is wrong before any pass has run.
     """
     target = target or GPUTarget("cuda", 90, 32)
@@ -87,7 +87,7 @@ def check(
         raise MinitritonError(
             f"{source.path} cannot be run: {first.gap}", help="docs/emulator.md lists what is not emulated"
         )
-    pipeline = pipeline or stages.own_pipeline(target, options, source.ext)
+    pipeline = pipeline or stages.default_pipeline(target, options, source.ext)
     watch = _CheckingWatch(context, launch, first, value, facts, reproducers)
     if isinstance(source, IRSource):
         watch.report.rows.append(watch.row_of_file(source.path.name, value, first))
@@ -146,7 +146,7 @@ class _CheckingWatch(Hook):
         self.step: Step | None = None
         """The pass that runs at the moment."""
         self.done = 0
-        """Passes behind it."""
+        """Passes after it."""
         self.tell: Callable[[int, str], None] = lambda done, name: None
         self.start = 0.0
 
@@ -198,7 +198,7 @@ class _CheckingWatch(Hook):
         return row
 
     def _note_races(self, row: PassRow, outcome: Outcome) -> None:
-        """Races of the kernel itself, which the first run on the emulator shows: numbers that come of them are no pass's fault."""
+        """Races of the kernel itself, which the first run on the emulator shows: wrong numbers due to them are not a pass's fault."""
         if self.report.races is None and outcome.level is Level.EMULATOR and outcome.findings is not None:
             self.report.races = tuple(f.text for f in outcome.findings if f.kind in KERNEL_RACES)
             self.report.races_between_threads = any(f.kind == "thread-race" for f in outcome.findings)

@@ -251,7 +251,7 @@ def launch_arguments(
             raise fault
 
     if not isinstance(value, ModuleOp):
-        # Text shows only that an access lies outside, not by how much.
+        # Text shows only that an access is outside, not by how much.
         pointers = [name for name, kind in parameters.kinds.items() if kind.startswith("*")]
         lengths = {**dict.fromkeys(pointers, DEFAULT_SIZE), **lengths}
     return generate_arguments(

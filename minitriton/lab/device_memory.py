@@ -32,7 +32,7 @@ class DeviceCopy:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, tuple[int, bool]]:
-        """Where it lies; the shape is the launch's business."""
+        """Its address; the shape is the launch's business."""
         return {"data": (self.address, False)}
 
 
@@ -99,7 +99,7 @@ class _Scratch:
     address: int
 
     def data_ptr(self) -> int:
-        """Where it lies."""
+        """Its address."""
         return self.address
 
 

@@ -42,7 +42,7 @@ Representation = ModuleOp | str
 """A program at any level: a module, or the text of LLVM IR or PTX."""
 
 SCRATCH = 1 << 20
-"""Bytes behind a pointer that the PTX takes for its own use."""
+"""Bytes at a pointer that the PTX takes for its own use."""
 
 
 class Level(StrEnum):
@@ -86,7 +86,7 @@ class Launch:
     shared: int = 0
     """Bytes of shared memory a CTA, known from the LLVM dialect on."""
     global_scratch: int = 0
-    """Bytes of global memory that each program needs beside its arguments, known from there on too."""
+    """Bytes of global memory that each program needs in addition to its arguments, known from there on too."""
     descriptors: list[DescriptorCopy] | None = None
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes descriptors apart."""
     reach: bool = False
@@ -106,7 +106,7 @@ class Launch:
         return min(seconds, knobs.emulator.seconds or seconds)
 
     def run(self, value: Representation, facts: frozenset[Property]) -> Outcome:
-        """Runs `value`, of which `facts` hold."""
+        """Runs `value`, for which `facts` hold."""
         start = time.process_time()
         outcome = self._run(value, facts)
         if outcome.ran:

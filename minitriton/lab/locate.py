@@ -1,7 +1,7 @@
 """Which op of a broken pass's output is wrong.
 
-In: the module before the pass and the module after it. Out: a `Culprit`. Ops correspond by their place in the kernel; where an op
-gives what its place never gave before, it is put back to the old values and the program runs again: the first op whose
+In: the module before the pass and the module after it. Out: a `Culprit`. Ops correspond by their location in the kernel; where an op
+gives what its location never gave before, it is put back to the old values and the program runs again: the first op whose
 old values make the outputs right is the culprit.
 
     %d = arith.subi %a, %b  →  %d = arith.subi %b, %a      at kernel.py:7:14: arith.subi gives other values than before
@@ -54,7 +54,7 @@ def locate(launch: Launch, before: ModuleOp, after: ModuleOp) -> Culprit | None:
 
 
 def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
-    """The ops of `new` that give what no op of their place gave in `old`, in the order they ran."""
+    """The ops of `new` that give what no op of their location gave in `old`, in the order they ran."""
     by_key: dict[Key, list[OpTrace]] = {}
     at_place: dict[SourceLocation | None, set[int]] = {}
     everywhere: set[int] = set()
@@ -74,7 +74,7 @@ def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
 
 
 def _first_repair(launch: Launch, old: Trace, after: ModuleOp, suspects: list[OpTrace]) -> OpTrace | None:
-    """The first suspect that, with the values of an op of its place in `old`, lets the program give the right outputs."""
+    """The first suspect that, with the values of an op of its location in `old`, lets the program give the right outputs."""
     at_place: dict[SourceLocation | None, list[OpTrace]] = {}
     for entry in old.ops.values():
         at_place.setdefault(entry.key[0], []).append(entry)
@@ -155,14 +155,14 @@ def _first_differing_address(launch: Launch, wrong: Outcome, right: Outcome) -> 
 
 
 def kernel_location(location: Attribute) -> SourceLocation | None:
-    """The place in the kernel itself: of what was inlined, where it was called."""
+    """The location in the kernel itself: of what was inlined, where it was called."""
     while isinstance(location, NameLoc | CallSiteLoc):
         location = location.caller if isinstance(location, CallSiteLoc) else location.location
     return source_location(location)
 
 
 def _culprit(op: Operation, what: str) -> Culprit:
-    """`op` with its place; a constant that passes share between places has that of its first use."""
+    """`op` with its location; a constant that passes share between locations has that of its first use."""
     users = [use.operation for result in op.results for use in result.uses]
     place = next((p for o in [op, *users] if (p := kernel_location(o.location)) is not None), None)
     inside = source_location(op.location)

@@ -1,4 +1,4 @@
-"""The target's own pipeline with passes put in.
+"""The target's default pipeline with passes put in.
 
 with_passes({"cse": "my-pass"})      ..., cse, my-pass, symbol-dce, ...
 """
@@ -15,7 +15,7 @@ from minitriton.target import CUDAOptions, GPUTarget
 
 
 def with_passes(after: Mapping[str, str], *, arch: int = 90, options: Mapping[str, object] | None = None) -> Pipeline:
-    """The pipeline for `arch` with the textual pipeline `after[name]` behind the first step called `name`.
+    """The pipeline for `arch` with the textual pipeline `after[name]` after the first step called `name`.
 
     Raises `PipelineError` for a name that is not in it.
     """
@@ -28,6 +28,6 @@ def with_passes(after: Mapping[str, str], *, arch: int = 90, options: Mapping[st
             steps += Pipeline.parse(remaining.pop(step.name)).steps
     if remaining:
         raise PipelineError(
-            f"the pipeline has no pass {next(iter(remaining))!r}", help="it has: " + ", ".join(s.name for s in steps)
+            f"the pipeline lacks a pass {next(iter(remaining))!r}", help="it has: " + ", ".join(s.name for s in steps)
         )
     return Pipeline(tuple(steps))

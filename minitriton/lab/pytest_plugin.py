@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("minitriton")
     group.addoption("--as-triton", action="store_true", help="`import triton` means minitriton, as under run_as_triton")
     group.addoption(
-        "--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU where there is no GPU"
+        "--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU where a GPU is missing"
     )
     group.addoption(
         "--emulator-seconds",
@@ -82,7 +82,7 @@ def minitriton_check(tmp_path: Path) -> Callable[..., CheckReport]:
         options: dict[str, object] | None = None,
         **others: Any,
     ) -> CheckReport:
-        """As `minitriton.lab.check_call`; `after` adds passes behind the first of a name in the target's own pipeline.
+        """As `minitriton.lab.check_call`; `after` adds passes after the first of a name in the target's default pipeline.
 
         `device="gpu"` runs the PTX at the end on the GPU too, where there is one.
         """

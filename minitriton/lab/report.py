@@ -18,7 +18,7 @@ from minitriton.lab.comparison import Verdict
 
 @dataclass(frozen=True)
 class Culprit:
-    """The op of a broken pass's output that is wrong, and its place in the kernel."""
+    """The op of a broken pass's output that is wrong, and its location in the kernel."""
 
     op: str
     what: str
@@ -130,7 +130,7 @@ class CheckReport:
         if self.races:
             lines += [
                 "",
-                "your kernel races here: no barrier or atomic of the program orders these accesses",
+                "your kernel races here: no barrier or atomic of the program is between these accesses",
                 *(f"  {r}" for r in self.races),
             ]
         others = self._other_findings()
@@ -141,7 +141,7 @@ class CheckReport:
         return "\n".join(lines)
 
     def _other_findings(self) -> list[str]:
-        """What made rows unsound and is not told elsewhere, each once; lines of PTX differ between rows."""
+        """What made rows unsound and is not said elsewhere, each once; lines of PTX differ between rows."""
         told = {_first_line(f) for row in self.broken for f in row.new_findings} | {
             _first_line(f) for f in self.races or ()
         }

@@ -1,11 +1,11 @@
 """How far numbers of a program may be from those of an interpreter, because of what is rounded on the way.
 
     tl.dot of float32, input_precision="tf32"       tensor cores look at 10 bits of a float32's 23, multiply-adds and the interpreters at all
-                       input_precision="bf16x3"     of two parts of 8 bits each, the product of the small ones is left out
+                       input_precision="bf16x3"     of two parts of 8 bits each, small times small is left out
     tl.dot of float8, a sum in float32              wgmma keeps 14 bits of what it adds up
     p.to(tl.float16), p of an exp or a sum          another last bit of p may round the other way: as far as float16's numbers are apart
 
-Which instruction a product or an exp becomes is the compiler's choice, so that neither number is wrong.
+Which instruction a multiplication or an exp becomes is the compiler's choice, so that neither number is wrong.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from minitriton.dialects.tt.types import element_type
 from minitriton.lab.comparison import relative_tolerance
 
 _RELATIVE = {InputPrecision.TF32: 3e-2, InputPrecision.BF16x3: 1e-3}
-"""Relative, and a tenth of it of the mean besides (`comparison.differing`). Either operand in tf32 is off by up to 2**-10 of itself: sums of
-products of random signs are then off by 1e-3 of themselves and, in one of a million, by 2.5e-3 of the mean. What bf16x3 leaves out is up to
-2**-16 of a product. The other precisions are as exact as float32's tolerance."""
+"""Relative, and a tenth of it of the mean besides (`comparison.differing`). Either operand in tf32 is off by up to 2**-10 of itself: dots of
+random signs are then off by 1e-3 of themselves and, in one of a million, by 2.5e-3 of the mean. What bf16x3 leaves out is up to
+2**-16 of each term. The other precisions are as exact as float32's tolerance."""
 
 _FLOAT8, _FLOAT8_IN_HALVES = 1e-2, 5e-2
-"""Of products of float8: 2**-13 of the largest product, and of the sum, for each instruction. A sum in float16 is rounded after 16 or 32
+"""Of dots of float8: 2**-13 of the largest term, and of the accumulator, for each instruction. An accumulator in float16 is rounded after 16 or 32
 elements of K, as the target has instructions for float8 or not."""
 
 _NARROW = ((Float16Type, "fp16"), (BFloat16Type, "bf16"), ((Float8E5M2Type, Float8E4M3FNType), "fp8"))

@@ -1,6 +1,6 @@
-"""Whether a TTGIR program keeps the order that its shared memory needs: with every buffer in its place and barriers between.
+"""Whether a TTGIR program keeps the order that its shared memory needs: with every buffer at its offset and barriers between.
 
-In: a module. Out: the module to interpret so that a missing barrier, a missing wait or a place given away too early is an error:
+In: a module. Out: the module to interpret so that a missing barrier, a missing wait or memory reused too early is an error:
 
     as it comes from a pass             →   a copy, its buffers placed and barriers inserted as the lowering will
     once barriers have been in the IR   →   without more barriers: what it lacks from then on, a pass has taken away
@@ -30,7 +30,7 @@ KERNEL_RACES = frozenset({"thread-race", "global-race"})
 
 @dataclass(frozen=True)
 class OrderFault:
-    """One fault of order: `kind` tells faults of different causes apart, `text` names op and place."""
+    """One fault of order: `kind` tells faults of different causes apart, `text` names op and location."""
 
     kind: str
     text: str
@@ -48,7 +48,7 @@ class OrderFault:
 
 def has_barriers(module: ModuleOp) -> bool:
     """Whether barriers have been put between the module's accesses of shared memory. (`gpu.barrier` says nothing of that: kernels ask for it
-    by `tl.debug_barrier`, warp specialization puts it behind the mbarriers that it makes.)"""
+    by `tl.debug_barrier`, warp specialization puts it after the mbarriers that it makes.)"""
     return any(isinstance(op, LocalBarrierOp) for op in module.walk())
 
 

@@ -34,7 +34,7 @@ class OpTrace:
 
     @property
     def key(self) -> Key:
-        """What an op keeps from one version of a program to the next: its place and its name."""
+        """What an op keeps from one version of a program to the next: its location and its name."""
         return source_location(self.op.location), self.op.name
 
 

@@ -155,7 +155,7 @@ def aggregate_replace(instance: object, **changes: object) -> aggregate_value:
         raise TypeError(f"aggregate_replace() takes an aggregate, got {type(instance).__name__}")
     for name in changes:
         if name not in instance.fields:
-            raise TypeError(f"{type(instance).__name__} has no field '{name}'")
+            raise TypeError(f"{type(instance).__name__} lacks field '{name}'")
     return instance.of({n: as_value(changes.get(n, getattr(instance, n))) for n in instance.fields})
 
 

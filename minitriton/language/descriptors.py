@@ -105,7 +105,7 @@ def load_tensor_descriptor(desc: tensor_descriptor, offsets: Indices) -> tensor:
 
 @builtin
 def store_tensor_descriptor(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
-    """Stores a block at `offsets`: `desc.store(offsets, value)`. What lies outside of the tensor is left out, but on sm_90 rows are
+    """Stores a block at `offsets`: `desc.store(offsets, value)`. What is outside of the tensor is left out, but on sm_90 rows are
     written in chunks of 16 bytes: up to 15 bytes past the end of a row whose size is not a multiple of that."""
 
 

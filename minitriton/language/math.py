@@ -97,7 +97,7 @@ def abs(x: Operand) -> tensor:
 
 @builtin
 def fdiv(x: Operand, y: Operand, ieee_rounding: ConstBool = False, approx: ConstBool = False) -> tensor:
-    """Quotient of floats, fast; of float32 with `ieee_rounding` correctly rounded, with `approx` within 2 units in the last place
+    """Quotient of floats, fast; of float32 with `ieee_rounding` correctly rounded, with `approx` within 2 units in the last digit
     and 0 for divisors above 2^126."""
 
 

@@ -42,7 +42,7 @@ def load(
     """Loads what `pointer` (a pointer, a block of pointers, or a block pointer) points at.
 
     Where `mask` is false nothing is read and the result is `other` (undefined without it). For block pointers, `boundary_check`
-    names the dimensions to check and `padding_option` ("zero" or "nan") what lies outside. `cache_modifier`: ".ca", ".cg",
+    names the dimensions to check and `padding_option` ("zero" or "nan") what is outside. `cache_modifier`: ".ca", ".cg",
     ".cs", ".cv"; `eviction_policy`: "evict_first", "evict_last".
     """
 

@@ -63,7 +63,7 @@ def _bitonic_merge(x, stage: constexpr, order: constexpr, n_dims: constexpr):
 @library
 def sort_impl(x, k: constexpr = None, dim: constexpr = None, descending: constexpr = CONSTEXPR_0):
     """`x` sorted along its last dimension, or the first `k` of that order."""
-    core.static_assert(len(x.shape) > 0, "sort and topk take a block: a scalar has no dimension")
+    core.static_assert(len(x.shape) > 0, "sort and topk take a block: a scalar lacks dimensions")
     _dim: constexpr = len(x.shape) - 1 if dim is None else dim
     core.static_assert(_dim == len(x.shape) - 1, "only minor dimension is currently supported")
     if k is not None:

@@ -304,7 +304,7 @@ def _prod_combine(a, b):
 @member
 @library
 def cumprod(input, axis=0, reverse=False, dtype: constexpr = None):
-    """All running products along `axis`, computed in `dtype` (default: that of `input`)."""
+    """All cumulative multiplications along `axis`, computed in `dtype` (default: that of `input`)."""
     input = core._promote_bfloat16_to_float32(input)
     if dtype is not None:
         input = input.to(dtype)

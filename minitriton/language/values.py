@@ -41,7 +41,7 @@ class const:
 
 
 class base_value:
-    """Base of values that exist in the IR or stand beside them."""
+    """Base of values that exist in the IR or next to them."""
 
     if TYPE_CHECKING:
 
@@ -210,7 +210,7 @@ class tensor(base_value):
     __slots__ = ("dtype", "handle", "type")
 
     members: ClassVar[dict[str, Named]] = {}
-    """Method name → the declared function, of which the tensor is the first argument."""
+    """Method name → the declared function, whose first argument is the tensor."""
 
     def __init__(self, handle: SSAValue, type: dtype) -> None:
         self.handle: SSAValue = handle
@@ -311,7 +311,7 @@ class tuple(base_value):
         fields = self.type.fields
         if name not in fields:
             raise AttributeError(
-                f"tuple has no field {name!r}; it has: {', '.join(f for f in fields if f) or 'none'} "
+                f"tuple lacks field {name!r}; it has: {', '.join(f for f in fields if f) or 'none'} "
                 "(lists are tuples here and cannot change: build a new one, as in `a + (b,)`)"
             )
         return self.values[fields.index(name)]

@@ -64,7 +64,7 @@ def _out_positions(a: LinearLayout, b: LinearLayout) -> list[int]:
 def ensure_layout_not_larger_than(
     layout: LinearLayout, shape: Mapping[str, int], broadcast_registers: bool = True
 ) -> LinearLayout:
-    """Out-dims cut down to `shape`, in-dims as they are: what pointed beyond holds copies.
+    """Out-dims restricted to `shape`, in-dims as they are: what pointed beyond holds copies.
 
     With `broadcast_registers` off, the registers that would hold copies are dropped. Bases must be powers of two.
     """

@@ -31,7 +31,7 @@ THREAD_DIMS = ("register", "lane", "warp")
 
 
 class ClusterAccess(NamedTuple):
-    """A `PlannedMemoryAccess` whose place depends on the CTA's rank too, in the memory of one of the cluster's CTAs.
+    """A `PlannedMemoryAccess` whose offset depends on the CTA's rank too, in the memory of one of the cluster's CTAs.
 
     Bit `i` of the own rank moves every address by `block[i]` bytes (xor). Access `n` meets the memory of the CTA whose rank is
     `ranks[n]`, xor `rank_lane`, `rank_warp` and `rank_block` of the set bits of lane, warp and own rank.
@@ -173,7 +173,7 @@ def _over_cluster(bases: Columns, bits: int) -> LinearLayout:
 
 
 def _arrangement(held: Columns, wanted: Columns, bits: int, bitwidth: int) -> LinearLayout:
-    """Where each local element lies in shared memory."""
+    """The offset of each local element in shared memory."""
     src, dst = (
         action_remove_broadcasted_regs(layout).apply(layout)
         for layout in (_over_cluster(held, bits), _over_cluster(wanted, bits))

@@ -43,7 +43,7 @@ THREAD_DIMS = ("register", "lane", "warp")
 
 @lru_cache(maxsize=4096)
 def source_of(src: LinearLayout, dst: LinearLayout) -> LinearLayout:
-    """For every place of the destination the place of the source that has its element."""
+    """For every index of the destination that of the source that has its element."""
     return dst.invert_and_compose(src)
 
 
@@ -164,7 +164,7 @@ def plan_shared_memory(
 ) -> SharedMemoryRoundTrip:
     """The way through shared memory, whatever the conversion, in as many rounds and as little scratch as the accesses allow.
 
-    Of these rounds, `1 << joined` at a time are made one: side by side in as many times the scratch.
+    Of these rounds, `1 << joined` at a time are made one: next to each other in as many times the scratch.
     """
     src_held = action_remove_broadcasted_regs(src).apply(src)
     dst_held = action_remove_broadcasted_regs(dst).apply(dst).transpose_outs(list(src.out_dims))
@@ -200,7 +200,7 @@ Offsets = tuple[tuple[int, ...], ...]
 
 
 def _offsets(layout: LinearLayout, smem: LinearLayout) -> Offsets:
-    """For the bits of register, lane and warp the place in shared memory, rounds in the highest bits."""
+    """For the bits of register, lane and warp the offset in shared memory, rounds in the highest bits."""
     cvt = layout.sublayout(THREAD_DIMS, layout.out_dims).invert_and_compose(smem)
     return tuple(cvt.flat_bases(dim) for dim in THREAD_DIMS)
 

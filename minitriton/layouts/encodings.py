@@ -92,7 +92,7 @@ class Blocked(DistributedEncoding):
 
 @encoding
 class Slice(DistributedEncoding):
-    """`parent` with dimension `dim` squeezed out (`#ttg.slice`): what a reduction over `dim` leaves behind."""
+    """`parent` with dimension `dim` squeezed out (`#ttg.slice`): what a reduction over `dim` leaves."""
 
     mnemonic: ClassVar[str] = "slice"
 
@@ -231,7 +231,7 @@ class DotOperand(DistributedEncoding):
 
     @property
     def k_dim(self) -> int:
-        """The dimension that the dot sums over."""
+        """The dimension that the dot reduces."""
         return self.rank - 1 if self.op_idx == 0 else self.rank - 2
 
     @property
@@ -354,7 +354,7 @@ class PaddedShared(SharedEncoding):
         return order_of_bases(self.offset, range(self.rank - 1, -1, -1))
 
     def padded_offset(self, offset: int) -> int:
-        """Where the element at linear `offset` (in elements) lies once the padding is put in."""
+        """The offset of the element at linear `offset` (in elements) once the padding is put in."""
         return offset + sum(
             (offset // interval) * padding for interval, padding in zip(self.intervals, self.paddings, strict=True)
         )

@@ -36,7 +36,7 @@ def echelon(vectors: Iterable[int]) -> list[int]:
 
 
 def reduce_by(basis: Sequence[int], vector: int) -> int:
-    """`vector` with every leading bit of `basis` (as `echelon` made it, in its order) cleared; 0 if it lies in the span."""
+    """`vector` with every leading bit of `basis` (as `echelon` made it, in its order) cleared; 0 if it is in the span."""
     for b in basis:
         reduced = vector ^ b
         if reduced < vector:

@@ -138,7 +138,7 @@ def memdesc_reshape_dst(src_shape: Shape, src: SharedEncoding, dst_shape: Shape)
 
 
 def join_dst(src: DistributedEncoding, shape: Shape) -> DistributedEncoding:
-    """Of `tt.join` of two tensors of `shape`: both elements of a pair lie in one thread, next to each other unless `src` is a slice of such a
+    """Of `tt.join` of two tensors of `shape`: both elements of a pair are in one thread, next to each other unless `src` is a slice of such a
     layout with another order."""
     rank = len(shape)
     if isinstance(src, Slice) and src.dim == rank:

@@ -281,7 +281,7 @@ class LinearLayout:
         return result
 
     def _split(self, flat: int) -> dict[str, int]:
-        """A joined number cut into the out-dims."""
+        """A joined number split into the out-dims."""
         point: dict[str, int] = {}
         for dim, size in self._outs.items():
             point[dim] = flat & (size - 1)
@@ -544,7 +544,7 @@ class LinearLayout:
 
 
 def unflatten(columns: Iterable[int], count: int, sizes: Mapping[str, int]) -> Bases:
-    """The next `count` joined numbers, each cut into out-dims of these sizes."""
+    """The next `count` joined numbers, each split into out-dims of these sizes."""
     cuts = [(size - 1, size.bit_length() - 1) for size in sizes.values()]
     bases: list[Basis] = []
     it = iter(columns)

@@ -99,7 +99,7 @@ def plan_transposed_matrix_access(
 
 
 def _places_in_bank_line(rows: Sequence[int], bitwidth: int) -> int:
-    """How many bits tell apart where in the 128 bytes of all banks rows at these offsets lie: 3 if there are no conflicts."""
+    """How many bits tell apart where in the 128 bytes of all banks rows at these offsets are: 3 if there are no conflicts."""
     line = f2.log2(BANK_LINE_BITS // bitwidth)
     return f2.rank([offset & ((1 << line) - 1) for offset in rows])
 

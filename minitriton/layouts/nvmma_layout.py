@@ -55,7 +55,7 @@ def core_matrix_layout(encoding: NVMMAShared, disable_swizzle: bool = False) -> 
     vec, per_phase, max_phase = encoding.vec, encoding.per_phase, encoding.max_phase
 
     def packed(column: int) -> int:
-        """With fp4 padding every 8 stored elements are followed by 8 unused ones, which stand for the same place."""
+        """With fp4 padding every 8 stored elements are followed by 8 unused ones, which stand for the same offset."""
         return column // 16 * 8 + column % 8 if encoding.fp4_padded else column
 
     bases: list[Basis] = []

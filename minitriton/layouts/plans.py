@@ -29,7 +29,7 @@ class RegisterPermutation(NamedTuple):
 
 
 class SelectSwap(NamedTuple):
-    """In every lane whose bit `lane_bit` is set, word `w` and word `w ^ (1 << word_bit)` change places."""
+    """In every lane whose bit `lane_bit` is set, word `w` and word `w ^ (1 << word_bit)` are swapped."""
 
     word_bit: int
     lane_bit: int

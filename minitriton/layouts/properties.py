@@ -66,14 +66,14 @@ def _linear_order(linear: Linear) -> Ints:
 
 @_of_encoding_and_shape
 def get_order(encoding: Encoding, shape: Ints) -> Ints:
-    """Dimensions, fastest first: as the registers of a thread walk them, or as they lie in shared memory."""
+    """Dimensions, fastest first: as the registers of a thread walk them, or as they are in shared memory."""
     if isinstance(encoding, DistributedEncoding):
         return _linear_order(to_linear_encoding(encoding, shape))
     if isinstance(encoding, SwizzledShared | PaddedShared | SharedLinear):
         return encoding.order
     if isinstance(encoding, NVMMAShared):
         return (0,) if len(shape) == 1 else matrix_order(len(shape), row_major=not encoding.transposed)
-    raise IRError(f"{type(encoding).__name__} has no order")
+    raise IRError(f"{type(encoding).__name__} lacks an order")
 
 
 @_of_encoding_and_shape
@@ -176,7 +176,7 @@ def rep_order(encoding: DistributedEncoding) -> Ints:
         if isinstance(encoding.parent, Blocked):
             return encoding.parent.order
         return order_for_dot_operand(encoding.op_idx, encoding.rank, k_contiguous=True)
-    raise IRError(f"{type(encoding).__name__} has no order of repetition")
+    raise IRError(f"{type(encoding).__name__} lacks an order of repetition")
 
 
 def shared_alignment(encoding: SharedEncoding) -> int:
@@ -206,7 +206,7 @@ def slot_bytes(encoding: SharedEncoding, shape: Shape, bits: int) -> int:
 
 
 def are_layouts_equivalent(shape: Shape, first: Encoding, second: Encoding) -> bool:
-    """Whether both put every element in the same place."""
+    """Whether both put every element in the same register."""
     return first == second or to_linear_layout(first, shape) == to_linear_layout(second, shape)
 
 

@@ -4,7 +4,7 @@ In: a `Blocked` encoding, the shape before and after. Out: the `Blocked` encodin
 the new shape, or None.
 
     (32, 4) with size_per_thread (4, 4), reshaped to (128,):   size_per_thread (16,)
-    (32, 32) with size_per_thread (2, 2), reshaped to (1024,):  None, a thread's elements are in two places
+    (32, 32) with size_per_thread (2, 2), reshaped to (1024,):  None, a thread's elements are in two parts
 
 Counterpart of inferReshapeOpLegacyEncoding in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp. It is symmetric: reshaping back gives
 back the encoding.
@@ -47,7 +47,7 @@ def reshape_blocked(src: Blocked, src_shape: Shape, dst_shape: Shape) -> Blocked
 
 
 def reshape_decomposition(src_shape: Sequence[int], dst_shape: Sequence[int]) -> list[Group]:
-    """The reshape as independent steps: these source dimensions are merged, then cut into these of the result.
+    """The reshape as independent steps: these source dimensions are merged, then split into these of the result.
 
     (4, 4, 4) to (2, 2, 8, 2) is `[([0], [0, 1]), ([1, 2], [2, 3])]`.
     """

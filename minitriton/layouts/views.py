@@ -1,7 +1,7 @@
 """Layouts drawn as text, as Triton's `triton-tensor-layout` draws them.
 
 In: a linear layout from `register, lane, warp, block` or from `offset, block`. Out: a picture of the tensor, with the threads (or
-places) of each element, or with `hardware` a list of threads (or offsets) with their elements.
+offsets) of each element, or with `hardware` a list of threads (or offsets) with their elements.
 
     registers 2 a thread, 4 lanes over (2, 4):   [[T0:0, T0:1, T1:0, T1:1]
                                                  [ T2:0, T2:1, T3:0, T3:1]]
@@ -61,7 +61,7 @@ def distributed_view(layout: Mapped, hardware: bool = False) -> str:
 
 
 def shared_view(layout: Mapped, hardware: bool = False) -> str:
-    """The picture of a layout of shared memory: what lies at each place, in the order of offsets."""
+    """The picture of a layout of shared memory: what is at each offset, in the order of offsets."""
     shape = list(layout.out_dims.values())
     blocks = layout.get_in_dim_size("block")
     offsets = prod(shape) // blocks

@@ -87,7 +87,7 @@ def _permutation(s: list[int], t: list[int]) -> list[int] | None:
 
 
 def _factor(target: list[int], num_regs: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Runs of lane bits cut out of every cycle: `(.. r_m l_j .. l_k r_i ..) = (r_i l_j) (.. r_m r_i ..) (l_j .. l_k)`."""
+    """Runs of lane bits taken out of every cycle: `(.. r_m l_j .. l_k r_i ..) = (r_i l_j) (.. r_m r_i ..) (l_j .. l_k)`."""
     registers = list(range(num_regs))
     lanes = list(range(len(target) - num_regs))
     exchanges: list[tuple[int, int]] = []

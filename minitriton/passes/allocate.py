@@ -136,7 +136,7 @@ class AllocateWarpGroups(Pass, stage="llir", origin="triton"):
 
 @register_pass
 class AllocateGlobalScratch(Pass, stage="llir", origin="triton"):
-    """Gives each request for global scratch memory its place."""
+    """Gives each request for global scratch memory its offset."""
 
     name: ClassVar[str] = "tritongpu-global-scratch-memory-allocation"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.INLINED})

@@ -25,7 +25,7 @@ Addresses are compared as expressions, the counters of loops with equal bounds t
 
 46 launches of norms and softmax on an H200 (2026-11-23): 0.998 to 1.12 times as fast, 1.02 on average. With a policy for L2 as well
 (`again=evict_last`), as Triton has it where the author asks for it, 0.96 to 1.15; with `last=l1_evict_first` for the last reading 0.91 to
-1.18: what is given away too early is a row whose vectors are cut by its ends, or one that L1 does not hold.
+1.18: what is given away too early is a row whose ends are within vectors, or one that L1 does not hold.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PREFETCHES = (64, 128, 256)
 def check_hint(name: str, of: str, hint: str) -> None:
     """Raises `PipelineError` where accesses have no such hint; an empty one is none. `name`: of the pass that is to give it."""
     if hint and hint not in HINTS[of]:
-        raise PipelineError(f"{name}: {of} have no hint {hint!r}", help="one of " + ", ".join(HINTS[of]))
+        raise PipelineError(f"{name}: {of} lack hint {hint!r}", help="one of " + ", ".join(HINTS[of]))
 
 
 @register_pass
@@ -138,7 +138,7 @@ class CacheReusedLoads(Pass, stage="llir"):
 
 
 _DEPTH = 60
-"""Ops behind an address that are looked at."""
+"""Ops after an address that are looked at."""
 
 
 @dataclass

@@ -1,9 +1,9 @@
-"""Places of ops while calls are inlined: a place in the callee becomes `callsite(<that place> at <the call's place>)`.
+"""Locations of ops while calls are inlined: a location in the callee becomes `callsite(<that location> at <the call's location>)`.
 
     level0 inlined into level1, that into level2:     callsite(<in level0> at callsite(<in level1> at <in level2>))
 
-All places inside one call share the call's own (MLIR's `stackLocations`). What that is inside of turns out later, when the function around
-the call is inlined in turn. So until the end an op stands at a place inside a `Site`, and the site is told what it came to be inside of: one
+All locations inside one call share the call's own (MLIR's `stackLocations`). What that is inside of turns out later, when the function around
+the call is inlined in turn. So until the end an op stands at a location inside a `Site`, and the site is given what it came to be inside of: one
 step for all that a function has taken in, not one for each op at each level.
 """
 
@@ -22,8 +22,8 @@ from minitriton.rewriting.settled import Settled
 
 
 class Site(Attribute):
-    """A call that was inlined: its place in its function, and the site that this function's body came to be inside of, if any. It
-    equals itself alone, and is the caller of the places inside it: these are call sites to all who meet them meanwhile."""
+    """A call that was inlined: its location in its function, and the site that this function's body came to be inside of, if any. It
+    equals itself alone, and is the caller of the locations inside it: these are call sites to all who meet them meanwhile."""
 
     name = "minitriton.site"
 
@@ -54,10 +54,10 @@ class _Written:
     def __init__(self) -> None:
         self._calls: dict[Site, Attribute] = {}
         self._known: dict[int, tuple[Attribute, LocationAttr]] = {}
-        """By identity: hashing a place takes longer than making one."""
+        """By identity: hashing a location takes longer than making one."""
 
     def call(self, site: Site) -> Attribute:
-        """The place of the call at `site`, with all that it is inside of."""
+        """The location of the call at `site`, with all that it is inside of."""
         inner: list[Site] = []
         around: Site | None = site
         while around is not None and around not in self._calls:
@@ -96,10 +96,10 @@ def _stacked(place: Attribute, caller: Attribute) -> CallSiteLoc:
 
 
 class CallPlaces:
-    """The places of all ops of a module whose calls are being inlined."""
+    """The locations of all ops of a module whose calls are being inlined."""
 
     def __init__(self, settled: Settled) -> None:
-        """What is `settled` and has its places is not gone through again."""
+        """What is `settled` and has its locations is not gone through again."""
         self._settled = settled
         self._placed: set[int] = set()
         """By identity: ops with regions in which all ops are inside sites."""
@@ -147,7 +147,7 @@ class CallPlaces:
                     self._placed.add(id(op))
 
     def write(self, module: Operation) -> None:
-        """Gives all ops of `module` the places that they have come to."""
+        """Gives all ops of `module` the locations that they have come to."""
         written = _Written()
         for op in ops_in(module):
             op.location = written.place(op.location)

@@ -8,7 +8,7 @@ minitriton-choose-layout{access=0 size-per-thread=1,4 order=1,0}
     %1 = tt.load %0 : tensor<64x64x!tt.ptr<f32>, #blocked1>
     %v = ttg.convert_layout %1 : ... #blocked1 -> ... #blocked
 
-Lanes and warps are laid along the dimensions in `order`, as coalescing lays them. Run it behind the passes that choose layouts.
+Lanes and warps are laid along the dimensions in `order`, as coalescing lays them. Run it after the passes that choose layouts.
 """
 
 from __future__ import annotations

@@ -42,20 +42,30 @@ from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAcce
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
+from minitriton.errors import PipelineError
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.passes.tensor_layouts import element_bits, with_layout
+from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 
 @register_pass
 class Coalesce(Pass, stage="ttgir", origin="triton"):
-    """Gives each memory access the layout that coalesces it."""
+    """Gives each memory access the layout that coalesces it.
+
+    `width`: elements of a thread along the fastest dimension, for all accesses; 0: as many as are aligned, at most 16 bytes.
+    """
 
     name = "tritongpu-coalesce"
     requires = frozenset({Property.ENCODINGS})
+    width: int = 0
+
+    def __post_init__(self) -> None:
+        if self.width < 0 or self.width & (self.width - 1):
+            raise PipelineError(f"tritongpu-coalesce: width={self.width}", help="give a power of two, or 0")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         facts = AxisInfoAnalysis(op, as_asked=True)
@@ -63,7 +73,7 @@ class Coalesce(Pass, stage="ttgir", origin="triton"):
         accesses, descriptor_accesses = _memory_ops(op)
         layouts: list[tuple[Operation, Blocked]] = []
         if accesses:
-            chooser = _Chooser(op, accesses, facts)
+            chooser = _Chooser(op, accesses, facts, self.width)
             layouts = [(access.op, chooser.layout(access)) for access in accesses]
         layouts += [(found, _descriptor_layout(found)) for found in descriptor_accesses]
         for found, layout in layouts:
@@ -104,7 +114,8 @@ def _memory_ops(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
 class _Chooser:
     """Chooses layouts from the facts about all pointers of a module."""
 
-    def __init__(self, module: ModuleOp, accesses: list[_Access], axis_info: AxisInfoAnalysis) -> None:
+    def __init__(self, module: ModuleOp, accesses: list[_Access], axis_info: AxisInfoAnalysis, width: int = 0) -> None:
+        self.width = width
         self.axis_info = axis_info
         self.threads_per_warp = ttg.threads_per_warp(module)
         self.orders = {
@@ -122,11 +133,14 @@ class _Chooser:
         per_cta = shape_of_cta(access.cga, access.shape)
         num_warps = ttg.num_warps(access.op)
         own = self._elements_per_thread(access, order, per_cta)
-        width = self._connected_width(access, order, per_cta, own)
-        width = min(width, max(prod(per_cta) // (num_warps * self.threads_per_warp), 1))
+        connected = self._connected_width(access, order, per_cta, own)
+        share = max(prod(per_cta) // (num_warps * self.threads_per_warp), 1)
+        width = min(connected, share)
         if not isinstance(access.op, tt.LoadOp):
             # A thread that stores more than one vector leaves gaps between the vectors of neighbouring threads.
             width = min(width, own)
+        width = min(self.width, per_cta[order[0]]) or width
+        note(access.op, lambda: _width_choice(access, width, own, connected, share, per_cta))
         size_per_thread = [1] * len(access.shape)
         size_per_thread[order[0]] = width
         return blocked_for_cga(access.shape, size_per_thread, order, num_warps, self.threads_per_warp, access.cga)
@@ -159,6 +173,29 @@ class _Chooser:
         slices = self._slices
         reached = slices.reachable(access.op)
         return max([own, *(width for width, other in alike if slices.component(other.op) in reached)])
+
+
+def _width_choice(
+    access: _Access, taken: int, own: int, connected: int, share: int, per_cta: tuple[int, ...]
+) -> Choice:
+    """What else the width could be: `own` elements are aligned neighbours, `connected` those of accesses that it shares a layout with, `share` a
+    thread's part of the tile."""
+    bits = pointee_bits(access.type)
+    candidates: list[Candidate] = []
+    width = 1
+    while width * bits <= WIDEST_ACCESS_BITS and width <= max(per_cta):
+        if width > share:
+            reason = "more than a thread's part of the tile: threads would hold copies"
+        elif width > own:
+            reason = f"aligned neighbours are {own}: several accesses a thread"
+            reason += ", as of an access that shares its layout" if width <= connected else ""
+        else:
+            reason = "one access a thread" if width == own else "narrower than what is aligned"
+        candidates.append(Candidate(str(width), max(share / min(width, own), 1) * max(width / share, 1), reason))
+        width *= 2
+    subject = f"elements a thread of {access.op.name}"
+    ranked = tuple(sorted(candidates, key=lambda candidate: candidate.cost))
+    return Choice(subject, "accesses a thread", "tritongpu-coalesce{width=@}", ranked, str(taken))
 
 
 def _descriptor_layout(op: Operation) -> Blocked:
@@ -259,7 +296,7 @@ def _hinted(
     divisibility: tuple[int, ...],
     constancy: tuple[int, ...],
 ) -> DictionaryAttr:
-    """`attributes` with what is known of a scalar; a tensor's facts have no place there."""
+    """`attributes` with what is known of a scalar; a tensor's facts do not belong there."""
     hints = {"tt.constancy": constancy, "tt.contiguity": contiguity, "tt.divisibility": divisibility}
     written = {name: _number(value[0]) for name, value in hints.items() if len(value) == 1}
     return DictionaryAttr(dict(sorted({**attributes.data, **written}.items())))

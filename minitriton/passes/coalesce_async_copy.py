@@ -3,7 +3,7 @@
     sizePerThread = [1, 16], buffer with vec = 8:        sizePerThread = [1, 8]:
     two copies of 8 bytes, 16 bytes apart          =>    one copy of 8 bytes, neighbours next to each other
 
-`cp.async` joins a load and a store. Where the buffer's swizzle breaks a thread's run into pieces, the pieces of one thread are
+`cp.async` joins a load and a store. Where the buffer's swizzle breaks a thread's run into parts, the parts of one thread are
 not neighbours of another's any more; a layout with shorter runs is coalesced again.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/CoalesceAsyncCopy.cpp.
@@ -15,13 +15,13 @@ Counterpart of lib/Dialect/TritonGPU/Transforms/CoalesceAsyncCopy.cpp.
                                                             =>
     %b = tt.load %q : tensor<32x128xf32, #blocked1>                #blocked1: threadsPerWarp = [2, 16], sizePerThread = [1, 1]
 
-In: TTGIR with buffers for `wgmma` of tf32, whose K must lie contiguous in shared memory. Out: a load along N that fills such a buffer has 16
+In: TTGIR with buffers for `wgmma` of tf32, whose K must be contiguous in shared memory. Out: a load along N that fills such a buffer has 16
 neighbours along N by 2 along K in a warp. It becomes `cp.async` of 4 bytes each in either layout, for a transpose moves every element alone; of
 the first up to 16 of 32 go to the same bank (4 neighbours of a thread are 4 copies, and lanes 4 apart along N have two swizzled groups), of the
 second two. Fewer rows of K in a warp are fewer lines of global memory, more are fewer collisions: 4096x4096x4096 with tiles of 128x256 ran at
 214 TFLOP/s with 4 along K, 229 with 2 and 209 with 1 (one H200, 2026-11-22; Triton 85).
 
-Triton 3.6.0 keeps the layout for 16-byte accesses: tf32 products with B row by row run at a third of the speed of those column by column.
+Triton 3.6.0 keeps the layout for 16-byte accesses: tf32 dots with row-major B run at a third of the speed of those column-major.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _LANES = 32
 
 @register_pass
 class TransposeByCopies(Pass, stage="ttgir"):
-    """Lays out loads that are transposed on their way into shared memory."""
+    """Lays out loads that are transposed into shared memory."""
 
     name: ClassVar[str] = "minitriton-transpose-by-copies"
     acts_on = frozenset({ttg.LocalAllocOp})

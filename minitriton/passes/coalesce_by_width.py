@@ -11,7 +11,7 @@ thread gets no more of them than one instruction moves or changes, so that neigh
                            without gaps (16 sectors): the second-level cache does atomics a sector (32 bytes) at a time
 
 A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
-moves whole vectors where they are whole, single elements where the mask cuts one (`split-masks=false` switches that off).
+moves whole vectors where they are whole, single elements where the mask ends in one (`split-masks=false` switches that off).
 
 Loads and stores of the same data (`analysis.slices.connected`) change together, so that no conversion is needed between them. Not a pass of
 Triton's, whose layouts follow contiguity alone. Loads and stores of a kernel that adds floats across elements are left alone: it would add them in
@@ -45,7 +45,7 @@ from minitriton.passes.coalesce import convert_to_layout
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
-"""Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
+"""Shape of the tensor, order of its axes, and its split over the CTAs of a cluster."""
 
 
 _Atomic = tt.AtomicRMWOp | tt.AtomicCASOp
@@ -81,7 +81,7 @@ class CoalesceByWidth(Pass, stage="ttgir"):
     requires = frozenset({Property.ENCODINGS})
 
     split_masks: bool = True
-    """False: a mask that cuts vectors makes the layout narrow."""
+    """False: a mask that ends within vectors makes the layout narrow."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
@@ -143,7 +143,7 @@ its elements, twice as long."""
 
 
 def _splits(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> bool:
-    """Whether the mask cuts vectors, and each of them once."""
+    """Whether the mask ends within vectors, once in each."""
     mask = access.mask
     if mask is None or prod(access.shape) > MOST_SPLIT * ttg.num_warps(access.op) * ttg.threads_per_warp(access.op):
         return False

@@ -118,7 +118,7 @@ def merge_offsets(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _dot_operand(value: SSAValue, axis: int, full: tuple[int, ...]) -> SSAValue | None:
-    """The matrix of which `value`, of shape `full`, is copies along `axis` alone."""
+    """The matrix that `value`, of shape `full`, copies along `axis` alone."""
     broadcast = defining(value, tt.BroadcastOp)
     expanded = None if broadcast is None else defining(operand_at(broadcast, 0), tt.ExpandDimsOp)
     if expanded is None or integer(expanded.axis) != axis:
@@ -196,7 +196,7 @@ def load_fewer_dimensions(op: Operation, rewriter: Rewriter) -> bool:
 
 @register_pass
 class Combine(Pass, stage="ttir", origin="triton"):
-    """Combines pairs of ops: sums into dots, offsets of pointers, selects into masked loads."""
+    """Combines pairs of ops: reduced multiplications into dots, offsets of pointers, selects into masked loads."""
 
     name: ClassVar[str] = "triton-combine"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TTIR})

@@ -42,7 +42,7 @@ def _use_chosen_values_inside(select: Operation) -> None:
 
 
 def _merging_if(select: Operation, dominance: Dominance) -> scf.IfOp | None:
-    """The first `scf.if` behind `select` in its block, on its condition, in front of all that uses the select."""
+    """The first `scf.if` after `select` in its block, on its condition, before all that uses the select."""
     found: list[scf.IfOp] = []
     for use in operand_at(select, 0).uses:
         branch = use.operation

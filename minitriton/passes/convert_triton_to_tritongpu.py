@@ -12,7 +12,7 @@ becomes
     %4 = ttg.convert_layout %3 : tensor<64x1xi32, #blocked1> -> tensor<64x1xi32, #blocked2>
 
 A value's users expect the default layout of its shape (one element a thread, threads along the fastest dimension first).
-Where an op's own rule gives its result another layout (slices, joins, transposes, dots), one conversion behind the op
+Where an op's own rule gives its result another layout (slices, joins, transposes, dots), one conversion after the op
 brings it back, for all users. One walk changes the types where they stand: a definition is always met before its uses.
 
 Counterpart of lib/Conversion/TritonToTritonGPU/TritonToTritonGPUPass.cpp.
@@ -171,7 +171,7 @@ class _Converter:
             op = following
 
     def as_default(self, value: SSAValue) -> SSAValue:
-        """`value` in the layout that users expect, converted once behind its definition."""
+        """`value` in the layout that users expect, converted once after its definition."""
         found = self.converted.get(value)
         if found is None:
             found = self.converted[value] = convert_after(value, self.wanted[value])
@@ -313,7 +313,7 @@ def _split(converter: _Converter, op: tt.SplitOp) -> None:
         )
         op.operands[0] = convert_before(op, source, layout)
     halves = inference.split_dst(layout, shape_of(source))
-    assert halves is not None, "the pairs lie in one thread"
+    assert halves is not None, "the pairs are in one thread"
     for result in op.results:
         converter.set_result_layout(result, halves)
 

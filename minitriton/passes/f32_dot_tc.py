@@ -1,4 +1,4 @@
-"""`tritongpu-F32DotTC`: dots of f32 as sums of dots of fewer bits, for `input_precision` of "tf32x3", "bf16x3" and "bf16x6".
+"""`tritongpu-F32DotTC`: dots of f32 as several dots of fewer bits, for `input_precision` of "tf32x3", "bf16x3" and "bf16x6".
 
     dot(a, b, c) tf32x3, with x = big(x) + small(x) and big(x) = x rounded to tf32
       =>  big(a) big(b) + [big(a) small(b) + small(a) big(b)] + c
@@ -93,7 +93,7 @@ class _Builder:
 
 
 def bf16xn(op: tt.DotOp, rewriter: Rewriter) -> bool:
-    """bf16x3 and bf16x6: the products of the parts, the smallest first."""
+    """bf16x3 and bf16x6: the dots of the parts, the smallest first."""
     parts = _PARTS.get(op.input_precision.data, 0)
     if not parts or not (_is_f32(op.a) and _is_f32(op.b)):
         return False

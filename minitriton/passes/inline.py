@@ -6,7 +6,7 @@
 
 Functions are visited callees first. Each is canonicalised, its calls are inlined (a body with several blocks splits the
 caller's block), and so again while calls are found, four times at most. Functions marked `noinline` stay, as do recursive
-calls; private ones that nobody calls any more are erased. An inlined op's location is the call's place seen from its own.
+calls; private ones that nobody calls any more are erased. An inlined op's location is the call's location seen from its own.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _is_argument_of(value: SSAValue, func: tt.FuncOp) -> bool:
 
 
 def _hand_on(argument: BlockArgument, value: BlockArgument) -> None:
-    """Makes the users of `argument` and `value` use the same, of which as few as can be change. One of the two is left without block."""
+    """Makes the users of `argument` and `value` use the same, changing as few as can be. One of the two is left without block."""
     if not is_used_less(value, argument):
         argument.replace_all_uses_with(value)
         return

@@ -1,6 +1,6 @@
 """Integers in fewer and narrower operations, by what is known of their ranges: the rules of `minitriton-simplify-integers` that ask an analysis.
 
-In: TTIR. Out: TTIR that computes the same bits, for all arguments. `x` and `d` stand for integers of which `analysis.integer_range.analysis`
+In: TTIR. Out: TTIR that computes the same bits, for all arguments. `x` and `d` stand for integers about which `analysis.integer_range.analysis`
 knows enough.
 
     divsi x, d;  remsi x, d          =>  divui x, d;  remui x, d              x >= 0, d >= 0
@@ -102,7 +102,7 @@ def low_half(value: SSAValue, at: Inserter) -> SSAValue:
 
 
 def _extended(value: SSAValue, op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue:
-    """32 bits in place of the result of `op`, of which either range fits."""
+    """32 bits in place of the result of `op`, whose range may be either."""
     found = ranges.get(op.results[0])
     if fits_signed(found):
         ranges.facts[value] = signed(32, found.smin, found.smax)
@@ -204,7 +204,7 @@ _UNSIGNED: dict[type[Operation], type[Operation]] = {
 
 
 def one_number(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue | None:
-    """x = n, of which the range is one number"""
+    """x = n, whose range is one number"""
     number = ranges.get(op.results[0]).constant
     return None if number is None else at.integer(op.results[0].type, number)
 
@@ -304,7 +304,7 @@ _WORTH_LOOKING = frozenset(_RULES) - {*_NUMBERED, *_SUMS, arith.AndIOp, arith.Ex
 
 
 def rewrite_by_ranges(module: ModuleOp, max_programs: int) -> bool | None:
-    """Rewrites every op whose ranges allow it, once, in order; at most `max_programs` programs run along x. None: nothing was worth looking at.
+    """Rewrites every op whose ranges allow it, once, in order; at most `max_programs` programs run along x. None: nothing is to be looked at.
 
     Where False is returned, divisions may have been marked nevertheless.
     """
@@ -317,7 +317,7 @@ def rewrite_by_ranges(module: ModuleOp, max_programs: int) -> bool | None:
 
 
 def _rewrite(op: Operation, ranges: IntegerRangeAnalysis) -> bool:
-    """Put the value of the first rule that applies in the place of the op's result."""
+    """Put the value of the first rule that applies in place of the op's result."""
     if not op.results or op.results[0].first_use is None:
         return False
     at = Inserter.before(op)

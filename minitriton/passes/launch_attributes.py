@@ -3,13 +3,13 @@
 minitriton-overlap-launches
 
     tt.func @kernel(...) {             tt.func @kernel(...) {
-      ...                      =>        griddepcontrol.launch_dependents;     the next launch's blocks may take free places
+      ...                      =>        griddepcontrol.launch_dependents;     the next launch's blocks may take free SMs
                                          griddepcontrol.wait;                  the launch before has ended, and its writes are seen
                                          ...
 
 In: TTGIR of a kernel. Out: the same with both instructions first, and a module that says so; launches of it carry the attribute of the driver.
 Nothing of the kernel runs before the wait, so that it may follow any kernel. What is gained is the time of starting blocks between two
-launches of a stream, of which the second is of such a kernel. A kernel that has `griddepcontrol` already stays as it is, and so does one for an older GPU.
+launches of a stream, where the second is of such a kernel. A kernel that has `griddepcontrol` already stays as it is, and so does one for an older GPU.
 
 `limit-registers`: the option `maxnreg` of a kernel, on its module.
 

@@ -1,4 +1,4 @@
-"""Loop-invariant code moves in front of the loop.
+"""Loop-invariant code moves before the loop.
 
     scf.for ... {                                      %0 = arith.muli %a, %b
       %0 = arith.muli %a, %b                =>         scf.for ... { use %0 }
@@ -145,7 +145,7 @@ def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> bool:
 
 @register_pass
 class LoopInvariantCodeMotion(Pass, origin="triton"):
-    """Moves ops without effects that do not depend on the loop in front of it."""
+    """Moves ops without effects that do not depend on the loop before it."""
 
     name: ClassVar[str] = "loop-invariant-code-motion"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
@@ -157,7 +157,7 @@ class LoopInvariantCodeMotion(Pass, origin="triton"):
 
 @register_pass
 class TritonLoopInvariantCodeMotion(Pass, origin="triton"):
-    """Moves ops without effects, and loads out of loops that write nothing, in front of the loop."""
+    """Moves ops without effects, and loads out of loops that write nothing, before the loop."""
 
     name: ClassVar[str] = "triton-licm"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})

@@ -14,7 +14,7 @@ the L2 cache holds. On an H200 causal attention of 128 features ran at 1.03 to 1
     two rows of 3 programs     x y:  0 0, 1 0, 2 0, 0 1, 1 1, 2 1     =>     2 0, 2 1, 1 0, 1 1, 0 0, 0 1
 
 The numbers stay as they are where programs may wait for each other (atomics, `while`, volatile loads, inline assembly) or show their order
-(printing), and behind calls. Whether loops run longer is guessed from their bounds; a wrong guess costs nothing but the order.
+(printing), and after calls. Whether loops run longer is guessed from their bounds; a wrong guess costs nothing but the order.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ X, Y = 0, 1
 
 @register_pass
 class LongestProgramsFirst(Pass, stage="ttgir"):
-    """Renumbers the programs of a grid of which those with high numbers have more iterations."""
+    """Renumbers the programs of a grid where those with high numbers have more iterations."""
 
     name: ClassVar[str] = "minitriton-longest-programs-first"
     acts_on = frozenset({scf.ForOp})
@@ -82,7 +82,7 @@ def _grows(loops: list[scf.ForOp], axis: int) -> bool:
 
 
 _DEPTH = 24
-"""Ops behind a bound that are looked at."""
+"""Ops after a bound that are looked at."""
 
 
 def slope(value: SSAValue, axis: int, depth: int = _DEPTH) -> float:
@@ -170,9 +170,9 @@ def _from_the_end(at: Inserter, axis: int, number: SSAValue) -> SSAValue:
 
 
 def _in_turns(at: Inserter, at_once: int) -> dict[int, SSAValue]:
-    """The numbers along x and y where a group of 1, 2 or 4 rows takes turns; of rows that are no whole group only x is turned round:
+    """The numbers along x and y where a group of 1, 2 or 4 rows takes turns; of rows that are no whole group only x is reversed:
 
-    place = (y % group) * num_programs(x) + x;   x' = num_programs(x) - 1 - place / group;   y' = y - y % group + place % group
+    index = (y % group) * num_programs(x) + x;   x' = num_programs(x) - 1 - index / group;   y' = y - y % group + index % group
     """
     x, y = at.value(tt.GetProgramIdOp(X)), at.value(tt.GetProgramIdOp(Y))
     width, rows = at.value(tt.GetNumProgramsOp(X)), at.value(tt.GetNumProgramsOp(Y))

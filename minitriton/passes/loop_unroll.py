@@ -95,7 +95,7 @@ def _static_bounds(loop: scf.ForOp, count: int, factor: int) -> tuple[SSAValue, 
 
 
 def _append_copies(loop: scf.ForOp, step: SSAValue, factor: int) -> None:
-    """Puts `factor - 1` copies of the body behind it, each fed by what the one before yields."""
+    """Puts `factor - 1` copies of the body after it, each fed by what the one before yields."""
     block = block_of(loop)
     terminator = last_op_of(block)
     induction = block.args[0]

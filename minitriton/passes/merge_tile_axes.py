@@ -1,4 +1,4 @@
-"""Vectors that run on along a second axis of a tile: axes that lie side by side in memory are accessed as one.
+"""Vectors that continue along a second axis of a tile: axes that are next to each other in memory are accessed as one.
 
 In: TTIR. Out: loads and stores whose innermost axis is whole, contiguous and shorter than 16 bytes work on a tile in which that axis
 and the next are merged, as often as it takes.
@@ -9,7 +9,7 @@ and the next are merged, as often as it takes.
     %w = tt.load %q : tensor<16x128x!tt.ptr<f16>>             16 bytes at a time
     %v = tt.reshape %w : tensor<16x128xf16> -> tensor<16x64x2xf16>
 
-Not a pass of Triton's, whose vectors lie along one axis. That the axes lie side by side is found by enumeration
+Not a pass of Triton's, whose vectors are along one axis. That the axes are next to each other is found by enumeration
 (`analysis.index.evaluation`). Reshapes move nothing at run time. A kernel that sums floats across elements is left alone: its sums
 would be added in another order. Left out by `without="minitriton-merge-tile-axes"`.
 """
@@ -73,7 +73,7 @@ def _has_short_axis(access: Operation) -> bool:
 
 @dataclass(frozen=True)
 class Merge:
-    """The tile's axes in `order`, of which the last `count` become one."""
+    """The tile's axes in `order`, where the last `count` become one."""
 
     order: tuple[int, ...]
     count: int
@@ -85,7 +85,7 @@ class Merge:
         return (*ordered[:kept], prod(ordered[kept:]))
 
     def apply(self, value: SSAValue, before: Operation) -> SSAValue:
-        """`value` as a merged tile, computed in front of an op."""
+        """`value` as a merged tile, computed before an op."""
         type_ = cast(TensorType, value.type)
         shape = type_.get_shape()
         if self.order != tuple(range(len(shape))):

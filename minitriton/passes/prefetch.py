@@ -99,7 +99,7 @@ def _dot_of(loop: scf.ForOp) -> _Prefetched | None:
 
 def _is_read_in_time(loop: scf.ForOp, load: Operation, dot: Operation) -> bool:
     """Whether the buffer of `load` holds the same in the iteration before, where the first step is read, and at `dot`, where the others are:
-    nothing in front of `load` waits, nothing in front of `dot` writes a buffer."""
+    nothing before `load` waits, nothing before `dot` writes a buffer."""
     is_loaded = False
     for op in body_ops(loop):
         if op is dot:

@@ -30,7 +30,7 @@ patterns = PatternSet(tt_shape.patterns.subset(tt.BroadcastOp, tt.ExpandDimsOp))
 
 
 def is_elementwise(cls: type[Operation]) -> bool:
-    """True if ops of class `cls` compute each element from those at the same place in the operands."""
+    """True if ops of class `cls` compute each element from those at the same index in the operands."""
     if cls.name.startswith(("arith.", "math.")):
         return cls is not arith.ConstantOp
     return any(isinstance(trait, tt.VerifiedElementwise) for trait in cls.traits)
@@ -138,7 +138,7 @@ def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
 
 @register_pass
 class ReorderBroadcast(Pass, stage="ttir", origin="triton"):
-    """Moves broadcasts and splats behind elementwise ops."""
+    """Moves broadcasts and splats after elementwise ops."""
 
     name: ClassVar[str] = "triton-reorder-broadcast"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TTIR})

@@ -9,7 +9,7 @@ In: TTGIR. Out: the same ops in another order.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
 
-Casts to wider types behind the loads, reductions, loops and conversions that come before their first use.
+Casts to wider types after the loads, reductions, loops and conversions that come before their first use.
 
 In: TTGIR, in the order in which it will be lowered. Out: the same ops in another order.
 
@@ -115,7 +115,7 @@ class _Buffers:
         self._aliases: Aliases | None = None
 
     def may_move_down(self, op: Operation, user: Operation) -> bool:
-        """Whether `op`, if it is a load of a buffer, reads the same in front of `user`, in each iteration of the loops around that."""
+        """Whether `op`, if it is a load of a buffer, reads the same before `user`, in each iteration of the loops around that."""
         buffer = op.operands[0]
         if not isinstance(buffer.type, ttg.MemDescType) or not buffer.type.mutable:
             return True
@@ -149,7 +149,7 @@ class _Buffers:
 
 
 def _allocs_to_sources(module: ModuleOp) -> None:
-    """A buffer is filled right behind what fills it, unless that is a constant, which costs no registers."""
+    """A buffer is filled right after what fills it, unless that is a constant, which costs no registers."""
     for op in ops_of(module, ttg.LocalAllocOp):
         source = _defining_op(op)
         if source is not None and not isinstance(source, arith.ConstantOp | tt.SplatOp):
@@ -164,7 +164,7 @@ def _transposes_to_sources(module: ModuleOp) -> None:
 
 
 def _second_operands_last(module: ModuleOp) -> None:
-    """The second operand of a dot is loaded behind the first."""
+    """The second operand of a dot is loaded after the first."""
     order = BlockOrder()
     writes = _WritePlaces(order)
     for op in ops_of(module, ttg.LocalLoadOp):
@@ -181,7 +181,7 @@ def _second_operands_last(module: ModuleOp) -> None:
 
 
 class _WritePlaces:
-    """Where the ops of each block stand that write, of which none moves."""
+    """Where the ops of each block stand that write; none of these moves."""
 
     def __init__(self, order: BlockOrder) -> None:
         self._order = order

@@ -50,7 +50,7 @@ Positions = Callable[[int], SSAValue]
 
 
 class _StridedTensor(NamedTuple):
-    """A tensor in memory, of which blocks are accessed."""
+    """A tensor in memory that is accessed in blocks."""
 
     base: SSAValue
     sizes: Sequence[SSAValue]
@@ -313,7 +313,7 @@ def _reduce(e: ValueExpansion, op: Operation) -> None:
         raise PassError(
             f"Cannot fallback on descriptor atomic op, unsupported for type {element}",
             source_location(op.location),
-            help="this target has no tensor copies; use tl.atomic_* on pointers, or an integer type",
+            help="this target lacks tensor copies; use tl.atomic_* on pointers, or an integer type",
         )
     where, mask = _block_access(e, op, starts)
     e.insert(tt.AtomicRMWOp(where, _in_block_shape(e, op), mask, atomic_rmw_op=kind, sem="release", scope="gpu"))

@@ -6,7 +6,7 @@
       scf.yield %y }
 
 Sparse conditional constant propagation (Wegman and Zadeck, 1991): a value is taken for constant until a path is found on which
-it differs, and branches on constants are followed one way only. Every constant of a function moves to its front, the last one
+it differs, and branches on constants are followed one way only. Every constant of a function moves to its start, the last one
 met standing first, as MLIR leaves them. Calls are not looked into.
 """
 

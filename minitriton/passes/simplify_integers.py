@@ -73,7 +73,7 @@ def _is_bit(value: SSAValue) -> bool:
 
 
 def _as_bit(value: SSAValue, rewriter: Rewriter) -> SSAValue:
-    """The `i1` that a value of which `_is_bit` holds is."""
+    """The `i1` that a value with `_is_bit` is."""
     type_ = _of_width(i1, value.type)
     number = number_of(constant_attr(value))
     if number is not None:
@@ -264,11 +264,11 @@ def both_halves(op: Operation, rewriter: Rewriter) -> bool:
 
 
 NEAR = 16
-"""Ops between the two halves of a product, at most, for them to share one: a round of Philox has four."""
+"""Ops between the two halves of a multiplication, at most, for them to share one: a round of Philox has four."""
 
 
 def _next_ops(op: Operation) -> list[Operation]:
-    """What stands right behind `op`."""
+    """What stands right after `op`."""
     found: list[Operation] = []
     following = next_op(op)
     while following is not None and len(found) < NEAR:
@@ -278,7 +278,7 @@ def _next_ops(op: Operation) -> list[Operation]:
 
 
 def _wide_product(op: Operation, rewriter: Rewriter) -> SSAValue:
-    """The product of an op's operands in 64 bits, before `op`."""
+    """The multiplication of an op's operands in 64 bits, before `op`."""
     wide = _of_width(i64, op.results[0].type)
     factors = [_extended(operand, wide, op, rewriter) for operand in operand_values(op)]
     return rewriter.insert(arith.MuliOp(*factors), op).results[0]

@@ -91,7 +91,7 @@ def retyped_elements(value: Attribute, type_: Attribute) -> Attribute:
 
 
 def insert_after_value(op: Operation, value: SSAValue) -> None:
-    """Put `op` directly behind what defines `value`: its op, or the start of its block."""
+    """Put `op` directly after what defines `value`: its op, or the start of its block."""
     owner = value.owner
     if isinstance(owner, Block):
         first = owner.first_op
@@ -112,7 +112,7 @@ def convert_before(place: Operation, value: SSAValue, layout: Encoding) -> SSAVa
 
 
 def convert_after(value: SSAValue, layout: Encoding) -> SSAValue:
-    """A new `ttg.convert_layout` of `value` directly behind its definition."""
+    """A new `ttg.convert_layout` of `value` directly after its definition."""
     convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
     owner = value.owner
     if isinstance(owner, Operation):

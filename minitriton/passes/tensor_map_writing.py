@@ -1,6 +1,6 @@
 """The op that writes a tensor map for a descriptor made in the kernel.
 
-    tt.make_tensor_descriptor %p, [%m, %n], [%s, %1] : 64x128xf16     =>     ttng.tensormap_create %place, %p, [64, 64], [%n, %m],
+    tt.make_tensor_descriptor %p, [%m, %n], [%s, %1] : 64x128xf16     =>     ttng.tensormap_create %location, %p, [64, 64], [%n, %m],
                                                                              [%s * 2], [1, 1] {elem_type = 6, swizzle_mode = 3, ...}
 
 Sizes run from the fastest dimension, strides count bytes. Counterpart of createTMADesc in

@@ -12,7 +12,7 @@ become tensor maps in the program's global scratch memory.
 
 Counterpart of lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp.
 
-A tensor that lies in a buffer already: its users take the buffer.
+A tensor that is in a buffer already: its users take the buffer.
 
     %x = ... in %buffer                                        users of %a take %buffer
     %a = ttg.local_alloc %x : -> memdesc<..., layout of %buffer>

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TypeName: TypeAlias = "str | tuple[TypeName, ...]"
 """Of a parameter: Triton's name of its type, of a tuple those of its elements."""
 Path: TypeAlias = "tuple[int, ...]"
-"""A parameter's number, then the place in its tuple, and so on."""
+"""A parameter's number, then the index in its tuple, and so on."""
 Attributes: TypeAlias = "dict[Path, list[list[str | int]]]"
 """By path: `[["tt.divisibility", 16]]`."""
 
@@ -74,7 +74,7 @@ class ASTSource:
         for key, value in (constexprs or {}).items():
             if isinstance(key, str) and key not in fn.arg_names:
                 raise MinitritonError(
-                    f"kernel {fn.__name__!r} has no parameter {key!r}", help="parameters: " + ", ".join(fn.arg_names)
+                    f"kernel {fn.__name__!r} lacks a parameter {key!r}", help="parameters: " + ", ".join(fn.arg_names)
                 )
             path = (fn.arg_names.index(key),) if isinstance(key, str) else key
             self.constants[path] = value

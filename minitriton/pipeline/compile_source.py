@@ -30,10 +30,10 @@ from minitriton.pipeline.dumps import reproducer_path
 from minitriton.pipeline.ir_source import entry_of_text
 from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pipeline.pass_registry import Property, Step
-from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
-from minitriton.pipeline.stage_names import stages_of
-from minitriton.pipeline.stages import facts_of, split
+from minitriton.pipeline.stage_names import all_stages_of, stages_of
+from minitriton.pipeline.stages import facts_of, first_facts, split
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -57,7 +57,7 @@ class _LoweringFacts(Hook):
 
 
 _KNOWS_SHARED_MEMORY = frozenset({Property.SHARED_ALLOCATED, Property.LLVM_DIALECT})
-"""What a step establishes behind which a module says how much shared memory it takes."""
+"""What a step establishes after which a module says how much shared memory it takes."""
 
 
 def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -> None:
@@ -113,7 +113,7 @@ def compile_request(
     until: str | None = None,
     inspect: Callable[[dict[str, Stage]], None] | None = None,
 ) -> Compiled:
-    """Runs the stages of `request`. `folder` is where their texts will be kept, for places in them (`USE_IR_LOC`); `inspect` may
+    """Runs the stages of `request`. `folder` is where their texts will be stored, for locations in them (`USE_IR_LOC`); `inspect` may
     replace or add stages before they run. `until` names the last stage wanted. Raises `MinitritonError`s that name the kernel's line.
     """
     with no_garbage_collection():
@@ -134,7 +134,9 @@ def _compile(
     seconds = {"frontend": time.perf_counter() - since}
     texts: dict[str, str | bytes] = {} if source.ext == "source" else {source.ext: representation_text(value)}
     facts = _LoweringFacts(target, options.num_stages)
-    if source.ext != "ptx":
+    if source.ext == "ptx":
+        facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, "ptx", first_facts("ptx"))[1]
+    else:
         parts, facts.metadata["pipeline"] = _checked_parts(
             target, options, request.switches, source.ext, facts_of(value, source.ext, target)
         )
@@ -172,7 +174,7 @@ def _checked_parts(
     target: GPUTarget, options: CUDAOptions, switches: Switches, ext: str, facts: frozenset[Property]
 ) -> tuple[list[tuple[str, Pipeline]], str]:
     """The stages after `ext`, each with its passes, and all of these as text. Raises `PipelineError` for a broken contract."""
-    parts = split(pipeline_for(target, options, switches), ext, stages_of(target.backend))
+    parts = split(whole_pipeline(target, options, switches), ext, all_stages_of(target.backend))
     remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
     remaining.check(facts)
     return parts, str(remaining)

@@ -82,7 +82,7 @@ class IdlePasses:
         return self._is_as_known
 
     def _forget(self, snapshot: IRSnapshot | None) -> None:
-        """The IR is another one, of which nothing is known but that it is as it is."""
+        """The IR is another one, known only to be as it is."""
         self._found_nothing.clear()
         self._is_simplified = False
         self._snapshot = snapshot

@@ -1,4 +1,4 @@
-"""What can be compiled beside a kernel: the IR text of a stage.
+"""What can be compiled other than a kernel: the IR text of a stage.
 
 In: a path to a `.ttir`, `.ttgir`, `.llir` or `.ptx` file. Out: a source, which knows its name, a hash of everything that its result depends
 on, and how to make the first IR. Names and shapes are Triton's.
@@ -54,7 +54,7 @@ class IRSource:
             ) from None
         except UnicodeDecodeError as error:
             raise IRError(
-                f"{str(path)!r} is no text: byte {error.start} cannot be read as UTF-8",
+                f"{str(path)!r} is not text: byte {error.start} cannot be read as UTF-8",
                 help="a cubin or other binary cannot be compiled; give the text of a stage",
             ) from None
         self.module: ModuleOp | None = None
@@ -78,7 +78,7 @@ class IRSource:
         return other
 
     def hash(self) -> str:
-        """Of the text, and of where it lies if places in it are what the machine code will name (`USE_IR_LOC`)."""
+        """Of the text, and of its file if locations in it are what the machine code will name (`USE_IR_LOC`)."""
         place = str(self.path.absolute()) if knobs.compilation.use_ir_loc else ""
         return hashlib.sha256((self.src + place).encode()).hexdigest()
 
@@ -130,7 +130,7 @@ class IRSource:
         if threads not in _THREADS:
             line = self.src.count("\n", 0, found.start()) + 1
             raise IRError(
-                f"{' '.join(found[0].split())}: that is no number of threads that a kernel here has",
+                f"{' '.join(found[0].split())}: that is not a number of threads of a kernel here",
                 SourceLocation(str(self.path), line),
                 help="write 32, 64, 128, 256, 512 or 1024",
                 source_line=self.src.split("\n")[line - 1],
@@ -138,7 +138,7 @@ class IRSource:
         return threads // 32
 
     def known_metadata(self) -> dict[str, int]:
-        """What the text does not say but the `.json` beside it does (Triton's cache and dumps put one there): `shared`."""
+        """What the text does not say but the `.json` next to it does (Triton's cache and dumps put one there): `shared`."""
         beside = self.path.with_suffix(".json")
         if not beside.exists():
             return {}
@@ -162,7 +162,9 @@ def _entry_function(module: ModuleOp, file: str) -> tt.FuncOp:
     for op in module.body.block.ops:
         if isinstance(op, tt.FuncOp) and (op.sym_visibility is None or op.sym_visibility.data == "public"):
             return op
-    raise IRError(f"{file}: the module has no public tt.func", help="declare the kernel as `tt.func public @name(...)`")
+    raise IRError(
+        f"{file}: the module lacks a public tt.func", help="declare the kernel as `tt.func public @name(...)`"
+    )
 
 
 def _type_name(attribute: Attribute | str) -> str:

@@ -32,7 +32,13 @@ from minitriton.pipeline.pass_registry import (
     registered_passes,
     with_implied,
 )
-from minitriton.pipeline.pipeline_spec import format_pipeline, format_step, parse_pipeline
+from minitriton.pipeline.pipeline_spec import (
+    format_pipeline,
+    format_step,
+    parse_options_text,
+    parse_pipeline,
+    with_options,
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,14 @@ class Pipeline:
         index = self._index(name)
         return Pipeline(self.steps[:index] + parse_pipeline(step) + self.steps[index + 1 :])
 
+    def with_options(self, text: str) -> Pipeline:
+        """With the options that `text`, a pass and options, gives to every pass of its name, or to the one that `canonicalize#2{...}` names; other options stay
+        as they are. Raises `PipelineError`."""
+        name, brace, options = text.strip().partition("{")
+        given = parse_options_text(options.removesuffix("}")) if brace else {}
+        changed = {index: with_options(self.steps[index], given) for index in self._indices(name)}
+        return Pipeline(tuple(changed.get(index, step) for index, step in enumerate(self.steps)))
+
     def _with(self, steps: tuple[Step, ...], index: int) -> Pipeline:
         return Pipeline(self.steps[:index] + steps + self.steps[index:])
 
@@ -97,7 +111,7 @@ class Pipeline:
             names = [step.name for step in self.steps]
             close = difflib.get_close_matches(called, names, n=1)
             help = f"did you mean {close[0]!r}?" if close else "its passes: " + ", ".join(dict.fromkeys(names))
-            raise PipelineError(f"the pipeline has no pass {name!r}", help=help)
+            raise PipelineError(f"the pipeline lacks pass {name!r}", help=help)
         return indices
 
     def check(self, facts: Iterable[Property]) -> frozenset[Property]:

@@ -69,6 +69,7 @@ class Property(StrEnum):
     LLVM_DIALECT = "llvm dialect"
     LLVM_IR = "LLVM IR"
     PTX = "PTX"
+    MACHINE_CODE = "machine code"
 
 
 INVALIDATED_UNLESS_KEPT = frozenset(
@@ -85,7 +86,7 @@ INVALIDATED_UNLESS_KEPT = frozenset(
 )
 """Facts about every single op: a pass that makes, moves or replaces ops invalidates them unless it says that it keeps them."""
 
-TEXT = frozenset({Property.LLVM_IR, Property.PTX})
+TEXT = frozenset({Property.LLVM_IR, Property.PTX, Property.MACHINE_CODE})
 """What only translations take."""
 
 EVERYTHING = frozenset(Property)
@@ -175,7 +176,7 @@ class Pass(Contract, ModulePass):
     `apply` says whether anything has changed."""
 
     acts_on: ClassVar[frozenset[type[Operation]] | None] = None
-    """Classes of op without all of which there is nothing for this pass to do, so that it need not be run; None: it may act on any op."""
+    """Classes of op; without all of them there is nothing for this pass to do, so that it need not be run; None: it may act on any op."""
 
     folds_everything: ClassVar[bool] = False
     """Whether this also erases dead ops, folds, and shares constants everywhere (`rewriting.greedy`): where that has found nothing and

@@ -63,6 +63,21 @@ def parse_options_text(text: str) -> dict[str, str | None]:
     return options
 
 
+def with_options(step: Step, options: dict[str, str | None]) -> Step:
+    """`step` with `options` (text values), its other ones as they are. Raises `PipelineError`."""
+    fields = [f.name for f in dataclasses.fields(step) if f.init]
+    texts = {name.replace("_", "-"): _text_value(getattr(step, name)) for name in fields}
+    return make_step(step.name, {**texts, **options})
+
+
+def _text_value(value: object) -> str:
+    return ",".join(map(str, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else _unquoted_text(value)
+
+
+def _unquoted_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else "none" if value is None else str(value)
+
+
 def make_step(name: str, options: dict[str, str | None]) -> Step:
     """The pass called `name` with `options` (text values). Raises `PipelineError` with the closest known name."""
     cls = find_pass(name)
@@ -75,7 +90,7 @@ def make_step(name: str, options: dict[str, str | None]) -> Step:
         field = key.replace("-", "_")
         if field not in types:
             names = ", ".join(f.replace("_", "-") for f in types) or "none"
-            raise PipelineError(f"pass {name!r} has no option {key!r}", help=f"its options: {names}")
+            raise PipelineError(f"pass {name!r} lacks option {key!r}", help=f"its options: {names}")
         values[field] = _convert(name, key, text, types[field])
     try:
         return cls(**values)

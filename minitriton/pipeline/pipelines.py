@@ -1,12 +1,14 @@
 """The order of passes, one readable list per stage. This is the whole compiler, read from top to bottom.
 
-In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLVM's own passes included.
+In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLVM's own passes included; `whole_pipeline` goes on to machine code.
 """
 
 from __future__ import annotations
 
 import functools
+from typing import Protocol
 
+from minitriton.codegen.assemblers import ASSEMBLERS
 from minitriton.codegen.ptx import ptx_version
 from minitriton.errors import PipelineError
 from minitriton.pipeline.pass_manager import Pipeline
@@ -110,7 +112,7 @@ def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
 
 
 def llvm_passes() -> list[str]:
-    """Settles how shared memory is used, places memory, orders the accesses of it, and lowers to the LLVM dialect."""
+    """Settles how shared memory is used, allocates memory, orders the accesses of it, and lowers to the LLVM dialect."""
     return [
         "tritongpu-combine-tensor-select-and-if",
         "tritongpu-allocate-warp-groups",
@@ -147,6 +149,35 @@ def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) 
     ]
 
 
+class AssemblyOptions(Protocol):
+    """What assembling asks of options: a `CUDAOptions`, or a kernel's metadata."""
+
+    @property
+    def enable_fp_fusion(self) -> bool: ...
+
+    @property
+    def maxnreg(self) -> int | None: ...
+
+    @property
+    def ptx_options(self) -> str | None: ...
+
+
+def assembly_step(target: GPUTarget, options: AssemblyOptions, switches: Switches) -> str:
+    """The step that assembles the PTX."""
+    given = [f"arch={target.arch}"]
+    given += [] if options.maxnreg is None else [f"registers={min(options.maxnreg, _MOST_REGISTERS)}"]
+    given += [] if options.enable_fp_fusion else ["enable-fp-fusion=false"]
+    given += [f"assembler={switches.assembler}"] if switches.assembler in ASSEMBLERS else []
+    flags = " ".join(f"{switches.assembler_flags} {options.ptx_options or ''}".split())
+    if flags:
+        given.append('flags="' + flags.replace("\\", "\\\\").replace('"', '\\"') + '"')
+    return f"assemble-ptx{{{' '.join(given)}}}"
+
+
+_MOST_REGISTERS = 255
+"""Registers that a thread can name; a larger limit changes nothing."""
+
+
 def _libraries(options: CUDAOptions) -> str:
     """The option that names the files of `extern_libs`, in their order. Raises `PipelineError` for a path that is no value of it."""
     paths = [path for _, path in options.extern_libs]
@@ -179,6 +210,15 @@ def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = S
         return Pipeline.parse(options.pipeline)
     steps = backend(target.backend).load("pipeline")(target, options, switches)
     return _left(Pipeline.parse(",".join(steps)), options.without)
+
+
+def whole_pipeline(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
+    """`pipeline_for`, and the step that assembles, unless `options.pipeline` names one or does not lead to PTX."""
+    pipeline = pipeline_for(target, options, switches)
+    stages = {step.stage for step in pipeline.steps}
+    if "cubin" in stages or "ptx" not in stages:
+        return pipeline
+    return pipeline + Pipeline.parse(assembly_step(target, options, switches))
 
 
 def _left(pipeline: Pipeline, without: str) -> Pipeline:

@@ -2,7 +2,7 @@
 
 MLIR_ENABLE_REMARK=1    →    softmax.py:12:8: remark: not started ahead of its iteration: the loop stores through %p too
 
-MLIR_ENABLE_DIAGNOSTICS=remarks, Triton's own switch, does the same; with `operations` a note behind each shows the op, with `stacktraces`
+MLIR_ENABLE_DIAGNOSTICS=remarks, Triton's own switch, does the same; with `operations` a note after each shows the op, with `stacktraces`
 one shows where in the compiler it was said. A kernel that is in the cache is then compiled again, to have its remarks said.
 """
 

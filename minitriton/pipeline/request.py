@@ -1,4 +1,4 @@
-"""What is asked of a compile: all that its result depends on beside the compiler itself.
+"""What is asked of a compile: all that its result depends on in addition to the compiler itself.
 
 A request is made for every kernel, and its key looked up in the cache; nothing of the compiler is imported for that.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minitriton import knobs
+from minitriton.codegen.assemblers import environment_flags
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ast_source import ASTSource
@@ -29,6 +30,9 @@ class Switches(NamedTuple):
     optimize_llvm: bool = True
     llvm_flags: tuple[str, ...] = ()
     local_variables: bool = False
+    assembler: str = ""
+    """`nvjitlink` or `ptxas` where the environment chooses one."""
+    assembler_flags: str = ""
 
 
 def environment_switches() -> Switches:
@@ -41,11 +45,13 @@ def environment_switches() -> Switches:
         if isinstance(without, str)
         else (),
         local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
+        assembler=knobs.nvidia.assembler or "",
+        assembler_flags=environment_flags(),
     )
 
 
 class Request(NamedTuple):
-    """All that a result depends on beside the compiler itself."""
+    """All that a result depends on in addition to the compiler itself."""
 
     source: ASTSource | IRSource
     target: GPUTarget
@@ -126,7 +132,7 @@ def overrides_for(name: str, source_hash: str, options: CUDAOptions) -> Override
             f"ir_override={str(path)!r} names no stage", help="use a file named *." + ", *.".join(_REPLACEABLE)
         )
     if not path.exists():
-        raise MinitritonError(f"ir_override={str(path)!r}: there is no such file")
+        raise MinitritonError(f"ir_override={str(path)!r}: no such file")
     return Overrides({stage: path})
 
 

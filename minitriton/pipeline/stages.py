@@ -7,11 +7,13 @@ split(pipeline_for(sm_90, options), "ttgir")     →    [("llir", ...), ("ptx", 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.types import shape_of
+from minitriton.codegen.assemble_ptx import AssemblePTX, Cubin
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.launch import num_ctas
@@ -19,9 +21,9 @@ from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.pipeline.pass_manager import Pipeline
-from minitriton.pipeline.pass_registry import Property, Step, with_implied
+from minitriton.pipeline.pass_registry import Property, Step, Translation, with_implied
 from minitriton.pipeline.pipelines import pipeline_for
-from minitriton.pipeline.stage_names import STAGES, stages_of
+from minitriton.pipeline.stage_names import ALL_STAGES, all_stages_of
 from minitriton.target import CUDAOptions, GPUTarget
 
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
@@ -84,7 +86,7 @@ def _untrue_for(op: Operation) -> Iterator[Property]:
         yield Property.NO_PARTITIONS
 
 
-def split(pipeline: Pipeline, ext: str, stages: tuple[str, ...] = STAGES) -> list[tuple[str, Pipeline]]:
+def split(pipeline: Pipeline, ext: str, stages: tuple[str, ...] = ALL_STAGES) -> list[tuple[str, Pipeline]]:
     """The stages after `ext`, each with its part of `pipeline` (a stage's own passes are not run on its text). `stages` are the target's."""
     parts: dict[str, list[Step]] = {"ttir": []} if ext == "source" else {}
     stage = "ttir"
@@ -95,7 +97,22 @@ def split(pipeline: Pipeline, ext: str, stages: tuple[str, ...] = STAGES) -> lis
     return [(stage, Pipeline(tuple(parts[stage]))) for stage in stages[first:] if stage in parts]
 
 
-def own_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
-    """The target's own passes after the stage `ext`."""
-    parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext, stages_of(target.backend))
+def to_ptx(pipeline: Pipeline) -> Pipeline:
+    """`pipeline` without the step that assembles."""
+    return Pipeline(tuple(step for step in pipeline.steps if step.stage != "cubin"))
+
+
+def assemble(ptx: str, pipeline: str, registers: str = "") -> Cubin:
+    """What the last stage of `pipeline`, the text of a whole one, makes of `ptx`; with `registers` as that option. Raises `AssemblerError`."""
+    value: object = ptx
+    for step in Pipeline.parse(pipeline).steps:
+        if step.stage == "cubin" and isinstance(step, Translation):
+            given = replace(step, registers=registers) if registers and isinstance(step, AssemblePTX) else step
+            value = given.translate(value)
+    return value if isinstance(value, Cubin) else Cubin(value if isinstance(value, bytes) else str(value).encode())
+
+
+def default_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
+    """The target's passes after the stage `ext`, to PTX."""
+    parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext, all_stages_of(target.backend))
     return Pipeline(tuple(step for _, part in parts for step in part.steps))

@@ -4,7 +4,7 @@ cf.cond_br %c, ^bb1, ^bb2              cf.cond_br %c, ^bb1(%x : i32), ^bb1(%y : 
 ^bb1: tt.store %p, %x; tt.return   =>  ^bb1(%v: i32): tt.store %p, %v
 ^bb2: tt.store %p, %y; tt.return       tt.return
 
-MLIR's greedy driver does so after each round unless told otherwise (`mergeIdenticalBlocks` and `dropRedundantArguments` of
+MLIR's greedy driver does so after each round unless configured otherwise (`mergeIdenticalBlocks` and `dropRedundantArguments` of
 its region utilities); the canonicaliser is the one pass that tells it.
 """
 
@@ -157,7 +157,7 @@ def _merge(cluster: _Cluster) -> bool:
 
 
 def _redirect(block: Block, target: Block, values: Sequence[SSAValue]) -> None:
-    """Every jump to `block` goes to `target`, which gets `values` behind what `block` got."""
+    """Every jump to `block` goes to `target`, which gets `values` after what `block` got."""
     for predecessor in dict.fromkeys(block.predecessors()):
         branch = last_op_of(predecessor)
         if isinstance(branch, cf.BranchOp):

@@ -1,9 +1,9 @@
 """One op for each constant, at the top of the function.
 
 At the start of each round the greedy driver shows every constant to the pool. The first op of a value is moved to the
-front of the entry block of the innermost isolated op (the function), unless the constants before it are already the
+start of the entry block of the innermost isolated op (the function), unless the constants before it are already the
 pool's; later ops of the same value are replaced by it. So constants that were at the top keep their order, and those found
-further down end up before them, in reverse order. The place of a constant is forgotten when it comes from another block, or
+further down end up before them, in reverse order. The location of a constant is forgotten when it comes from another block, or
 stands for several.
 
     tt.func @f() {                      tt.func @f() {
@@ -72,7 +72,7 @@ class ConstantPool:
     """The constants of one round, by home block and value."""
 
     def __init__(self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False) -> None:
-        """`replace(old, new)` must put the results of `new` in place of those of `old` and delete `old`. `keep_most_used`: of two equal
+        """`replace(old, new)` must replace the results of `old` by those of `new` and delete `old`. `keep_most_used`: of two equal
         constants the one with more uses takes the other's place, so that as few operands as can be are changed."""
         self._replace = replace
         self._keep_most_used = keep_most_used

@@ -208,7 +208,7 @@ def _through(code: str, value: float) -> float:
 
 
 def _to_bf16(value: float) -> float:
-    """`value` must be a float32 already, or lie where double rounding cannot matter."""
+    """`value` must be a float32 already, or be where double rounding cannot matter."""
     if value == 0 or math.isnan(value) or math.isinf(value):
         return value
     mantissa, exponent = math.frexp(value)

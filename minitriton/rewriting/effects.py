@@ -148,7 +148,7 @@ def is_memory_effect_free(op: Operation) -> bool:
 
 
 class EffectFreedom:
-    """`is_memory_effect_free` for ops that do not change meanwhile: each body is looked at once, however deep it lies."""
+    """`is_memory_effect_free` for ops that do not change meanwhile: each body is looked at once, however deep it is."""
 
     def __init__(self) -> None:
         self._known: dict[Operation, bool] = {}

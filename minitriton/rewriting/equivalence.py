@@ -129,7 +129,7 @@ def _outline(region: Region) -> Hashable:
 
 
 class _Comparison:
-    """Two ops side by side: the values and blocks defined in the first with those that stand for them in the second."""
+    """Two ops compared: the values and blocks defined in the first with those that stand for them in the second."""
 
     def __init__(self, keys: OperationKeys) -> None:
         self.number = keys.number

@@ -5,7 +5,7 @@ In: a root op (usually the module) and a `PatternSet`. Out: True if the IR chang
 Each round shows the constants to the pool, puts all ops on a stack and takes them off one by one. An op that nothing uses
 and that does nothing is erased; else its folder is tried, then its patterns. What a change may have made simplifiable goes
 back on the stack (a bound on the visits of a round keeps patterns that undo each other from doing so for ever). A round that changed something ends with a sweep of dead ops, and of dead blocks and block arguments (and
-merges equal blocks unless told otherwise); rounds follow until one changes nothing, `max_rounds` at most. Order of visits, and with it the order of
+merges equal blocks unless configured otherwise); rounds follow until one changes nothing, `max_rounds` at most. Order of visits, and with it the order of
 what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts can be compared line by line.
 """
 
@@ -124,7 +124,7 @@ class _Round(Rewriter):
                 block = block._next_block
 
     def pass_by_what_rests(self) -> None:
-        """Takes ops off the stack of which none is dead or folds, until a pattern finds something to do."""
+        """Takes ops off the stack that are neither dead nor fold, until a pattern finds something to do."""
         worklist, queued, for_class = self.worklist, self.queued, self.patterns.for_class
         known: dict[type[Operation], tuple[Pattern, ...]] = {}
         while worklist and not self.changed:
@@ -210,7 +210,7 @@ def apply_patterns_greedily(
     settled: Settled | None = None,
     is_simplified: bool = False,
 ) -> bool:
-    """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed, places of constants included.
+    """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed, locations of constants included.
 
     `top_down` says which op is visited first (canonicalisation: the first of the function; else the last). What is in an op of
     `settled` is only looked at if it changes, after which the op is not settled any more (for `top_down`). `is_simplified`: this has been

@@ -1,4 +1,4 @@
-"""A place in a block where ops are put one after the other, each with the same location.
+"""An insertion point in a block where ops are put one after the other, each with the same location.
 
 at = Inserter.before(loop)                       %d = arith.subi %high, %low
 d = at.value(arith.SubiOp(high, low))     =>     %c1 = arith.constant 1 : i32
@@ -34,7 +34,7 @@ class Inserter:
 
     @classmethod
     def after(cls, op: Operation) -> Inserter:
-        """Behind `op`, with its location."""
+        """After `op`, with its location."""
         assert op.parent is not None
         return cls(op.parent, op.next_op, op.location)
 

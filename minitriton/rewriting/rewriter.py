@@ -97,7 +97,7 @@ class Rewriter:
         return op
 
     def at(self, *ops: Operation) -> None:
-        """New ops come from the places of all of `ops`."""
+        """New ops come from the locations of all of `ops`."""
         self.location = fused(*(op.location for op in ops))
 
     def constant(self, attr: Attribute) -> SSAValue:
@@ -197,7 +197,7 @@ class Rewriter:
 
 @lru_cache(maxsize=1024)
 def fused(*locations: LocationAttr) -> LocationAttr:
-    """`fused[a, b]`: each place once, unknown ones left out, fused ones taken apart; a single place is itself."""
+    """`fused[a, b]`: each location once, unknown ones left out, fused ones split; a single location is itself."""
     parts: dict[LocationAttr, None] = {}
     for location in locations:
         if isinstance(location, FusedLoc) and isinstance(location.metadata, NoneAttr):

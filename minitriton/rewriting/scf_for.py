@@ -81,7 +81,7 @@ def _rebuild(op: scf.ForOp, kept: list[int], replaced: dict[int, SSAValue], rewr
 
 
 def _place_arguments(block: Block, loop: scf.ForOp) -> None:
-    """The counter comes from the loop, a carried value from where its initial value does: text shows names by place."""
+    """The counter comes from the loop, a carried value from where its initial value does: text shows names by location."""
     block.args[0].location = loop.location
     for argument, init in zip(block.args[1:], operand_values(loop)[3:], strict=True):
         if isinstance(init, OpResult):

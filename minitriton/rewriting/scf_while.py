@@ -113,7 +113,7 @@ def _rebuild(op: scf.WhileOp, inits: list[SSAValue], kept: list[OpResult], rewri
 
 
 def _drop_invariant_carried(loop: _Loop, rewriter: Rewriter) -> bool:
-    """A carried value that each iteration hands on unchanged is its initial value."""
+    """A carried value that each iteration forwards unchanged is its initial value."""
     before, after, forwarded = loop.before, loop.after, loop.forwarded
     dropped: dict[int, SSAValue | None] = {}
     for index, (init, value) in enumerate(zip(operand_values(loop.op), loop.handed_on(), strict=True)):

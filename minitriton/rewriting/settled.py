@@ -4,7 +4,7 @@
     ...
     %y = arith.addi %x, %c   a new operand for an op in A    =>  `disturb(%y's user)`: A and all around it are looked at again
 
-Inlining simplifies every function after its calls have become bodies that were simplified before. Without this, what lies `n` calls deep
+Inlining simplifies every function after its calls have become bodies that were simplified before. Without this, what is `n` calls deep
 is looked at `n` times.
 """
 
@@ -16,12 +16,12 @@ from xdsl.traits import IsTerminator
 from minitriton.dialects.fast_paths.op_access import next_op, next_use
 
 REACH = 3
-"""How far from a changed operand an op may lie for which a fold or pattern looks at it: those here look at what computed an operand and
+"""How far from a changed operand an op may be for which a fold or pattern looks at it: those here look at what computed an operand and
 at what computed an operand of that."""
 
 
 class Settled:
-    """Ops with regions, each of which is settled as a whole: all such ops inside a settled op are settled too."""
+    """Ops with regions, each settled as a whole: all such ops inside a settled op are settled too."""
 
     def __init__(self) -> None:
         self._ops: dict[int, Operation] = {}

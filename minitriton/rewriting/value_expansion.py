@@ -34,7 +34,7 @@ class ValueExpansion:
     """One rewriting of one module.
 
     `part_types(type)`: the types that stand for `type`, None for a type that stays. `rules` are for the ops that make or use
-    expanded values. `steady(type)`: how many of the first parts are worth leaving out where control flow does not change them.
+    expanded values. `steady(type)`: how many of the first parts may be left out where control flow does not change them.
     `refuse(op)`: the error about an op that needs the whole value and has no rule.
     """
 
@@ -219,7 +219,7 @@ class ValueExpansion:
         return spread
 
 
-# Values that control flow hands on unchanged need not be handed on.
+# Values that control flow forwards unchanged need not be passed.
 #
 # In: a structured op whose regions are rewritten already, its operands, and the positions of carried values to look at. Out: the same
 # op's regions and operands without those that never change, and what each of them always is.

@@ -1,4 +1,4 @@
-"""`set_allocator`: where launches take global memory that a kernel needs beside its arguments.
+"""`set_allocator`: where launches take global memory that a kernel needs in addition to its arguments.
 
 set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
 """

@@ -52,7 +52,7 @@ _FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 
 
 class Pruning(TypedDict, total=False):
-    """Which configurations are worth measuring."""
+    """Which configurations to measure."""
 
     early_config_prune: Callable[..., list[Config]] | None
     """`(configs, arguments by name, **keywords)` to those that are left."""
@@ -381,7 +381,7 @@ def autotune(
     )
 
 
-# Timings of an autotuned kernel, kept in the kernel cache for other processes.
+# Timings of an autotuned kernel, stored in the kernel cache for other processes.
 #
 # In: the kernel, the key of its arguments and the configurations. Out: a file `<kernel>.autotune.json`, found again for as long
 # as the compiler, the device's architecture, the kernel's source, the key and the configurations are the same.
@@ -455,7 +455,7 @@ class Config:
         self.__init__(**given)
 
     def all_kwargs(self) -> dict[str, Any]:
-        """What a launch with this configuration is given beside the caller's arguments."""
+        """What a launch with this configuration is given in addition to the caller's arguments."""
         given = {**self.kwargs, "num_warps": self.num_warps, "num_ctas": self.num_ctas, "num_stages": self.num_stages}
         if self.maxnreg is not None:
             given["maxnreg"] = self.maxnreg

@@ -1,4 +1,4 @@
-"""C sources to Python extension modules, built by the machine's C compiler and kept in the cache.
+"""C sources to Python extension modules, built by the machine's C compiler and stored in the cache.
 
 module = compile_module_from_src(source_of_a_module_named_helper, "helper")
 
@@ -92,7 +92,7 @@ def _is_file_name(library: str) -> bool:
 def _load(name: str, path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no extension module", name=name, path=path)
+        raise ImportError(f"{path} is not an extension module", name=name, path=path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,7 +1,7 @@
 """The on-disk cache of compiled kernels: content-addressed, safe with many processes, self-healing, bounded.
 
 In: a key (the SHA-256 of everything that determines the result) and the files of one kernel. Out: those files again, in
-any later process. One entry is one folder, written under a temporary name and renamed into place, so a reader sees all of
+any later process. One entry is one folder, written under a temporary name and renamed at the end, so a reader sees all of
 it or none; its `manifest.json` holds a digest of each file, and an entry that does not match is deleted and rebuilt. Entries
 take `knobs.cache.size` bytes at most, the least recently used going first (`cache_eviction`).
 """
@@ -95,7 +95,7 @@ class KernelCache:
         note_store(self.root, sum(map(len, files.values())), knobs.cache.size)
 
     def path(self, key: str) -> Path:
-        """Where the entry of `key` lies (whether or not it exists): a digest's in a folder of Triton's name for it."""
+        """Where the entry of `key` is (whether or not it exists): a digest's in a folder of Triton's name for it."""
         return self.root / (_base32(key) if len(key) == 64 else key)
 
 

@@ -73,7 +73,7 @@ class CompiledKernel(StoredKernel):
         return self.launcher
 
     def launch_metadata(self, grid: tuple[int, ...], stream: int, *args: object) -> LazyDict | None:
-        """What launch hooks are told of a launch with these arguments (of all parameters), a `LazyDict`; None if there is no hook."""
+        """What launch hooks are given of a launch with these arguments (of all parameters), a `LazyDict`; None if there is no hook."""
         if not knobs.runtime.launch_enter_hook:
             return None
         if has_gpu():

@@ -32,7 +32,7 @@ class KernelMetadata(NamedTuple):
     shared: int
     """Bytes of dynamic shared memory of a block."""
     global_scratch_size: int
-    """Bytes of global memory that each program needs beside its arguments."""
+    """Bytes of global memory that each program needs in addition to its arguments."""
     global_scratch_align: int
     pipeline: str
     """The passes that made it, as text."""
@@ -44,11 +44,15 @@ class KernelMetadata(NamedTuple):
     tensordesc_meta: list[DescriptorCopy]
 
 
+ASSEMBLED_ON_DEMAND = b""
+"""In place of a cubin that is assembled when a launch asks for it."""
+
+
 class AsmDict(dict[str, "str | bytes"]):
     """Stage name → text. `cubin` and `sass` are made when first asked for; `seconds` notes how long the first took.
 
-    With the cubin comes, for some kernels, a `unlimited_cubin`: the same with more registers, for launches of few programs; it may be
-    `codegen.cubin.ASSEMBLED_ON_DEMAND`.
+    With the cubin comes, for kernels assembled under a limit of registers, an `unlimited_cubin`: the same without it, for launches of few programs; it may
+    be `ASSEMBLED_ON_DEMAND`.
     """
 
     def __init__(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata, seconds: dict[str, float]) -> None:
@@ -72,21 +76,21 @@ class AsmDict(dict[str, "str | bytes"]):
     def __missing__(self, key: str) -> str | bytes:
         if key not in ("cubin", "sass"):
             raise MissingStage(
-                f"this kernel has no stage {key!r}; it has: {', '.join(self)}",
+                f"this kernel lacks stage {key!r}; it has: {', '.join(self)}",
                 help=f"name one of those, or compile with a pipeline that leads to {key!r}",
             )
         self[key] = self._assembled() if key == "cubin" else _disassembled(self["cubin"])
         return self[key]
 
     def _assembled(self) -> bytes:
-        from minitriton.codegen.cubin import assembled
+        from minitriton.pipeline.stages import assemble
 
         start = time.perf_counter()
-        cubins = assembled(self["ptx"], self._metadata.target, self._metadata)
+        cubin = assemble(self["ptx"], self._metadata.pipeline)
         self._seconds["cubin"] = time.perf_counter() - start
-        if cubins.unlimited is not None:
-            self["unlimited_cubin"] = cubins.unlimited
-        return cubins.cubin
+        if cubin.taken is not None and cubin.taken.limit is not None:
+            self["unlimited_cubin"] = cubin.unlimited or ASSEMBLED_ON_DEMAND
+        return cubin
 
     def __reduce__(self) -> tuple[object, ...]:
         return AsmDict, (dict(self), self._metadata, self._seconds)

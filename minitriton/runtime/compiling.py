@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton import knobs
-from minitriton.codegen.cubin import assembler_settings, chosen_assembler
+from minitriton.codegen.assemblers import chosen_assembler
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.fork_gate import finished_before_forks
@@ -45,14 +45,14 @@ def compile(
     """Compiles `src` for `target` (default: the current device, else Hopper) and returns the kernel.
 
     `assemble` has the cubin made too where an assembler is at hand; else it is made when it is first asked for. `until` names a stage
-    (`ttir`, `ttgir`, `llir`, `ptx`) behind which nothing is run: such a kernel has `asm` up to there, and is not kept in the cache. A cached
+    (`ttir`, `ttgir`, `llir`, `ptx`) after which nothing is run: such a kernel has `asm` up to there, and is not stored in the cache. A cached
     result is used unless `hooks` are given, `TRITON_ALWAYS_COMPILE` is set, or dumps, times or remarks are wanted, which a cached kernel would hide.
     Raises `MinitritonError`s that name the kernel's line.
     """
     place = SourceLocation(src.function.file_name, src.function.begin_line) if isinstance(src, ASTSource) else None
     what = str(src) if isinstance(src, (str, Path)) else f"kernel {getattr(src, 'name', src)!r}"
     if until is not None and until not in STAGES:
-        raise MinitritonError(f"there is no stage {until!r} to stop at", help="its stages: " + ", ".join(STAGES))
+        raise MinitritonError(f"unknown stage {until!r} to stop at", help="its stages: " + ", ".join(STAGES))
     with finished_before_forks():
         return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble, until), what, place)
 
@@ -149,7 +149,7 @@ def _microseconds(seconds: float) -> int:
 def _cache_key(request: Request) -> str:
     source, target, options, switches = request.source, request.target, request.options, request.switches
     parts = [compiler_fingerprint(), source.hash(), source.ext, target, options, switches, chosen_assembler()]
-    parts += [assembler_settings(), knobs.compilation.use_ir_loc, request.overrides.digest()]
+    parts += [knobs.compilation.use_ir_loc, request.overrides.digest()]
     if options.pipeline is not None or options.extern_libs:
         from minitriton.runtime.foreign_parts import foreign_parts
 

@@ -18,7 +18,7 @@ _MISSING = object()
 
 
 class InterpretedFunction(JITFunction):
-    """A kernel all launches of which run its TTIR on the interpreter, whatever the environment says."""
+    """A kernel whose launches all run its TTIR on the interpreter, whatever the environment says."""
 
     def __init__(self, fn: Callable[..., object], **options: Unpack[JITOptions]) -> None:
         super().__init__(fn, **options)

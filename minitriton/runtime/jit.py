@@ -94,7 +94,7 @@ def kernel_named(module: str, name: str) -> JITFunction:
     """The kernel of that name in a module, below what tunes or completes it. Raises `ImportError` or `AttributeError`."""
     found = kernel_in(functools.reduce(getattr, name.split("."), importlib.import_module(module)))
     if found is None:
-        raise AttributeError(f"{module}.{name} is no kernel")
+        raise AttributeError(f"{module}.{name} is not a kernel")
     return found
 
 
@@ -263,7 +263,7 @@ class JITFunction(JITCallable, KernelInterface):
         return self.warmup(*args, grid=grid, **options) if warmup else self[grid](*args, **options)
 
     def preload(self, specialization_data: str) -> Any:
-        """Compiles, as a warmup does, what a hook was told of in another process. Raises `RuntimeError` for data of another kernel."""
+        """Compiles, as a warmup does, what a hook was given in another process. Raises `RuntimeError` for data of another kernel."""
         source, options, key = deserialize(self, specialization_data)
         return self._compile_now(key, source, options, default_target(), _device_at_hand(), is_warmup=True)
 

@@ -22,7 +22,7 @@ class Purpose(enum.Enum):
     __hash__ = object.__hash__  # that of enums is a function of Python, and a launch asks for it
 
     LAUNCH = "a launch"
-    LAUNCH_WITH_HOOKS = "a launch, told to the launch hooks"
+    LAUNCH_WITH_HOOKS = "a launch, given to the launch hooks"
     WARMUP = "a compile, in which dtypes may stand for tensors"
 
 

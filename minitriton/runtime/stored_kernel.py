@@ -1,4 +1,4 @@
-"""A compiled kernel as it is kept: the stages of a compile, its metadata, its place in the cache."""
+"""A compiled kernel as it is kept: the stages of a compile, its metadata, its entry in the cache."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self
 
 from minitriton import knobs
-from minitriton.codegen.cubin import ASSEMBLED_ON_DEMAND, assembled_without_limit, assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.cache import KernelCache
-from minitriton.runtime.compiled_parts import AsmDict, make_metadata
+from minitriton.runtime.compiled_parts import ASSEMBLED_ON_DEMAND, AsmDict, make_metadata
 
 if TYPE_CHECKING:
     from minitriton.emulator import Report
@@ -25,7 +25,7 @@ _NO_HANDLES = {"module": None, "function": None, "launcher": None}
 
 
 class StoredKernel:
-    """A compiled kernel as it is kept: `.asm[stage]`, `.metadata`, its place in the cache, and its handles where it is loaded.
+    """A compiled kernel as it is kept: `.asm[stage]`, `.metadata`, its entry in the cache, and its handles where it is loaded.
 
     `n_regs`, `n_spills` and `n_max_threads` are known once it is loaded on a device; without one, the first two by its cubin.
     """
@@ -99,7 +99,9 @@ class StoredKernel:
     def unlimited_cubin(self) -> bytes:
         """The cubin for launches of few programs of a kernel that has one, assembled (and stored) when first asked for."""
         if self.asm["unlimited_cubin"] == ASSEMBLED_ON_DEMAND:
-            self.asm["unlimited_cubin"] = assembled_without_limit(self.asm["ptx"], self.metadata.target, self.metadata)
+            from minitriton.pipeline.stages import assemble
+
+            self.asm["unlimited_cubin"] = assemble(self.asm["ptx"], self.metadata.pipeline, registers="unlimited")
             if self.stored_files():
                 KernelCache().remove(self.hash)
                 self.store()

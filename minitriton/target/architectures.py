@@ -1,4 +1,4 @@
-"""What each GPU architecture can do: the one place that knows. Everything else asks.
+"""What each GPU architecture can do: the one module that knows. Everything else asks.
 
     ARCHITECTURES[90].has_tma            True
     architecture_of(91).has_wgmma        True: a number that is not in the list has what the next lower one has
@@ -34,7 +34,7 @@ class Architecture:
 
     shared_memory_kib: int
     """Shared memory that one CTA can opt in to."""
-    shared_memory_per_sm_kib: int
+    shared_kib_per_sm: int
     """Shared memory of an SM; each CTA takes `reserved_shared_bytes` more than it asks for."""
     warps_per_sm: int = 64
     ctas_per_sm: int = 32
@@ -101,16 +101,16 @@ class Architecture:
         return self.registers_per_sm * 4
 
 
-_VOLTA = Architecture("sm_70", 70, shared_memory_kib=96, shared_memory_per_sm_kib=96)
+_VOLTA = Architecture("sm_70", 70, shared_memory_kib=96, shared_kib_per_sm=96)
 _TURING = replace(
-    _VOLTA, sm="sm_75", shared_memory_kib=64, shared_memory_per_sm_kib=64, warps_per_sm=32, ctas_per_sm=16, has_ldmatrix=True,
+    _VOLTA, sm="sm_75", shared_memory_kib=64, shared_kib_per_sm=64, warps_per_sm=32, ctas_per_sm=16, has_ldmatrix=True,
 )  # fmt: skip
 _AMPERE = replace(
-    _TURING, sm="sm_80", shared_memory_kib=163, shared_memory_per_sm_kib=164, warps_per_sm=64, ctas_per_sm=32, reserved_shared_bytes=1024,
+    _TURING, sm="sm_80", shared_memory_kib=163, shared_kib_per_sm=164, warps_per_sm=64, ctas_per_sm=32, reserved_shared_bytes=1024,
     mma_version=2, has_f64_mma=True, has_cp_async=True, has_redux=True, has_cache_policies=True, has_tf32=True,
 )  # fmt: skip
 _SMALL_AMPERE = replace(
-    _AMPERE, sm="sm_86", first_ptx_version=71, shared_memory_kib=99, shared_memory_per_sm_kib=100, warps_per_sm=48, ctas_per_sm=16,
+    _AMPERE, sm="sm_86", first_ptx_version=71, shared_memory_kib=99, shared_kib_per_sm=100, warps_per_sm=48, ctas_per_sm=16,
     has_f64_mma=False,
 )  # fmt: skip
 _ADA = replace(
@@ -118,7 +118,7 @@ _ADA = replace(
     fp8_types=("fp8e4b15", "fp8e4nv", "fp8e5"),
 )  # fmt: skip
 _HOPPER = replace(
-    _ADA, sm="sm_90a", first_ptx_version=80, shared_memory_kib=227, shared_memory_per_sm_kib=228, warps_per_sm=64, ctas_per_sm=32,
+    _ADA, sm="sm_90a", first_ptx_version=80, shared_memory_kib=227, shared_kib_per_sm=228, warps_per_sm=64, ctas_per_sm=32,
     ctas_per_cluster=16, mma_version=3, has_f64_mma=True, has_long_f64_mma=True, has_fp8_mma=False, has_stmatrix=True, has_clusters=True,
     has_tma=True, has_vector_atomics=True, has_bf16_atomics=True, has_bf16_arithmetic=True, has_symmetric_clamp=True,
     deprecated_fp8_types=("fp8e4b15",), max_num_imprecise_acc=2**30,
@@ -131,13 +131,13 @@ ARCHITECTURES: dict[int, Architecture] = {
     80: _AMPERE,
     86: _SMALL_AMPERE,
     87: replace(
-        _SMALL_AMPERE, sm="sm_87", first_ptx_version=74, shared_memory_kib=163, shared_memory_per_sm_kib=164
+        _SMALL_AMPERE, sm="sm_87", first_ptx_version=74, shared_memory_kib=163, shared_kib_per_sm=164
     ),
     89: _ADA,
     90: _HOPPER,
     100: _BLACKWELL,
     120: replace(
-        _BLACKWELL, sm="sm_120a", first_ptx_version=87, shared_memory_kib=99, shared_memory_per_sm_kib=100,
+        _BLACKWELL, sm="sm_120a", first_ptx_version=87, shared_memory_kib=99, shared_kib_per_sm=100,
         warps_per_sm=48, ctas_per_sm=24, ctas_per_cluster=8, has_f64_mma=False, has_long_f64_mma=False, has_fp8_mma=True,
     ),
 }  # fmt: skip
@@ -175,6 +175,6 @@ def architecture_named(target: str) -> Architecture:
 def least_mma_depth(bits: int) -> int:
     """The least k of a dot on `mma.sync` whose elements have `bits` bits: four lanes hold one 32-bit word of a row each (f64: one number).
 
-    With less, lanes hold copies, and products would be added more than once.
+    With less, lanes hold copies, and terms would be added more than once.
     """
     return 4 * max(1, 32 // bits)

@@ -33,6 +33,8 @@ class BackEnd:
     """The dialects of its own, by their names."""
     stages: tuple[str, ...] = ()
     """The stages of its own, in order, after those of every target (`ttir`, `ttgir`, `llir`)."""
+    stages_when_asked: tuple[str, ...] = ()
+    """The stage that is run when its binary is first asked for, not by each compile."""
     emulator: str | None = None
     """What runs its last text on the CPU (`Emulator`); None if nothing does."""
     driver: str | None = None
@@ -60,6 +62,7 @@ BACKENDS: dict[str, BackEnd] = {
         pipeline="minitriton.pipeline.pipelines:cuda_steps",
         dialects={"nvvm": "minitriton.dialects.nvvm:NVVM", "ttng": "minitriton.dialects.ttng:TTNG"},
         stages=("ptx",),
+        stages_when_asked=("cubin",),
         emulator="minitriton.emulator.launch:run",
         driver="minitriton.runtime.active_driver:ActiveDriver",
     )

@@ -6,7 +6,7 @@ In: a `TensorMap`, sizes in elements (innermost dimension first) and strides in 
     TensorMap(0x7f0000001000, "f16", dims=(256, 512), strides=(512,), box=(64, 32))
         →   word 2: 0x310 (type f16, rank 2), word 3: 0x20 (stride / 16), words 8 and 9: 255 and 511, ...
 
-The places of the fields are those that 777 calls of the driver on an H200 showed (2026-11) and that `ptxas` writes for
+The offsets of the fields are those that 777 calls of the driver on an H200 showed (2026-11) and that `ptxas` writes for
 `tensormap.replace`.
 """
 
@@ -20,9 +20,9 @@ from typing import TypedDict
 SIZE = 128
 MOST_DIMS = 5
 GRAIN = 16
-"""Bytes of which the address, the strides and a box's rows are multiples."""
+"""Bytes; the address, the strides and a box's rows are multiples."""
 SHARED_ALIGNMENT = 128
-"""Bytes of which a box's address in shared memory is a multiple (PTX ISA, "Tensor Copy")."""
+"""Bytes; a box's address in shared memory is a multiple (PTX ISA, "Tensor Copy")."""
 ELEMENT_BYTES = {
     "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f32.ftz": 4, "f64": 8, "bf16": 2,
     "tf32": 4, "tf32.ftz": 4,

@@ -226,7 +226,7 @@ def test_5_compare_ours_with_tritons_ttgir(page: Page, serve: Servers, shoot: Sh
 
 
 def test_6_follow_a_line_to_sass_and_back(page: Page, serve: Servers, shoot: Shoot) -> None:
-    from minitriton.codegen.cubin import assembler_available
+    from minitriton.codegen.assemblers import assembler_available
     from minitriton.tools.disasm import find_tool
 
     if not assembler_available() or find_tool("nvdisasm") is None:

@@ -53,7 +53,7 @@ def test_a_processor_that_llvm_would_end_the_process_for_is_an_error() -> None:
 def test_every_figure_is_that_of_the_programming_guide() -> None:
     """CUDA programming guide, "Technical Specifications per Compute Capability"."""
     figures = {
-        arch: (a.warps_per_sm, a.ctas_per_sm, a.shared_memory_per_sm_kib, a.shared_memory_kib)
+        arch: (a.warps_per_sm, a.ctas_per_sm, a.shared_kib_per_sm, a.shared_memory_kib)
         for arch, a in ARCHITECTURES.items()
     }
     assert figures == {

@@ -55,7 +55,7 @@ def test_tied_registers_of_results_are_those_of_the_first_operands() -> None:
 
 def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_loaded_by_themselves() -> None:
     properties = {"vector_width": IntegerAttr(4, 32), "operandSegmentSizes": i32_array((1, 3, 1, 0))}
-    text = written(nvvm.LoadCutOp, [GLOBAL, i1, i1, i1, VectorType(f32, [4])], [VectorType(f32, [4])], properties)
+    text = written(nvvm.LoadPartialOp, [GLOBAL, i1, i1, i1, VectorType(f32, [4])], [VectorType(f32, [4])], properties)
     lines = [
         "@$7 ld.global.b32 $0, [ $6 + 0 ];",
         "@$8 ld.global.b32 $1, [ $6 + 4 ];",
@@ -67,7 +67,7 @@ def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_loaded_by_the
 
 def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_stored_by_themselves() -> None:
     properties = {"vector_width": IntegerAttr(2, 32), "operandSegmentSizes": i32_array((1, 2, 2, 0))}
-    text = written(nvvm.StoreCutOp, [VectorType(f16, [4]), GLOBAL, GLOBAL, i1, i1], [], properties)
+    text = written(nvvm.StorePartialOp, [VectorType(f16, [4]), GLOBAL, GLOBAL, i1, i1], [], properties)
     assert text.count('"@$2 st.global.b16 [ $1 + 0 ], $0;", "h,l,b,~{memory}"') == 2
     assert "extractelement <4 x i16>" in text
 
@@ -75,6 +75,6 @@ def test_of_a_vector_that_a_mask_cuts_all_but_the_last_element_are_stored_by_the
 def test_a_cut_vector_has_a_mask_for_each_element_but_the_last() -> None:
     operands = test.TestOp(result_types=[GLOBAL, i1, VectorType(f32, [4])]).results
     properties = {"vector_width": IntegerAttr(4, 32), "operandSegmentSizes": i32_array((1, 1, 1, 0))}
-    op = make(nvvm.LoadCutOp, operands, [VectorType(f32, [4])], properties, UnknownLoc())
+    op = make(nvvm.LoadPartialOp, operands, [VectorType(f32, [4])], properties, UnknownLoc())
     with pytest.raises(VerifyException, match="needs 3 masks for each pointer, got 1 in all"):
         op.verify_()

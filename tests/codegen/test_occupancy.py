@@ -1,39 +1,50 @@
-"""How many blocks an SM holds, and which limits of registers are worth trying."""
+"""How many CTAs an SM holds, and under which limits of registers it holds more."""
 
 from __future__ import annotations
 
 import pytest
 
-from minitriton.codegen.occupancy import blocks_on_sm, register_limits, registers_for
+from minitriton.analysis.register_demand import RegisterDemand
+from minitriton.codegen.occupancy import ctas_on_sm, registers_for
+from minitriton.codegen.register_limits import candidate_limits
+from minitriton.target.architectures import ARCHITECTURES
+
+H100 = ARCHITECTURES[90]
 
 
 @pytest.mark.parametrize(
-    ("registers", "threads", "shared", "blocks"),
+    ("arch", "registers", "threads", "shared", "ctas"),
     [
-        (80, 256, 0, 3),
-        (64, 256, 0, 4),
-        (65, 256, 0, 3),
-        (32, 256, 0, 8),
-        (16, 256, 0, 8),
-        (32, 32, 0, 32),
-        (76, 32, 0, 25),
-        (255, 1024, 0, 0),
-        (32, 128, 49152, 4),
-        (32, 128, 231424, 1),
+        (90, 80, 256, 0, 3),
+        (90, 64, 256, 0, 4),
+        (90, 65, 256, 0, 3),
+        (90, 32, 256, 0, 8),
+        (90, 16, 256, 0, 8),
+        (90, 32, 32, 0, 32),
+        (90, 76, 32, 0, 25),
+        (90, 255, 1024, 0, 0),
+        (90, 32, 128, 49152, 4),
+        (90, 32, 128, 231424, 1),
+        (86, 32, 256, 0, 6),
+        (86, 32, 32, 0, 16),
+        (89, 32, 32, 0, 24),
+        (89, 32, 128, 49152, 2),
+        (75, 32, 256, 0, 4),
+        (120, 40, 256, 0, 6),
     ],
 )
-def test_blocks_on_an_sm(registers: int, threads: int, shared: int, blocks: int) -> None:
-    assert blocks_on_sm(registers, threads, shared) == blocks
+def test_ctas_on_an_sm(arch: int, registers: int, threads: int, shared: int, ctas: int) -> None:
+    assert ctas_on_sm(ARCHITECTURES[arch], registers, threads, shared) == ctas
 
 
 @pytest.mark.parametrize(
-    ("blocks", "threads"),
+    ("ctas", "threads"),
     [(b, t) for t in (32, 64, 128, 256, 512, 1024) for b in range(1, 33) if b * t <= 2048],
 )
-def test_registers_for_blocks_are_the_most(blocks: int, threads: int) -> None:
-    most = registers_for(blocks, threads)
-    assert blocks_on_sm(most, threads) >= blocks
-    assert blocks_on_sm(most + 1, threads) < blocks
+def test_registers_for_ctas_are_the_most(ctas: int, threads: int) -> None:
+    most = registers_for(H100, ctas, threads)
+    assert ctas_on_sm(H100, most, threads) >= ctas
+    assert ctas_on_sm(H100, most + 1, threads) < ctas
 
 
 @pytest.mark.parametrize(
@@ -50,14 +61,14 @@ def test_registers_for_blocks_are_the_most(blocks: int, threads: int) -> None:
         (72, 128, [64]),
         (98, 128, [64, 96]),
         (127, 256, [64, 80]),
-        (136, 256, [64, 128]),  # one block
+        (136, 256, [64, 128]),  # one CTA
         (80, 256, [64]),  # two-pass layer norm of 8192: Triton's ptxas gives it 64
         (71, 256, [64]),  # column sum of a 512x32 tile
-        (168, 32, [64, 152]),  # a warp is a block
+        (168, 32, [64, 152]),  # a warp is a CTA
     ],
 )
-def test_limits_worth_trying(registers: int, threads: int, limits: list[int]) -> None:
-    assert register_limits(registers, threads) == limits
+def test_limits_by_occupancy(registers: int, threads: int, limits: list[int]) -> None:
+    assert candidate_limits(H100, RegisterDemand(), registers, 0, threads) == limits
 
 
 @pytest.mark.parametrize(
@@ -72,9 +83,20 @@ def test_limits_worth_trying(registers: int, threads: int, limits: list[int]) ->
         (80, 256, [64]),
     ],
 )
-def test_a_kernel_that_reads_in_turns_gets_more_blocks(registers: int, threads: int, limits: list[int]) -> None:
-    assert register_limits(registers, threads, reads_in_turns=True) == limits
+def test_a_kernel_that_loads_in_several_loops_gets_more_ctas(registers: int, threads: int, limits: list[int]) -> None:
+    assert candidate_limits(H100, RegisterDemand(reading_loops=2), registers, 0, threads) == limits
 
 
-def test_shared_memory_that_leaves_no_room_for_a_block_more() -> None:
-    assert register_limits(80, 256, 70 * 1024) == []
+def test_a_loop_that_needs_little_gets_full_occupancy() -> None:
+    demand = RegisterDemand(carried=8, loaded=8, reading_loops=1)
+    assert candidate_limits(H100, demand, 56, 0, 128) == [32]
+
+
+def test_shared_memory_that_leaves_no_room_for_a_cta_more() -> None:
+    assert candidate_limits(H100, RegisterDemand(shared_bytes=70 * 1024), 80, 0, 256) == []
+
+
+def test_limits_follow_the_architecture() -> None:
+    """48 warps of an SM of sm_86 take 40 registers each: nothing is gained below."""
+    assert candidate_limits(ARCHITECTURES[86], RegisterDemand(), 48, 0, 128) == [40]
+    assert candidate_limits(ARCHITECTURES[86], RegisterDemand(), 40, 0, 128) == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minitriton as triton
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.emulator import run
 from minitriton.errors import LoweringError
 from minitriton.target import GPUTarget

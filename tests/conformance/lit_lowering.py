@@ -31,7 +31,6 @@ from lit_surroundings import cases_of, without_assembly
 from lit_triton import triton_ptx
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i32
 
-from minitriton.codegen.cubin import ptx_to_cubin
 from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
@@ -41,8 +40,9 @@ from minitriton.lab.arguments import Arguments, as_numbers
 from minitriton.lab.execution import Launch
 from minitriton.passes.fence_insertion import FenceInsertion
 from minitriton.pipeline.pass_manager import PassManager, Pipeline
-from minitriton.pipeline.pipelines import emission_steps, llvm_passes
+from minitriton.pipeline.pipelines import assembly_step, emission_steps, llvm_passes
 from minitriton.pipeline.request import Switches
+from minitriton.pipeline.stages import assemble
 from minitriton.target import CUDAOptions, GPUTarget
 
 FILES = [
@@ -169,7 +169,7 @@ def lower_function(module: ModuleOp, name: str, chunk: int, arch: int) -> Result
     except (CannotRun, MinitritonError) as reason:
         why = str(reason).splitlines()[0]
         try:
-            ptx_to_cubin(_to_ptx(module, target, options)[0], target, options)
+            assemble(_to_ptx(module, target, options)[0], assembly_step(target, options, Switches()))
         except Exception:
             return Result(chunk, name, "cannot run", why)
         return Result(chunk, name, "assembled", why)
@@ -180,7 +180,7 @@ def lower_function(module: ModuleOp, name: str, chunk: int, arch: int) -> Result
         except Exception as error:
             return Result(chunk, name, "refused", f"{type(error).__name__}: {str(error).splitlines()[0]}")
         try:
-            ptx_to_cubin(ptx, target, options)
+            assemble(ptx, assembly_step(target, options, Switches()))
         except MinitritonError as error:
             complaint = str(error).splitlines()[0]
         outcome, why = _run(case, ptx, shared, target, options)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minitriton import run_as_triton
-from minitriton.codegen.cubin import Cubins
+from minitriton.codegen.assemble_ptx import Cubin
 from minitriton.commands import cli, opt
 
 KERNELS = """import triton
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_run(
 def test_a_cubin_is_not_written_to_a_terminal(
     kernels: str, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minitriton.codegen.cubin.assembled", lambda *_: Cubins(b"\x7fELF"))
+    monkeypatch.setattr("minitriton.pipeline.stages.assemble", lambda *_: Cubin(b"\x7fELF"))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     command = ["compile", f"{kernels}:double", "--signature", "*fp32,N=64", "--emit", "cubin"]
     fails(cli.main, command, "cubin is binary, and standard output is a terminal", "help: write it to a file by -o")

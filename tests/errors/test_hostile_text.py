@@ -248,7 +248,7 @@ def test_a_ptx_version_that_does_not_know_the_target_is_refused(
 
 @pytest.fixture
 def compiled_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str, str], list[str]]:
-    """The command that compiles a kernel by its target's own pipeline, with a piece of that replaced."""
+    """The command that compiles a kernel by its target's default pipeline, with a piece of that replaced."""
     kernel = tmp_path / "k.py"
     kernel.write_text("import triton\n@triton.jit\ndef k(x):\n    pass\n")
     command = ["compile", f"{kernel}:k", "--signature", "*fp32"]

@@ -9,7 +9,7 @@ from minitriton.dialects import arith
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.explorer.difference import Kind, compare
 from minitriton.explorer.identities import Identities
-from minitriton.explorer.llvm_places import LLVMPlaces
+from minitriton.explorer.llvm_locations import LLVMLocations
 from minitriton.explorer.snapshot import lines_of_llvm_ir, lines_of_ptx, snapshot
 
 PROGRAM = """
@@ -128,6 +128,6 @@ def test_llvm_lines_have_the_place_of_their_metadata() -> None:
         '!1 = !DIFile(filename: "a.py", directory: "/k")\n'
         '!2 = distinct !DISubprogram(name: "f", scope: !1, file: !1, line: 3)\n!4 = !DILocation(line: 8, column: 2, scope: !2)\n'
     )
-    lines = lines_of_llvm_ir(text, LLVMPlaces(text))
+    lines = lines_of_llvm_ir(text, LLVMLocations(text))
     assert [line.source for line in lines if "add" in line.text] == [("/k/a.py", 8)]
     assert not any("!dbg !4" in line.text for line in lines)

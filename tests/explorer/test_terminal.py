@@ -183,3 +183,14 @@ def test_a_run_on_a_gpu_shows_what_the_arrays_hold_as_one_on_the_emulator_does(
     found = json.loads(said(capsys, *given, "--arg", "n=200", "--gpu", "--json"))
     assert found["device"] == "a GPU" and found["arrays"] == emulated["arrays"]
     assert " s on a GPU with copies\nx_ptr: " in said(capsys, *given, "--arg", "n=200", "--gpu")
+
+
+def test_explain_says_what_heuristics_chose_and_how_to_take_another(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = "examples/kernels/vector_add.py:11"
+    assert main(["explain", kernel, "--signature", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024"]) == 0
+    text = capsys.readouterr().out
+    assert "elements a thread of tt.load: 4, by tritongpu-coalesce{width=4}" in text
+    assert "narrower than what is aligned" in text
+    assert main(["explain", kernel, "--signature", "*fp32,*fp32,*fp32,i32,BLOCK=1024", "--json"]) == 0
+    choice = json.loads(capsys.readouterr().out)["choices"][0]
+    assert choice["taken"] == "1" and choice["option"] == "tritongpu-coalesce{width=@}"

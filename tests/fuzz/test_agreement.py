@@ -7,13 +7,13 @@ import pytest
 
 from minitriton.fuzz.generation.builder import apply
 from minitriton.fuzz.generation.elements import ELEMENTS
-from minitriton.fuzz.judging.analysis import Analysis, Written
 from minitriton.fuzz.running.agreement import differing, judge
 from minitriton.fuzz.running.campaign import fuzz_one
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
 from minitriton.fuzz.running.oracles import OracleOutcome, available
 from minitriton.fuzz.tree import Apply, Array, Assign, Expr, For, Kernel, Literal, Name, Scalar, Stmt, Store, While
+from minitriton.fuzz.validity.analysis import Analysis, Written
 
 ALL = ("interpreter", "ttgir", "emulator", "triton")
 

@@ -4,8 +4,6 @@ import pytest
 
 from minitriton.fuzz.generation.builder import apply
 from minitriton.fuzz.generation.elements import ELEMENTS
-from minitriton.fuzz.judging.analysis import Analysis, analyse
-from minitriton.fuzz.judging.facts import Floats, Ints, Type, Unsound
 from minitriton.fuzz.tree import (
     Apply,
     Array,
@@ -22,6 +20,8 @@ from minitriton.fuzz.tree import (
     Store,
     While,
 )
+from minitriton.fuzz.validity.analysis import Analysis, analyse
+from minitriton.fuzz.validity.facts import Floats, Ints, Type, Unsound
 
 ROW = apply("arange", attrs=(0, 16))
 PROGRAM = apply("program_id", attrs=(0,))

@@ -10,12 +10,12 @@ from minitriton.compiler import ASTSource
 from minitriton.dialects.context import make_context
 from minitriton.fuzz.generation.features import features_of
 from minitriton.fuzz.generation.generator import generate, kernel_seed
-from minitriton.fuzz.judging.analysis import analyse
-from minitriton.fuzz.judging.facts import Value
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.running.launch_arguments import make_arguments
 from minitriton.fuzz.running.oracles import load
 from minitriton.fuzz.tree import Assign, Kernel
+from minitriton.fuzz.validity.analysis import analyse
+from minitriton.fuzz.validity.facts import Value
 from minitriton.target import CUDAOptions, GPUTarget
 
 TARGET = GPUTarget("cuda", 90, 32)

@@ -45,14 +45,14 @@ def test_times_are_taken_by_the_worker_with_a_gpu_while_others_judge_and_one_is_
     killed = threading.Timer(8.0, lambda: os.kill(_pid_of(client, "first"), signal.SIGKILL))
     killed.start()
     store = tmp_path / "s.db"
-    table = lab.sweep(KERNELS, orders=ORDERS, seed=3, metrics=["time", "registers"], client=client, store=store)
+    table = lab.sweep(KERNELS, count=ORDERS, seed=3, metrics=["time", "registers"], client=client, store=store)
     killed.join()
     points = [(record.kernel, record.pipeline) for record in table.records]
     assert len(points) == len(set(points)) == len(KERNELS) * ORDERS
     for record in table.records:
         assert str(record.result) == "right"
         assert record.all_metrics["microseconds"] > 0 and record.all_metrics["registers"] > 0
-    again = lab.sweep(KERNELS, orders=ORDERS, seed=3, metrics=["time"], client=client, store=store)
+    again = lab.sweep(KERNELS, count=ORDERS, seed=3, metrics=["time"], client=client, store=store)
     assert again.judged == 0
 
 

@@ -1,4 +1,4 @@
-"""Every example kernel interpreted at the TTGIR level of our own pipeline."""
+"""Every example kernel interpreted at the TTGIR level of our default pipeline."""
 
 from __future__ import annotations
 

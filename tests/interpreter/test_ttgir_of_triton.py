@@ -1,4 +1,4 @@
-"""TTGIR as Triton's own pipeline makes it, interpreted: asynchronous copies, tensor-core products, descriptors."""
+"""TTGIR as Triton's default pipeline makes it, interpreted: asynchronous copies, tensor-core products, descriptors."""
 
 from __future__ import annotations
 

@@ -43,12 +43,12 @@ def wrong_pass(tmp_path: Path) -> Path:
     return path
 
 
-def own_pipeline() -> str:
+def default_pipeline() -> str:
     return str(corpus.task(KERNEL).pipeline())
 
 
 def test_pipeline_and_kernel_become_small(wrong_pass: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    broken = own_pipeline().replace("symbol-dce,", "symbol-dce,test-bisect-loses,", 1)
+    broken = default_pipeline().replace("symbol-dce,", "symbol-dce,test-bisect-loses,", 1)
     small = tmp_path / "small.ttir"
     arguments = ["--pipeline", broken, "--load", str(wrong_pass), "--kernel-to", str(small), "--seconds", "4"]
     assert main(["bisect", KERNEL, *arguments]) == 0
@@ -59,7 +59,7 @@ def test_pipeline_and_kernel_become_small(wrong_pass: Path, tmp_path: Path, caps
     assert "arith.mulf" in small.read_text()
 
 
-def test_more_of_a_metric_than_the_own_pipeline(capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_of_a_metric_than_the_default_pipeline(capsys: pytest.CaptureFixture[str]) -> None:
     narrow = "minitriton-choose-layout{access=0 size-per-thread=1,1 order=0,1}"
     point = str(corpus.task("bench_transpose").pipeline()).replace("coalesce-by-width,", f"coalesce-by-width,{narrow},")
     assert main(["bisect", "bench_transpose", "--pipeline", point, "--more", "sectors"]) == 0
@@ -77,7 +77,7 @@ def test_the_same_version_shows_nothing_against_itself(capsys: pytest.CaptureFix
 
 
 def test_what_is_broken_here_and_right_there_is_found(wrong_pass: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    broken = own_pipeline().replace("symbol-dce,", "symbol-dce,test-bisect-loses,", 1)
+    broken = default_pipeline().replace("symbol-dce,", "symbol-dce,test-bisect-loses,", 1)
     arguments = ["--pipeline", broken, "--load", str(wrong_pass), "--more", "instructions=1"]
     assert main(["bisect", KERNEL, *arguments[:4], "--against", str(TREE)]) != 0
     assert "does not show it" in capsys.readouterr().err, "the other version loads the same pass"

@@ -28,7 +28,7 @@ KERNEL = "running_product"
 @pytest.fixture(scope="module", autouse=True)
 def byte_code() -> None:
     """Of what workers import is there: where Python is told to write none, each of them would compile Dask anew (3 s of a processor)."""
-    program = f"import distributed; from minitriton import lab; lab.sweep([{KERNEL!r}], orders=1)"
+    program = f"import distributed; from minitriton import lab; lab.sweep([{KERNEL!r}], count=1)"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
@@ -54,8 +54,8 @@ def client() -> Iterator[Any]:
 
 
 def test_a_cluster_gives_the_records_that_processes_give(client: Any, tmp_path: Path) -> None:
-    here = lab.sweep([KERNEL], orders=8, seed=5, metrics=["registers"])
-    there = lab.sweep([KERNEL], orders=8, seed=5, metrics=["registers"], client=client, store=tmp_path / "s.db")
+    here = lab.sweep([KERNEL], count=8, seed=5, metrics=["registers"])
+    there = lab.sweep([KERNEL], count=8, seed=5, metrics=["registers"], client=client, store=tmp_path / "s.db")
 
     def told(table: lab.Table) -> list[Any]:
         return [
@@ -63,7 +63,7 @@ def test_a_cluster_gives_the_records_that_processes_give(client: Any, tmp_path: 
         ]
 
     assert told(there) == told(here)
-    again = lab.sweep([KERNEL], orders=8, seed=5, client=client, store=tmp_path / "s.db")
+    again = lab.sweep([KERNEL], count=8, seed=5, client=client, store=tmp_path / "s.db")
     assert again.evaluated == 0
 
 
@@ -80,7 +80,7 @@ def test_workers_that_are_killed_lose_and_double_nothing(client: Any, tmp_path: 
 
     killer = threading.Thread(target=kill_some)
     killer.start()
-    table = lab.sweep([KERNEL, "running_sums"], orders=60, seed=1, client=client, store=tmp_path / "s.db")
+    table = lab.sweep([KERNEL, "running_sums"], count=60, seed=1, client=client, store=tmp_path / "s.db")
     over.set()
     killer.join()
     points = [(r.kernel, r.pipeline) for r in table.records]
@@ -104,7 +104,7 @@ def test_a_point_that_ends_workers_is_recorded_and_the_rest_goes_on(client: Any,
 
 def test_times_need_a_worker_with_a_gpu(client: Any) -> None:
     with pytest.raises(MinitritonError, match="resource GPU"):
-        lab.sweep([KERNEL], orders=1, metrics=["time"], client=client)
+        lab.sweep([KERNEL], count=1, metrics=["time"], client=client)
 
 
 def test_a_cluster_without_workers_is_an_error_and_no_wait_for_ever(
@@ -115,5 +115,5 @@ def test_a_cluster_without_workers_is_an_error_and_no_wait_for_ever(
     while client.scheduler_info()["workers"]:
         time.sleep(0.1)
     with pytest.raises(MinitritonError, match="the cluster has had no worker for 1 seconds") as error:
-        lab.sweep([KERNEL], orders=2, client=client, store=tmp_path / "s.db")
+        lab.sweep([KERNEL], count=2, client=client, store=tmp_path / "s.db")
     assert "start workers and sweep again" in str(error.value)

@@ -30,7 +30,7 @@ def test_gymnasium_checks_it(env: PassOrderEnvironment) -> None:
         check_env(env, skip_render_check=False)
 
 
-def test_the_own_pipeline_is_worth_nothing_more(env: PassOrderEnvironment) -> None:
+def test_the_default_pipeline_is_worth_nothing_more(env: PassOrderEnvironment) -> None:
     env.reset(seed=1, options={"kernel": KERNELS[0]})
     reward, over = None, False
     for step in env._evaluate.task.pipeline().steps:

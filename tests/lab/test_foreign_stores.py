@@ -69,7 +69,7 @@ def test_any_bit_that_is_not_what_was_written_is_an_error_or_makes_no_difference
 def test_a_row_that_was_edited_is_an_error(tmp_path: Path) -> None:
     filled(tmp_path / "s.db")
     for change in (
-        "UPDATE points SET class = 'wrong' WHERE rowid = 3", "UPDATE metrics SET numbers = '{\"instructions\": 9.0}' WHERE program = 'd1'",
+        "UPDATE evaluations SET class = 'wrong' WHERE rowid = 3", "UPDATE metrics SET numbers = '{\"instructions\": 9.0}' WHERE program = 'd1'",
         "UPDATE programs SET about = '{}'", "UPDATE kernels SET own = 'p1'", "UPDATE tasks SET kernel = 'other'", "UPDATE steps SET text = 'z' WHERE text = 'q'",
     ):  # fmt: skip
         copy = tmp_path / "copy.db"

@@ -37,7 +37,7 @@ def doubled(x, out, n, BLOCK: tl.constexpr):
         (["sweep", KERNEL, "--best", "nonsense"], "no metric is called 'nonsense'"),
         (["sweep", KERNEL, "--compile-only", "--best", "sectors"], "not measured without running"),
         (["sweep", KERNEL, "--limit", "0"], "0 s for a configuration"),
-        (["sweep", KERNEL, "--orders", "-1"], "cannot sweep -1 orders"),
+        (["sweep", KERNEL, "--count", "-1"], "cannot sweep -1 configurations"),
         (["sweep", KERNEL, "--vary", "no-such-pass{option}=1"], "unknown pass 'no-such-pass'"),
         (["sweep", KERNEL, "--vary", "cse{option}=1"], "no option 'option'"),
         (["sweep", KERNEL, "--insert", "no-such-pass"], "unknown pass 'no-such-pass'"),
@@ -66,20 +66,20 @@ def test_what_cannot_be_is_said_first(
 
 
 def test_best_is_measured_without_being_asked_for_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", KERNEL, "--orders", "2", "--best", "cycles"]) == 0
+    assert main(["sweep", KERNEL, "--count", "2", "--best", "cycles"]) == 0
     assert f"{KERNEL}: cycles" in capsys.readouterr().out
 
 
 def test_a_database_of_another_program_or_version_stays_as_it_is(tmp_path: Path) -> None:
     for name, schema, said in (
-        ("other.db", "CREATE TABLE points (x INTEGER)", "another program"),
+        ("other.db", "CREATE TABLE evaluations (x INTEGER)", "another program"),
         ("old.db", "CREATE TABLE store (version INTEGER); INSERT INTO store VALUES (1)", "version 1"),
     ):
         with sqlite3.connect(tmp_path / name) as database:
             database.executescript(schema)
         before = (tmp_path / name).read_bytes()
         with pytest.raises(MinitritonError, match=said):
-            lab.sweep(KERNEL, orders=1, store=tmp_path / name)
+            lab.sweep(KERNEL, count=1, store=tmp_path / name)
         assert (tmp_path / name).read_bytes() == before
 
 
@@ -101,7 +101,7 @@ def test_points_of_compilers_that_are_not_there_are_said_with_those_that_are(tmp
         Store(path, compiler).add([Evaluation("k", "p", Class.RIGHT, program="x")])
     Store(path, "without points").add_kernel("k", "", "")
     assert Store.of_file(path, None).compiler == "earlier"
-    with pytest.raises(MinitritonError, match="no configurations of compiler mine") as raised:
+    with pytest.raises(MinitritonError, match="lacks configurations of compiler mine") as raised:
         Store.of_file(path, "mine")
     assert "later, earlier" in str(raised.value)
     with pytest.raises(MinitritonError, match="no kernel 'q'"):
@@ -109,16 +109,16 @@ def test_points_of_compilers_that_are_not_there_are_said_with_those_that_are(tmp
 
 
 def test_one_kernel_one_metric_and_one_line_need_no_list() -> None:
-    line = lab.sweep(KERNEL, orders=1).records[0].pipeline
+    line = lab.sweep(KERNEL, count=1).records[0].pipeline
     table = lab.sweep(KERNEL, line, metrics="cycles")
     assert [(r.kernel, r.pipeline, r.result) for r in table.records] == [(KERNEL, line, Class.RIGHT)]
     assert "cycles" in table.records[0].metrics
     with pytest.raises(MinitritonError, match="no record has the metric 'microseconds'"):
-        table.front("cycles", "microseconds")
+        table.pareto_front("cycles", "microseconds")
 
 
 def test_passes_are_worth_registers_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["worth", KERNEL, "--metric", "registers"]) == 0
+    assert main(["ablate", KERNEL, "--metric", "registers"]) == 0
     assert KERNEL in capsys.readouterr().out
 
 
@@ -140,7 +140,7 @@ def test_a_page_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_a_sweep_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    command = [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--orders", "1000", "--store", str(path)]
+    command = [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--count", "1000", "--store", str(path)]
     sweep = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         while sweep.poll() is None and not (path.exists() and _points(path)):
@@ -156,22 +156,22 @@ def test_ctrl_c_ends_a_sweep_in_one_line(tmp_path: Path) -> None:
 
 def _points(path: Path) -> int:
     try:
-        return sqlite3.connect(path).execute("SELECT count(*) FROM points").fetchone()[0]
+        return sqlite3.connect(path).execute("SELECT count(*) FROM evaluations").fetchone()[0]
     except sqlite3.Error:
         return 0
 
 
 def test_an_address_is_no_client() -> None:
     pytest.importorskip("distributed")
-    with pytest.raises(MinitritonError, match="is no client of a cluster") as error:
-        lab.sweep("running_sums", orders=1, client="tcp://127.0.0.1:8786")
+    with pytest.raises(MinitritonError, match="is not a client of a cluster") as error:
+        lab.sweep("running_sums", count=1, client="tcp://127.0.0.1:8786")
     assert "distributed.Client(" in str(error.value)
 
 
 def test_a_cluster_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MinitritonError, match="a cluster needs Dask"):
-        lab.sweep("running_sums", orders=1, client=object())
+        lab.sweep("running_sums", count=1, client=object())
 
 
 def test_constants_that_cannot_vary_are_an_error_although_one_value_is_the_kernels_own(tmp_path: Path) -> None:
@@ -181,11 +181,11 @@ def test_constants_that_cannot_vary_are_an_error_although_one_value_is_the_kerne
     )
     reference = lab.Reference(f"{tmp_path}/own.py:fills", signature="*fp32:16,BLOCK=128")
     with pytest.raises(MinitritonError, match="has one grid, whatever its constants are") as error:
-        lab.sweep(reference, lab.Space(vary={"BLOCK": (128, 64)}), orders=2)
+        lab.sweep(reference, lab.Space(vary={"BLOCK": (128, 64)}), count=2)
     assert "--corpus" in str(error.value)
 
 
 def test_ir_has_no_launch_to_be_swept(tmp_path: Path) -> None:
     (tmp_path / "a.ttir").write_text("module {}")
     with pytest.raises(MinitritonError, match="is IR: nothing says what it is launched with"):
-        lab.sweep(str(tmp_path / "a.ttir"), orders=1)
+        lab.sweep(str(tmp_path / "a.ttir"), count=1)

@@ -25,7 +25,7 @@ KERNEL = "running_sums"
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few configurations of one kernel, evaluated and not measured."""
     path = tmp_path_factory.mktemp("store") / "s.db"
-    lab.sweep([KERNEL], lab.Space(vary={"num_warps": (1, 4)}), orders=6, seed=2, store=path)
+    lab.sweep([KERNEL], lab.Space(vary={"num_warps": (1, 4)}), count=6, seed=2, store=path)
     return path
 
 
@@ -42,7 +42,7 @@ def test_what_a_store_holds_is_measured_later_once(store: Path) -> None:
 def test_a_time_without_a_gpu_is_refused_with_what_to_do(store: Path) -> None:
     for ask in (
         lambda: measure(store, ["microseconds"]),
-        lambda: lab.sweep([KERNEL], orders=1, metrics=["time"]),
+        lambda: lab.sweep([KERNEL], count=1, metrics=["time"]),
         lambda: lab.search(KERNEL, objective="microseconds", budget=2),
     ):
         with pytest.raises(MinitritonError, match="need a GPU"):
@@ -51,13 +51,13 @@ def test_a_time_without_a_gpu_is_refused_with_what_to_do(store: Path) -> None:
 
 def test_an_unknown_metric_is_named_with_the_closest() -> None:
     with pytest.raises(MinitritonError, match="registrs") as raised:
-        lab.sweep([KERNEL], orders=1, metrics=["registrs"])
+        lab.sweep([KERNEL], count=1, metrics=["registrs"])
     assert "'registers'" in str(raised.value)
 
 
 def test_what_needs_a_run_is_refused_without_one() -> None:
     with pytest.raises(MinitritonError, match="without running"):
-        lab.sweep([KERNEL], orders=1, metrics=["cycles"], run=False)
+        lab.sweep([KERNEL], count=1, metrics=["cycles"], run=False)
 
 
 def test_instructions_are_counted_by_kind() -> None:
@@ -74,7 +74,7 @@ def test_instructions_are_counted_by_kind() -> None:
 
 
 def test_more_lines_and_fewer_warps_cost_more_cycles() -> None:
-    record = lab.sweep(["bench_add"], orders=1, metrics=["cycles"]).records[0]
+    record = lab.sweep(["bench_add"], count=1, metrics=["cycles"]).records[0]
     more = {**record.metrics, "lines": 4 * record.metrics["lines"]}
     assert parts(more).near > 3 * parts(record.metrics).near
     assert parts(more).total > parts(record.metrics).total == record.metrics["cycles"]
@@ -85,7 +85,7 @@ def test_more_lines_and_fewer_warps_cost_more_cycles() -> None:
 
 def test_what_is_read_and_how_is_counted_apart_from_what_is_stored() -> None:
     whole, halves = (
-        {r.kernel: r.metrics for r in lab.sweep([k], orders=1).records}[k]
+        {r.kernel: r.metrics for r in lab.sweep([k], count=1).records}[k]
         for k in ("bench_transpose", "bench_linear_relu")
     )
     assert whole["read_bytes"] == whole["global_bytes"] / 2 == 32 * whole["read_sectors"]
@@ -96,7 +96,7 @@ def test_what_is_read_and_how_is_counted_apart_from_what_is_stored() -> None:
 def test_a_table_goes_through_parquet(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
-    table = lab.sweep([KERNEL], orders=3, metrics=["registers"])
+    table = lab.sweep([KERNEL], count=3, metrics=["registers"])
     table.to_parquet(tmp_path / "t.parquet")
     again = lab.Table.read_parquet(tmp_path / "t.parquet")
     assert [dataclasses.asdict(r) for r in again.records] == [dataclasses.asdict(r) for r in table.records]
@@ -110,7 +110,7 @@ def test_the_front_has_what_nothing_beats() -> None:
     table = lab.Table(
         [record("p", 10, 0.5), record("q", 20, 1.0), record("r", 20, 0.5), record("s", 1, 1, Class.WRONG)]
     )
-    assert [r.pipeline for r in table.front("registers", "occupancy")] == ["p", "q"]
+    assert [r.pipeline for r in table.pareto_front("registers", "occupancy")] == ["p", "q"]
 
 
 def test_programs_come_back_from_the_store(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_every_command_takes_a_launch(recorded: Path, capsys: pytest.CaptureFixt
     assert "1 (4 bytes) at a time" in capsys.readouterr().out
     assert main(["explore", str(recorded), "--html", str(tmp_path / "page.html")]) == 0
     assert (tmp_path / "page.html").read_text().count('"kernel":"scale"') == 2
-    assert main(["sweep", folder, "--orders", "1"]) == 0
+    assert main(["sweep", folder, "--count", "1"]) == 0
     assert "1 right" in capsys.readouterr().out
 
 
@@ -288,7 +288,7 @@ def test_a_store_notices_that_a_launch_was_recorded_again(
     recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = shutil.copytree(recorded / "000-scale", tmp_path / "launch")
-    command = ["sweep", str(folder), "--orders", "1", "--store", str(tmp_path / "s.db")]
+    command = ["sweep", str(folder), "--count", "1", "--store", str(tmp_path / "s.db")]
     assert [main(command), main(command)] == [0, 0]
     (folder / "launch.json").write_text(replace(read_launch(folder), grid=(5, 1, 1)).text())
     assert main(command) == 1

@@ -34,7 +34,7 @@ def test_what_commutes_and_what_does_not() -> None:
 
 
 def test_the_best_points_agree_on_an_order() -> None:
-    table = lab.sweep([KERNEL], lab.Space(), orders=30, seed=4)
+    table = lab.sweep([KERNEL], lab.Space(), count=30, seed=4)
     agreed = lab.agreed_order(table, "instructions")
     place = [name for level in agreed.levels for name in level]
     assert place.index("inline") < place.index("tritongpu-coalesce") < place.index("insert-barriers")
@@ -64,14 +64,14 @@ def test_ranks() -> None:
 def test_the_page_holds_what_the_store_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     store, page = tmp_path / "s.db", tmp_path / "s.html"
-    table = lab.sweep([KERNEL], lab.Space(vary={"num_warps": (2, 4)}), orders=6, metrics=["cycles"], store=store)
+    table = lab.sweep([KERNEL], lab.Space(vary={"num_warps": (2, 4)}), count=6, metrics=["cycles"], store=store)
     assert main(["report", str(store), "--html", str(page)]) == 0
     assert str(page) in capsys.readouterr().out
     text = page.read_text()
     for part in (
         "Best by cycles",
         "Which passes commute",
-        "What each pass is worth",
+        "Ablation of passes",
         KERNEL,
         "<svg",
         "changes</summary>",
@@ -162,14 +162,14 @@ def test_a_plot_is_a_page_too_and_another_suffix_is_named(tmp_path: Path) -> Non
 
 
 def test_a_plot_of_what_was_not_measured_is_refused() -> None:
-    table = lab.sweep(KERNEL, orders=2, run=False)
+    table = lab.sweep(KERNEL, count=2, run=False)
     for draw in (
         lambda: lab.plots.pareto_plot(table, "registers", "ptx_instructions", KERNEL),
         lambda: lab.plots.rank_plot(table, "ptx_instructions", "microseconds"),
     ):
         with pytest.raises(MinitritonError, match="no record has the metric"):
             draw()
-    with pytest.raises(MinitritonError, match="the table has no kernel 'other'"):
+    with pytest.raises(MinitritonError, match="the table lacks kernel 'other'"):
         lab.plots.pareto_plot(table, "ptx_bytes", "ptx_instructions", "other")
 
 

@@ -96,7 +96,7 @@ def test_data_of_several_ctas_may_come_back_after_the_exchange_of_clusters_only(
         assert CorrectnessChecker(task).record(late).result is result
 
 
-def test_another_launch_has_its_own_pipeline_grid_and_numbers() -> None:
+def test_another_launch_has_its_default_pipeline_grid_and_numbers() -> None:
     task = corpus.task("bench_add")
     checker = CorrectnessChecker(task)
     own = checker.record(task.pipeline())

@@ -39,7 +39,7 @@ def test_a_new_store_that_another_process_writes_is_waited_for(tmp_path: Path, m
 def test_two_sweeps_into_one_store_at_once(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     command = [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--store", str(path)]
-    running = [subprocess.Popen([*command, "--orders", n], stdout=subprocess.DEVNULL) for n in ("60", "90")]
+    running = [subprocess.Popen([*command, "--count", n], stdout=subprocess.DEVNULL) for n in ("60", "90")]
     assert [process.wait() for process in running] == [0, 0]
     records = list(Store(path, compiler_name()).records())
     assert len(records) == len({r.pipeline for r in records}) == 90
@@ -47,7 +47,7 @@ def test_two_sweeps_into_one_store_at_once(tmp_path: Path) -> None:
 
 
 def test_illegal_points_have_their_reason(tmp_path: Path) -> None:
-    table = lab.sweep([KERNEL], lab.Space(legal=False), orders=20, seed=3)
+    table = lab.sweep([KERNEL], lab.Space(legal=False), count=20, seed=3)
     refused = [r for r in table.records if r.result is Class.REFUSED]
     assert refused
     assert all(r.reason and r.culprit for r in refused)

@@ -89,7 +89,7 @@ def test_programs_with_operands_exchanged_differ() -> None:
     assert fingerprints.of(one) != fingerprints.of(other)
 
 
-def test_the_targets_own_pipeline_is_right_and_counted(checker: CorrectnessChecker) -> None:
+def test_the_targets_default_pipeline_is_right_and_counted(checker: CorrectnessChecker) -> None:
     record = checker.record(checker.task.pipeline())
     assert record.result is Class.RIGHT
     assert record.metrics["barriers"] > 0
@@ -143,7 +143,7 @@ def test_the_pass_that_makes_numbers_wrong_is_named_wherever_it_stands(tmp_path:
 def test_a_sweep_names_the_pass_that_makes_numbers_wrong(tmp_path: Path) -> None:
     (tmp_path / "loses.py").write_text(OWN_PASS)
     reference = references([KERNEL], loads=(str(tmp_path / "loses.py"),))[0]
-    table = lab.sweep(reference, lab.Space(insert=("own-loses-a-product",)), orders=20, store=tmp_path / "s.db")
+    table = lab.sweep(reference, lab.Space(insert=("own-loses-a-product",)), count=20, store=tmp_path / "s.db")
     culprits = {record.culprit for record in table.records if record.result is Class.WRONG}
     assert culprits == {"own-loses-a-product"}
     assert "wrong in own-loses-a-product" in table.text()
@@ -210,9 +210,9 @@ def test_neighbours_are_one_change_away() -> None:
 
 
 def test_a_sweep_over_processes_is_resumed_from_its_store(tmp_path: Path) -> None:
-    store = tmp_path / "orders.db"
-    first = lab.sweep([KERNEL], lab.Space(), orders=12, seed=3, jobs=2, store=store)
-    again = lab.sweep([KERNEL], lab.Space(), orders=20, seed=3, jobs=1, store=store)
+    store = tmp_path / "sweep.db"
+    first = lab.sweep([KERNEL], lab.Space(), count=12, seed=3, jobs=2, store=store)
+    again = lab.sweep([KERNEL], lab.Space(), count=20, seed=3, jobs=1, store=store)
     assert (len(first), first.evaluated, len(again), again.evaluated) == (12, 12, 20, 8)
     assert {r.pipeline for r in first.records} <= {r.pipeline for r in again.records}
     assert again.best("instructions")[KERNEL].result is Class.RIGHT
@@ -229,7 +229,7 @@ def test_a_point_that_ends_its_process_is_recorded_and_the_rest_goes_on(tmp_path
 def test_a_point_that_ends_its_process_is_found_among_others_that_are_helped_with(tmp_path: Path) -> None:
     task = corpus.task(KERNEL)
     own = str(task.pipeline())
-    points = list(Drawing(Space(), 240).points(task))
+    points = list(Drawing(Space(), 240).configurations(task))
     points[130] = bad = own.replace("inline,", "inline,test-ends-the-process,", 1)
     table = lab.sweep(lab.Reference(KERNEL, loads=(__file__,)), points, jobs=3, run=False, store=tmp_path / "s.db")
     assert [r.pipeline for r in table.records if r.result is Class.CRASHED] == [bad]
@@ -239,7 +239,7 @@ def test_a_point_that_ends_its_process_is_found_among_others_that_are_helped_wit
 def test_a_sweep_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
     store, command = (
         tmp_path / "s.db",
-        [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--orders", "120", "--jobs", "1"],
+        [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--count", "120", "--jobs", "1"],
     )
     for seconds in (1.5, 3.0):
         process = subprocess.Popen(
@@ -248,7 +248,7 @@ def test_a_sweep_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) 
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    table = lab.sweep([KERNEL], lab.Space(), orders=120, store=store)
+    table = lab.sweep([KERNEL], lab.Space(), count=120, store=store)
     pipelines = [r.pipeline for r in table.records]
     assert len(pipelines) == len(set(pipelines)) == 120
 
@@ -306,11 +306,11 @@ def test_a_search_for_what_is_not_measured_says_what_is() -> None:
 
 
 def test_leaving_a_needed_pass_out_shows_what_it_is_worth() -> None:
-    worth = lab.leave_one_out([KERNEL])
-    assert "tritongpu-coalesce" in worth.passes()
-    assert worth.change(KERNEL, "triton-combine", "instructions") == 0
-    rows = worth.text("ptx_instructions", changed_only=False).splitlines()
-    assert len(rows) == len(worth.passes()) + 1
+    ablation = lab.leave_one_out([KERNEL])
+    assert "tritongpu-coalesce" in ablation.passes()
+    assert ablation.change(KERNEL, "triton-combine", "instructions") == 0
+    rows = ablation.text("ptx_instructions", changed_only=False).splitlines()
+    assert len(rows) == len(ablation.passes()) + 1
 
 
 def test_the_smallest_pipeline_keeps_the_pass_that_breaks_it(checker: CorrectnessChecker) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.lab import check_call
 from minitriton.lab.call import source_of_call
 from minitriton.target import GPUTarget

@@ -32,8 +32,8 @@ def results(table: lab.Table) -> list[tuple[str, str, str, dict[str, float]]]:
 
 def test_processes_that_help_find_what_one_process_finds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(workers, "WORTH_HELP", 0.0)
-    helped = lab.sweep(KERNEL, orders=120, jobs=3, run=False, store=tmp_path / "s.db")
-    assert results(helped) == results(lab.sweep(KERNEL, orders=120, jobs=1, run=False))
+    helped = lab.sweep(KERNEL, count=120, jobs=3, run=False, store=tmp_path / "s.db")
+    assert results(helped) == results(lab.sweep(KERNEL, count=120, jobs=1, run=False))
     assert len(helped) == 120
 
 
@@ -53,9 +53,9 @@ def test_processes_may_be_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(workers, "WORTH_HELP", 0.0)
     with monkeypatch.context() as patched:
         patched.setattr("minitriton.lab.sweeping.sweep.WorkerProcesses", Killing)
-        table = lab.sweep(KERNEL, orders=100, jobs=2, run=False, store=tmp_path / "s.db")
+        table = lab.sweep(KERNEL, count=100, jobs=2, run=False, store=tmp_path / "s.db")
     assert len(killed) == 3
-    assert results(table) == results(lab.sweep(KERNEL, orders=100, run=False))
+    assert results(table) == results(lab.sweep(KERNEL, count=100, run=False))
 
 
 def test_a_process_that_cannot_be_started_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,14 +67,14 @@ def test_a_process_that_cannot_be_started_is_started_again(monkeypatch: pytest.M
         return real(self, function, *given)
 
     monkeypatch.setattr(workers.ProcessPoolExecutor, "submit", submit)
-    assert len(lab.sweep("masked_copy", orders=2, run=False)) == 2
+    assert len(lab.sweep("masked_copy", count=2, run=False)) == 2
     assert not failing
 
 
 WITHOUT_GUARD = """
 print("begun", flush=True)
 from minitriton import lab
-print(len(lab.sweep("masked_copy", orders=3, run=False)))
+print(len(lab.sweep("masked_copy", count=3, run=False)))
 """
 
 
@@ -96,7 +96,7 @@ class Ending(WorkerProcesses):
             os.kill(os.getpid(), signal.SIGKILL)
         return super()._collect(waiting, drawn)
 sweep.WorkerProcesses = Ending
-lab.sweep("masked_copy", orders=50, run=False)
+lab.sweep("masked_copy", count=50, run=False)
 """
 
 

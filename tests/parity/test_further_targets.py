@@ -10,7 +10,7 @@ from building import compiled
 from cases import Case
 from parity_cases import ALL_CASES
 
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.target.architectures import ARCHITECTURES
 
 FURTHER = (100, 120)

@@ -22,30 +22,30 @@ import words
 from sources import files, single_importers, sources
 
 PACKAGES = {
-    "__init__": (117, 1, 1),
+    "__init__": (117, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6317, 43, 80),
-    "as_triton": (3629, 43, 38),
-    "backends": (324, 9, 4),
-    "codegen": (11694, 73, 161),
-    "commands": (1514, 14, 17),
-    "dialects": (15629, 95, 87),
-    "emulator": (9010, 60, 108),
-    "errors": (146, 1, 4),
-    "explorer": (6665, 48, 116),
-    "frontend": (6427, 32, 28),
-    "fuzz": (8432, 58, 81),
-    "host": (1279, 20, 19),
-    "interpreter": (5073, 40, 47),
-    "knobs": (878, 3, 18),
-    "lab": (15467, 94, 209),
-    "language": (3311, 24, 13),
-    "layouts": (4193, 22, 27),
-    "passes": (18826, 108, 356),
-    "pipeline": (1964, 14, 20),
-    "rewriting": (4175, 28, 27),
-    "runtime": (7093, 55, 63),
-    "target": (655, 4, 8),
+    "analysis": (6557, 44, 0),
+    "as_triton": (3629, 43, 0),
+    "backends": (324, 9, 0),
+    "codegen": (11399, 72, 3),
+    "commands": (1526, 14, 0),
+    "dialects": (15636, 95, 0),
+    "emulator": (9012, 60, 0),
+    "errors": (146, 1, 0),
+    "explorer": (6683, 48, 0),
+    "frontend": (6427, 32, 0),
+    "fuzz": (8432, 58, 0),
+    "host": (1279, 20, 0),
+    "interpreter": (5073, 40, 0),
+    "knobs": (878, 3, 0),
+    "lab": (15476, 94, 0),
+    "language": (3311, 24, 0),
+    "layouts": (4193, 22, 0),
+    "passes": (18906, 108, 0),
+    "pipeline": (2138, 15, 0),
+    "rewriting": (4175, 28, 1),
+    "runtime": (7100, 55, 0),
+    "target": (680, 4, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
 
@@ -53,15 +53,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 132844,
-    "files": 890,
+    "lines": 133123,
+    "files": 891,
     "files under 40 lines": 125,
-    "modules with one importer": 216,
+    "modules with one importer": 212,
     "comparisons of an op's name": 14,
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 54,
-    "words": 1532,
+    "words": 4,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 

@@ -69,7 +69,7 @@ WORDS = (
         "configurations, candidates",
         packages=frozenset({"lab"}),
     ),
-    Word(r"\b(is|are|has|have) no\b(?! (longer|more|less)\b)", "is not a, invalid, missing", only_messages=True),
+    Word(r"\b(is|are|has|have) no\b(?! (longer|more|less|attribute)\b)", "is not a, invalid, missing", only_messages=True),
     Word(r"\bkept\b", "cached, stored", near=r"\b(caches?|cached|disks?|in memory|files?|stores?|processes|start)\b"),
     Word(r"\bmend(s|ed|ing)?\b", "fixed, fixes"),
     Word(r"\bbeside\b", "next to, compared with, in addition to"),

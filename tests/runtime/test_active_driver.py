@@ -12,7 +12,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError
 from minitriton.runtime import active_driver, cuda_driver, default_target, driver

@@ -14,11 +14,11 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
-from minitriton.codegen.cubin import ASSEMBLED_ON_DEMAND, Cubins
+from minitriton.codegen.assemble_ptx import Attempt, Cubin
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.runtime.compiled_kernel import CompiledKernel
-from minitriton.runtime.compiled_parts import MissingStage
+from minitriton.runtime.compiled_parts import ASSEMBLED_ON_DEMAND, MissingStage
 from minitriton.target import GPUTarget
 
 
@@ -38,13 +38,24 @@ def test_what_makes_up_a_compiled_kernel_can_be_pickled() -> None:
         state["asm"]["hsaco"]
 
 
-def test_the_cubin_for_few_programs_is_cached_beside_the_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def assembled(limit: int | None, *cubins: tuple[int | None, bytes]) -> Cubin:
+    """What `assemble-ptx` gives for a kernel whose code under `limit` was taken."""
+    attempts = tuple(Attempt(each, 32, 0, 8, False, code) for each, code in cubins)
+    cubin = Cubin(dict(cubins)[limit])
+    cubin.attempts, cubin.taken = attempts, next(each for each in attempts if each.limit == limit)
+    return cubin
+
+
+def test_the_cubin_for_few_programs_is_cached_next_to_the_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("minitriton.codegen.cubin.assembler_available", lambda *_: True)
-    monkeypatch.setattr("minitriton.codegen.cubin.assembled", lambda *_: Cubins(b"\x7fELF many", b"\x7fELF \xff few"))
+    monkeypatch.setattr("minitriton.codegen.assemblers.assembler_available", lambda *_: True)
+    made = assembled(32, (None, b"\x7fELF \xff few"), (32, b"\x7fELF many"))
+    monkeypatch.setattr("minitriton.pipeline.stages.assemble", lambda *_: made)
     source = ASTSource(double, {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 8})
     triton.compile(source, GPUTarget("cuda", 90, 32))
-    monkeypatch.delattr("minitriton.codegen.cubin.assembled")
+    monkeypatch.delattr("minitriton.pipeline.stages.assemble")
     kernel = triton.compile(source, GPUTarget("cuda", 90, 32))
     assert (kernel.asm["cubin"], kernel.asm["unlimited_cubin"]) == (b"\x7fELF many", b"\x7fELF \xff few")
 
@@ -53,13 +64,16 @@ def test_a_cubin_for_few_programs_is_assembled_when_asked_for_and_then_cached(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("minitriton.codegen.cubin.assembler_available", lambda *_: True)
-    monkeypatch.setattr("minitriton.codegen.cubin.assembled", lambda *_: Cubins(b"\x7fELF many", ASSEMBLED_ON_DEMAND))
+    monkeypatch.setattr("minitriton.codegen.assemblers.assembler_available", lambda *_: True)
     asked: list[str] = []
-    monkeypatch.setattr(
-        "minitriton.runtime.stored_kernel.assembled_without_limit",
-        lambda ptx, *_: asked.append(ptx) or b"\x7fELF \xff few",
-    )
+
+    def assemble(ptx: str, pipeline: str, registers: str = "") -> Cubin:
+        if registers:
+            asked.append(ptx)
+            return Cubin(b"\x7fELF \xff few")
+        return assembled(32, (32, b"\x7fELF many"))
+
+    monkeypatch.setattr("minitriton.pipeline.stages.assemble", assemble)
     source = ASTSource(double, {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 8})
     triton.compile(source, GPUTarget("cuda", 90, 32))
     kernel = triton.compile(source, GPUTarget("cuda", 90, 32))

@@ -8,7 +8,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.assemblers import assembler_available
 
 
 @triton.jit

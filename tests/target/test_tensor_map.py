@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minitriton.target.tensor_map import DRIVER_TYPES, ELEMENT_BYTES, SIZE, TensorMap, decode, replace_field
@@ -58,11 +58,13 @@ def maps(draw: Any) -> TensorMap:
     )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(maps())
 def test_decoding_undoes_encoding(map: TensorMap) -> None:
     assert decode(map.encode()) == map
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(maps())
 def test_replacing_every_field_of_zeros_makes_the_map(map: TensorMap) -> None:
     data = bytes(SIZE)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from minitriton.backends.nvidia.driver import include_dirs
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.commands.signature import Parameter, parse_signature
 from minitriton.errors import MinitritonError
 from minitriton.tools import compile as aot

@@ -307,7 +307,7 @@ def _calls_by_function(functions: dict[str, Operation]) -> dict[str, list[Operat
 
 
 def _callers_first(functions: dict[str, Operation], calls: dict[str, list[Operation]]) -> list[Operation]:
-    """Functions so ordered that each comes after its callers; recursion is cut where it closes."""
+    """Functions so ordered that each comes after its callers; recursion is split where it closes."""
     if not calls:
         return list(functions.values())
     order: list[Operation] = []

@@ -78,7 +78,7 @@ class Step(NamedTuple):
 
 
 def explain(analysis: ExplainedAnalysis, value: SSAValue) -> Explanation:
-    """The tree of facts behind the fact of `value`; a fact that stands in it already is not opened again."""
+    """The tree of facts after the fact of `value`; a fact that stands in it already is not opened again."""
     return _explain(analysis, value, set())
 
 
@@ -217,7 +217,7 @@ def origin_of(value: SSAValue) -> str:
 
 
 def location_of(value: SSAValue) -> SourceLocation | None:
-    """The place in the user's source that made `value`, if it is known."""
+    """The location in the user's source that made `value`, if it is known."""
     owner = value.owner
     if isinstance(value, BlockArgument) and isinstance(owner, Block):
         return source_location(value.location) or _place_of_parent(owner)

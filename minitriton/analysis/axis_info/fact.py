@@ -3,18 +3,18 @@
     [[ 8,  9, 10, 11, 24, 25, 26, 27],      contiguity [1, 4], divisibility [8, 8], constancy [1, 1]
      [16, 17, 18, 19, 40, 41, 42, 43]]
 
-An `AxisInfo` is a set of claims, each of which must hold for every run of the program:
+An `AxisInfo` is a set of claims, and each must hold for every run of the program:
 
-- `contiguity[d]` = C: cut axis `d` into groups of C elements; inside a group each element is its predecessor plus 1
+- `contiguity[d]` = C: split axis `d` into groups of C elements; inside a group each element is its predecessor plus 1
   (plus one *element* for pointers), modulo the width of the type.
 - `divisibility[d]` = D: the first element of every such group is divisible by D (for pointers: in bytes).
-- `constancy[d]` = K: cut axis `d` into groups of K elements; all elements of a group are equal.
+- `constancy[d]` = K: split axis `d` into groups of K elements; all elements of a group are equal.
 - `constant_value`: every element is this number (signed, except that an `i1` is 0 or 1).
 - `non_negative`: every element is at least 0, read as a signed number.
 
 All of C, D, K are powers of two, so the greatest common divisor of two of them is the smaller one. A scalar has rank 1.
 
-Two assumptions stand behind the claims, both of them Triton's:
+Two assumptions stand after the claims, both of them Triton's:
 
 1. Index arithmetic does not overflow: a `+`, `-`, `*`, `<<` or truncation whose mathematical result does not fit its
    type may make claims about contiguity and sign false. (Divisibility and constancy survive any overflow.)
@@ -98,7 +98,7 @@ def constant(value: int, shape: tuple[int, ...]) -> AxisInfo:
 def divisibility_at(fact: AxisInfo, dim: int, step: int, unit: int = 1) -> int:
     """What divides the elements at every multiple of `step` along `dim`.
 
-    The claimed divisibility holds where the groups of `fact` begin. Elements inside a group lie a multiple of
+    The claimed divisibility holds where the groups of `fact` begin. Elements inside a group are a multiple of
     `step * unit` further (`unit` is the size of an element in bytes for pointers, else 1).
     """
     divisibility = fact.divisibility[dim]

@@ -154,7 +154,7 @@ def sign_extend(op: arith.ExtSIOp, facts: Facts) -> AxisInfo:
 
 @RULES.add(arith.ExtUIOp)
 def zero_extend(op: arith.ExtUIOp, facts: Facts) -> AxisInfo:
-    """Widened with zeros: claims stay; a sequence that may run from -1 to 0 is cut into aligned groups."""
+    """Widened with zeros: claims stay; a sequence that may run from -1 to 0 is split into aligned groups."""
     source = facts[0]
     if source.constant_value is not None:
         return constant_result(op, unsigned(source.constant_value, integer_width(op.operands[0].type)))

@@ -22,7 +22,7 @@ from minitriton.layouts.properties import contig_per_thread, get_order
 
 
 class AccessShape(NamedTuple):
-    """`contiguous_per_thread` elements of a thread lie next to each other along axis `fastest_dim`."""
+    """`contiguous_per_thread` elements of a thread are next to each other along axis `fastest_dim`."""
 
     fastest_dim: int
     contiguous_per_thread: int

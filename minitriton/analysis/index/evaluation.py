@@ -32,7 +32,7 @@ from minitriton.dialects.narrowing import instance_of
 
 
 def facts_of(unknowns: Unknowns, value: IndexValue, shape: tuple[int, ...], unit: int = 1) -> AxisInfo:
-    """The claims about `value`, a tensor of `shape` whose neighbours lie `unit` apart (for pointers, in bytes)."""
+    """The claims about `value`, a tensor of `shape` whose neighbours are `unit` apart (for pointers, in bytes)."""
     contiguity: list[int] = []
     divisibility: list[int] = []
     constancy: list[int] = []
@@ -101,7 +101,7 @@ def better(exact: AxisInfo, known: AxisInfo) -> AxisInfo | None:
 MAX_ELEMENTS = 1 << 15
 """Larger tensors are not enumerated: their facts are those of axis info."""
 MAX_DEPTH = 200
-"""Expressions nested deeper are unknown where they are cut."""
+"""Expressions nested deeper are unknown where they are split."""
 MAX_FACTOR_BITS = 24
 """A constant factor of more bits makes a hash, which overflows, not an index."""
 
@@ -131,7 +131,7 @@ class IndexEvaluation:
         return found
 
     def continues(self, pointer: SSAValue, outer: int, inner: tuple[int, ...]) -> bool:
-        """Whether a step along axis `outer` of a tensor of pointers leads to behind the last element along the axes `inner`.
+        """Whether a step along axis `outer` of a tensor of pointers leads past the last element along the axes `inner`.
 
         The axes `inner`, outermost first, are contiguous together.
         """
@@ -163,7 +163,7 @@ class IndexEvaluation:
         return found
 
     def _unknown(self, value: SSAValue) -> IndexValue:
-        """Unknown numbers of which the claims of axis info hold."""
+        """Unknown numbers with the claims of axis info."""
         fact = self.axis_info.get(value)
         shape = shape_of(value.type) if instance_of(value.type, TensorType) else ()
         if fact.constant_value is not None:

@@ -1,4 +1,4 @@
-"""Integer ranges: between which numbers every integer of a module lies, whatever its arguments are.
+"""Integer ranges: between which numbers every integer of a module is, whatever its arguments are.
 
 In: a module of `tt` (or `ttg`) functions. Out: `IntegerRangeAnalysis(module).get(value)`, an `IntegerRange` of the value's elements.
 
@@ -19,7 +19,7 @@ In: a block. Out: per value that the block defines, comparisons with numbers tha
     %c = arith.cmpi slt, %n, %c65536        tl.assume(n < 65536)        n is below 65536
     llvm.intr.assume %c : i1
 
-A promise behind `tt.assert` or a call is made only if that returns, and counts for nothing.
+A promise after `tt.assert` or a call is made only if that returns, and counts for nothing.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         self._done = False
 
     def get(self, value: SSAValue) -> IntegerRange:
-        """Between which numbers every element of `value` lies; `NO_INTEGER` for what is no integer."""
+        """Between which numbers every element of `value` is; `NO_INTEGER` for what is not an integer."""
         if not self._done:
             self._done = True
             for function in self.module.ops:
@@ -258,7 +258,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         return signed(low.width, low.smin, last)
 
     def _sums(self, op: Operation) -> dict[SSAValue, tuple[IntegerRange, IntegerRange]]:
-        """Of what the loop only adds a number to: the range inside the loop, and behind it."""
+        """Of what the loop only adds a number to: the range inside the loop, and after it."""
         body = op.regions[0].block
         if len(body.args) == 1:
             return {}

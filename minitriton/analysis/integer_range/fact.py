@@ -1,4 +1,4 @@
-"""Between which numbers an integer lies, read as signed and as unsigned: the fact of integer-range analysis, and its algebra.
+"""Between which numbers an integer is, read as signed and as unsigned: the fact of integer-range analysis, and its algebra.
 
     pid % 16, of 32 bits        signed [0, 15]          unsigned [0, 15]
     x - 1, where x is 0 or 1    signed [-1, 0]          unsigned [0, 4294967295]: the two views know different things
@@ -95,13 +95,13 @@ def wrapped(width: int, low: int, high: int) -> IntegerRange:
 
 
 def signed(width: int, low: int, high: int) -> IntegerRange:
-    """Bounds of the signed view, cut to the type."""
+    """Bounds of the signed view, truncated to the type."""
     half = 1 << (width - 1)
     return refined(width, max(low, -half), min(high, half - 1), 0, 2 * half - 1)
 
 
 def unsigned(width: int, low: int, high: int) -> IntegerRange:
-    """Bounds of the unsigned view, cut to the type."""
+    """Bounds of the unsigned view, truncated to the type."""
     half = 1 << (width - 1)
     return refined(width, -half, half - 1, max(low, 0), min(high, 2 * half - 1))
 

@@ -1,4 +1,4 @@
-"""Integer-range rules of `arith` and `math`: sums, products, bits, shifts, casts, extrema, comparisons.
+"""Integer-range rules of `arith` and `math`: additions, multiplications, bits, shifts, casts, extrema, comparisons.
 
 In: an op and the ranges of its operands. Out: the range of its result. Everything that wraps is computed exactly and then wrapped; what
 is undefined (division by zero) may be anything. Divisions have a file of their own.
@@ -100,7 +100,7 @@ def multiply(op: arith.MuliOp, ranges: Ranges) -> IntegerRange:
 
 @RULES.add(tt.MulhiUIOp)
 def multiply_high(op: tt.MulhiUIOp, ranges: Ranges) -> IntegerRange:
-    """The upper half of the unsigned product"""
+    """The upper half of the unsigned multiplication"""
     a, b = ranges
     return unsigned(a.width, a.umin * b.umin >> a.width, a.umax * b.umax >> a.width)
 

@@ -1,7 +1,7 @@
 """Integer-range rules of quotients and remainders, signed and unsigned.
 
 In: an op and the ranges of dividend and divisor. Out: the range of the result. Division by zero is undefined; so is the least number
-divided by -1, of which nothing is claimed.
+divided by -1, where nothing is claimed.
 
     x / d     extreme where x and d are      [0, 1000] / [3, 7] = [0, 333]
     x % d     keeps the sign of x            [0, 1000] % [3, 7] = [0, 6]        [0, 5] % [7, 9] = [0, 5]: nothing is taken away

@@ -1,1 +1,1 @@
-"""Shared memory: which buffers there are, when each is alive, where it lies, and where threads have to wait for each other."""
+"""Shared memory: which buffers there are, when each is alive, where it is, and where threads have to wait for each other."""

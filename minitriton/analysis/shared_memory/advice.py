@@ -5,7 +5,7 @@ In: a TTGIR module and the bytes that a block has. Out: text for the help of an 
     the largest: 98304 bytes, 3 buffers of 128x128xf16 (matmul.py:23); 98304 bytes, 3 buffers of 128x128xf16 (matmul.py:24)
     num_stages=2 fits
 
-A pipelined loop has a ring of buffers for each load, one buffer less with each stage less. What else lies in shared memory counts
+A pipelined loop has a ring of buffers for each load, one buffer less with each stage less. What else is in shared memory counts
 as it is.
 """
 

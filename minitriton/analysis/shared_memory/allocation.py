@@ -1,4 +1,4 @@
-"""Where every buffer lies in shared memory.
+"""Where every buffer is in shared memory.
 
 In: a module with buffers (`ttg.local_alloc`) and ops that need scratch (layout conversions, reductions, ...), and a function
 that says how many bytes of scratch an op needs. Out: an `Allocation` with the offset of every buffer.
@@ -63,7 +63,7 @@ class BufferKind(Enum):
 
 @dataclass(eq=False)
 class Buffer:
-    """One piece of shared memory of a function; `live` is in the function's op numbers."""
+    """One part of shared memory of a function; `live` is in the function's op numbers."""
 
     kind: BufferKind
     owner: Operation
@@ -74,7 +74,7 @@ class Buffer:
 
     @property
     def bytes(self) -> Interval:
-        """Where it lies, as `(start, end)`."""
+        """Where it is, as `(start, end)`."""
         return self.offset, self.offset + self.size
 
 
@@ -105,7 +105,7 @@ class FunctionAllocation:
 
 @dataclass
 class Allocation:
-    """The buffers of a module and their places."""
+    """The buffers of a module and their offsets."""
 
     total_bytes: int = 0
     functions: dict[Operation, FunctionAllocation] = field(default_factory=dict[Operation, FunctionAllocation])
@@ -204,9 +204,9 @@ def _allocate_function(
 
 
 def _assign_offsets(buffers: list[Buffer]) -> int:
-    """Gives each buffer its place; those that have one (`allocation.offset`) keep it, the others come behind. The bytes they take.
+    """Gives each buffer its offset; those that have one (`allocation.offset`) keep it, the others come after. The bytes they take.
 
-    Raises `PassError` where given places make buffers overlap that are alive together.
+    Raises `PassError` where given offsets make buffers overlap that are alive together.
     """
     given = [buffer for buffer in buffers if ALLOCATION_OFFSET in buffer.owner.attributes]
     if not given:
@@ -219,7 +219,7 @@ def _assign_offsets(buffers: list[Buffer]) -> int:
                 raise PassError(
                     f"the buffer of {buffer.owner.name} at {buffer.offset} overlaps that of {other.owner.name} at {other.offset}",
                     source_location(buffer.owner.location),
-                    help="give them other places, or none: attribute allocation.offset",
+                    help="give them other offsets, or none: attribute allocation.offset",
                 )
     end = max(buffer.bytes[1] for buffer in given)
     others = [buffer for buffer in buffers if ALLOCATION_OFFSET not in buffer.owner.attributes]
@@ -234,13 +234,13 @@ def _assign_offsets(buffers: list[Buffer]) -> int:
 
 
 def read_offsets(module: ModuleOp) -> Allocation:
-    """An allocation of which only the places are known, as an earlier pass has written them."""
+    """An allocation with nothing known but the offsets, as an earlier pass has written them."""
     offsets = ((op, op.attributes[ALLOCATION_OFFSET]) for op in ops_in(module) if ALLOCATION_OFFSET in op.attributes)
     return Allocation(offsets={op: at.value.data for op, at in offsets if isinstance(at, IntegerAttr)})
 
 
 def read_allocation(module: ModuleOp, scratch_bytes: ScratchBytes) -> Allocation:
-    """The places that an earlier pass has written (`write_attributes`); when buffers are alive is left open."""
+    """The offsets that an earlier pass has written (`write_attributes`); when buffers are alive is left open."""
     allocation = Allocation()
     for function, callees in callees_first(module):
         placed = allocation.functions[function] = FunctionAllocation(function, callees)

@@ -69,7 +69,7 @@ def shared_memory_aliases(root: Operation) -> Aliases:
 
 
 def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """The values that `op` hands on unchanged (or as views), as pairs (from, to)."""
+    """The values that `op` forwards unchanged (or as views), as pairs (from, to)."""
     if op.has_trait(MemDescView, value_if_unregistered=False):
         yield op.operands[0], op.results[0]
         return

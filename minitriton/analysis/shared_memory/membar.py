@@ -1,6 +1,6 @@
 """Barriers where threads would otherwise read or overwrite shared memory too early.
 
-In: a module and the places of its buffers. Out: the same module with `ttg.local_barrier` before each op whose accesses conflict
+In: a module and the offsets of its buffers. Out: the same module with `ttg.local_barrier` before each op whose accesses conflict
 with earlier ones that no barrier separates from it.
 
     ttg.local_store %t, %buf                     ttg.local_store %t, %buf
@@ -8,7 +8,7 @@ with earlier ones that no barrier separates from it.
                                                  %r = ttg.local_load %buf
 
 A conflict is a read after a write, a write after a read or a write after a write of bytes that overlap. The state at a point is
-the accesses that may have happened since the last barrier (`Pending`); it flows through straight-line pieces of code
+the accesses that may have happened since the last barrier (`Pending`); it flows through straight-line parts of code
 (`control_flow.Segment`), through loops and branches until nothing changes. A function's callers see the accesses that are
 pending at its return.
 """
@@ -140,7 +140,7 @@ def _has_waits(function: Operation) -> bool:
 class BufferAccess:
     """What one op does to shared memory.
 
-    `pending` is what no barrier has followed when the op is done, `scratch` where its own scratch lies, `claims` what it may
+    `pending` is what no barrier has followed when the op is done, `scratch` where its own scratch is, `claims` what it may
     access before its first barrier where that is not `pending`.
     """
 
@@ -223,7 +223,7 @@ class FunctionWalk:
         return BufferAccess(op, pending, None if scratch is None else scratch.bytes)
 
     def _call(self, op: Operation, callee: Operation) -> BufferAccess | None:
-        """A callee may write all its memory at once; what is pending at its return lies where the call's memory does."""
+        """A callee may write all its memory at once; what is pending at its return is where the call's memory does."""
         memory = self.placed.of_op.get(op)
         if memory is None:
             return None

@@ -2,7 +2,7 @@
 
 In: buffers with size, alignment and the interval of their life. Out: their offsets, and the bytes that all need together.
 The algorithm is that of "Algorithms for Compile-Time Memory Optimization" (Gergov, SODA 1999): the biggest first, each at the
-lowest free place of its life (`assign_first_places`); conflicts left over are solved by colouring and moving up until none is left.
+lowest free offset of its life (`assign_first_places`); conflicts left over are solved by colouring and moving up until none is left.
 
     life        1 2 3 4 5 6
     a 64 bytes  x x x             at 0
@@ -50,7 +50,7 @@ class FreePlaces:
         insort(self._ends, interval[1])
 
     def take_lowest(self) -> tuple[int, Interval]:
-        """The place with the lowest offset, of these the first that was added; it is gone then."""
+        """The slot with the lowest offset, of these the first that was added; it is gone then."""
         offset, _, interval = self._places.pop(0)
         del self._starts[bisect_left(self._starts, interval[0])]
         del self._ends[bisect_left(self._ends, interval[1])]
@@ -62,7 +62,7 @@ class FreePlaces:
 
 
 class WaitingLives:
-    """Lives, each with a place in the order, as the leaves of a tree whose nodes know from when to when any life below them lasts."""
+    """Lives, each with a position in the order, as the leaves of a tree whose nodes know from when to when any life below them lasts."""
 
     def __init__(self, lives: Sequence[Interval]) -> None:
         self._leaves = 1 << max(len(lives) - 1, 0).bit_length()
@@ -130,7 +130,7 @@ def _align(buffer: PlacedBuffer, offset: int) -> int:
 
 
 def assign_first_places(buffers: Sequence[PlacedBuffer]) -> None:
-    """Fill free places from the lowest upwards, each with the first buffer that lives then and nowhere else is in its way."""
+    """Fill free offsets from the lowest upwards, each with the first buffer that lives then and nowhere else is in its way."""
     free = FreePlaces()
     free.add(0, (0, _FOREVER))
     waiting = WaitingLives([buffer.live for buffer in buffers])

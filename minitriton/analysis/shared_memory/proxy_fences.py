@@ -1,12 +1,12 @@
 """Fences where the copy unit would otherwise overwrite shared memory that threads still read or write.
 
-In: a module and the places of its buffers. Out: the same module with `ttng.fence_async_shared` before each asynchronous copy into
+In: a module and the offsets of its buffers. Out: the same module with `ttng.fence_async_shared` before each asynchronous copy into
 bytes that threads have accessed since the last fence, and before each call of a function that begins such copies (accesses by threads and by the copy unit are not ordered otherwise: PTX ISA,
 "Async proxy").
 
     %x = ttg.local_load %a                              %x = ttg.local_load %a
     ttng.async_tma_copy_global_to_local ... %b    =>    ttng.fence_async_shared {bCluster = false}
-    (%b lies where %a lay)                              ttng.async_tma_copy_global_to_local ... %b
+    (%b is where %a lay)                              ttng.async_tma_copy_global_to_local ... %b
 
 It runs before barriers are put in, for the threads' fences must precede the barrier that the copy follows. Counterpart of
 lib/Dialect/TritonNvidiaGPU/Transforms/ProxFenceInsertion.cpp.

@@ -19,7 +19,7 @@ In: a module. Out: for each access a value that names its group.
     %d = tt.dot %a, %b, %c  reads its operands in layouts of its own and gives a result in another: it ties nothing
 
 What is made of ranges, constants and arguments alone (addresses, most masks) is cheap in any layout and ties nothing. What a loop carries
-is tied position by position (operand, argument, yielded value, result), so that data that are advanced side by side stay apart.
+is tied position by position (operand, argument, yielded value, result), so that data that are advanced together stay apart.
 """
 
 from __future__ import annotations

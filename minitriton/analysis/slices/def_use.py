@@ -28,7 +28,7 @@ def _all(op: Operation) -> bool:
 
 
 def backward_ops(value: SSAValue, keep: Filter = _all, *, through_arguments: bool = True) -> list[Operation]:
-    """The ops that `value` depends on, each behind what it depends on itself."""
+    """The ops that `value` depends on, each after what it depends on itself."""
     slice_ = _Backward(keep, through_arguments)
     slice_.value(value)
     return slice_.found

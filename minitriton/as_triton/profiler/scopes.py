@@ -29,7 +29,7 @@ _STACK = _Stack()
 
 
 def enter_scope(name: str, *, metrics: Metrics | None = None) -> int:
-    """A scope begins; how deep it lies. `metrics` are added to it."""
+    """A scope begins; how deep it is. `metrics` are added to it."""
     _STACK.open.append((name, [session.enter(name, metrics or {}) for session in sessions.active()]))
     return len(_STACK.open)
 

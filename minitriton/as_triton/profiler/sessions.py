@@ -90,7 +90,7 @@ class Session:
         self.place.launch = node, self.clock.begin()
 
     def launch_ends(self, metadata: LaunchMetadata) -> None:
-        """A hook behind launches."""
+        """A hook after launches."""
         if self.place.launch is not None:
             node, end = self.place.launch
             end(self.timing(node))
@@ -217,7 +217,7 @@ def _chosen(session: int | None) -> list[Session]:
     if session is None or (session == 0 and not _SESSIONS and knobs.proton.disable):
         return list(_SESSIONS.values())
     if session not in _SESSIONS:
-        raise MinitritonError(f"there is no session {session}", help="proton.start() gives its number")
+        raise MinitritonError(f"unknown session {session}", help="proton.start() gives its number")
     return [_SESSIONS[session]]
 
 
@@ -228,7 +228,7 @@ MOST_PENDING = 4096
 
 
 Done: TypeAlias = Callable[[float], None]
-"""Is told how many nanoseconds a span took."""
+"""Is given how many nanoseconds a span took."""
 End: TypeAlias = Callable[[Done], None]
 """Ends the span that it was given for."""
 

@@ -37,7 +37,7 @@ class Node:
 
 
 def write(root: Node, path: Path, device: Mapping[str, object]) -> None:
-    """The tree and, behind it, what it was measured on."""
+    """The tree, then what it was measured on."""
     write_whole(path, json.dumps([_as_json(root), dict(device)], indent=1))
 
 

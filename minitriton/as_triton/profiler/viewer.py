@@ -27,7 +27,7 @@ def parse(
     exclude: str | None = None,
     threshold: float | None = None,
 ) -> tuple[Node, list[str]]:
-    """The tree of a file and the metrics to show, all of which it has.
+    """The tree of a file and the metrics to show, which it has all.
 
     Metrics are `time/ms` (s, ms, us, ns; `avg_time`, `cpu_time`), `tflop16/s` (g, t or nothing; 8, 16, 32, 64 or nothing), `gbyte/s`, `time/%`,
     and the names of what was counted (`count`, `bytes`, ...). Nodes are kept whose name matches `include` and not `exclude` (regular

@@ -1,4 +1,4 @@
-"""`cuda_memcheck`: a test of which some cases run under NVIDIA's memory checker.
+"""`cuda_memcheck`: a test with cases that run under NVIDIA's memory checker.
 
 @pytest.mark.parametrize("n", [100, 128])
 @cuda_memcheck(n=100)
@@ -53,7 +53,7 @@ def cuda_memcheck(**target_kwargs: object) -> Callable[[Callable[..., object]], 
                 return
             if "request" not in kwargs:
                 raise MinitritonError(
-                    f"{test.__name__} is to be checked and has no parameter `request`",
+                    f"{test.__name__} is to be checked and lacks the parameter `request`",
                     help="add pytest's fixture `request` to its parameters",
                 )
             request = cast(PytestRequest, kwargs["request"])

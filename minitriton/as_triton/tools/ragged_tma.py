@@ -1,12 +1,12 @@
 """Ragged arrays through one descriptor: rows that belong to batches of unequal sizes, one batch after the other.
 
     desc = create_ragged_descriptor(rows, [32, 128])                           on the host
-    x = load_ragged(desc, batch_offset, batch_size, [row, column])            in a kernel: rows of the batch, zeros behind its end
+    x = load_ragged(desc, batch_offset, batch_size, [row, column])            in a kernel: rows of the batch, zeros after its end
 
 A read or write stays inside of rows `batch_offset` to `batch_offset + batch_size`, by the copy unit's own check of bounds. The
 descriptor has two dimensions more than the array. Along the ragged dimension it pretends to 2**30 rows, so a batch that is to
 end at row `e` begins at row 2**30 - `batch_size`; the two others move the address back by 2**30 rows and forward to `e`. The
-first has a stride of 2**34 elements less a row, of which 2**30 are a multiple of 2**64 less 2**30 rows: addresses wrap around.
+first has a stride of 2**34 elements less a row; 2**30 of these are a multiple of 2**64 less 2**30 rows: addresses wrap around.
 """
 
 from __future__ import annotations

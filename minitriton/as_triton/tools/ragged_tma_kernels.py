@@ -18,7 +18,7 @@ def to_ragged_indices(batch_offset, batch_size, row):
 
 @minitriton.jit
 def load_ragged(TMA, batch_offset, batch_size, coords, ragged_dim: tl.constexpr = tl.constexpr(0)):
-    """The block at `coords` of a batch; zeros behind its last row."""
+    """The block at `coords` of a batch; zeros after its last row."""
     tl.static_assert(len(TMA.shape) == len(coords) + 2, "TMA must be a read-write ragged descriptor")
     back, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
     block = TMA.load([back, end] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :])  # noqa: RUF005
@@ -27,7 +27,7 @@ def load_ragged(TMA, batch_offset, batch_size, coords, ragged_dim: tl.constexpr 
 
 @minitriton.jit
 def store_ragged(TMA, batch_offset, batch_size, coords, data, ragged_dim: tl.constexpr = tl.constexpr(0)):
-    """Stores a block at `coords` of a batch; nothing behind its last row."""
+    """Stores a block at `coords` of a batch; nothing after its last row."""
     back, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
     block = tl.reshape(data, [1, 1] + data.shape)  # noqa: RUF005
     TMA.store([back, end] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :], block)  # noqa: RUF005
@@ -35,7 +35,7 @@ def store_ragged(TMA, batch_offset, batch_size, coords, data, ragged_dim: tl.con
 
 @minitriton.jit
 def atomic_add_ragged(TMA, batch_offset, batch_size, coords, data, ragged_dim: tl.constexpr = tl.constexpr(0)):
-    """Adds a block at `coords` of a batch, each element atomically; nothing behind its last row."""
+    """Adds a block at `coords` of a batch, each element atomically; nothing after its last row."""
     back, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
     block = tl.reshape(data, [1, 1] + data.shape)  # noqa: RUF005
     TMA.atomic_add([back, end] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :], block)  # noqa: RUF005

@@ -67,7 +67,7 @@ _MOST_SOUND = 1024
 
 @dataclass(init=False)
 class TensorDescriptor:
-    """`base` is a tensor, `shape` and `strides` count elements, `padding` is what lies outside: "zero" or "nan".
+    """`base` is a tensor, `shape` and `strides` count elements, `padding` is what is outside: "zero" or "nan".
 
     With `round_f32_to_tf32` loads round float32 to the nearest tf32, as tensor cores do not. It needs copies of sm_90.
     """

@@ -1,4 +1,4 @@
-"""`HIPBackend`, for programs that name it beside NVIDIA's: it supports no target here, and compiles nothing."""
+"""`HIPBackend`, for programs that name it next to NVIDIA's: it supports no target here, and compiles nothing."""
 
 from __future__ import annotations
 

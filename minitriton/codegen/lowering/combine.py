@@ -59,7 +59,7 @@ def _inlined(
 
 
 def _known(op: Operation, pairs: set[tuple[SSAValue, SSAValue]]) -> bool | None:
-    """What a comparison of two elements says, of which the first is less than the second."""
+    """What a comparison of two elements says, where the first is less than the second."""
     if not isinstance(op, arith.CmpiOp):
         return None
     predicate = predicate_of(op)

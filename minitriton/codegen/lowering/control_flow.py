@@ -204,7 +204,7 @@ def lower_blocks(f: FunctionLowering, region: Region) -> None:
 
 
 def lower_returning(f: FunctionLowering, region: Region) -> list[SSAValue]:
-    """Lowers a region of scalars into the current block, and goes on behind it; what its terminator returns.
+    """Lowers a region of scalars into the current block, and goes on after it; what its terminator returns.
 
     Where several blocks return, they meet in a block whose arguments are the values.
     """

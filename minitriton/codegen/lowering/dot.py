@@ -29,7 +29,7 @@ def dot(f: FunctionLowering, op: tt.DotOp) -> None:
     encoding = layout_of(op.results[0].type)
     rule = multiply_add if encoding is None else DOT_RULES.get(type(encoding), multiply_add)
     if rule is multiply_add and isinstance(encoding, NvidiaMma):
-        raise f.unsupported(op, "a product on tensor cores of this kind", help="use a blocked layout for the result")
+        raise f.unsupported(op, "a dot on tensor cores of this kind", help="use a blocked layout for the result")
     rule(f, op)
 
 

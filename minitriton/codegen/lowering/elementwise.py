@@ -154,7 +154,7 @@ def lanewise(emit: Emit) -> Lowering:
 
 
 def _shift(cls: type[Operation]) -> Lowering:
-    """A shift. By a constant of the width or more, of which LLVM knows no result, it is what PTX makes of one known at run time only."""
+    """A shift. By a constant of the width or more, for which LLVM knows no result, it is what PTX makes of one known at run time only."""
 
     def lower(f: FunctionLowering, op: Operation) -> None:
         result = op.results[0]
@@ -179,7 +179,7 @@ def _shifted_out(amount: int | None) -> Emit:
 
 
 def _division(cls: type[Operation]) -> Lowering:
-    """As `cls`, or what a division is made of which more is known."""
+    """As `cls`, or what a division about which more is known is made."""
 
     def lower(f: FunctionLowering, op: Operation) -> None:
         emit = known_division(op) or _integer(cls)
@@ -223,8 +223,8 @@ def add(f: FunctionLowering, op: arith.AddiOp) -> None:
 def _unknown_step(f: FunctionLowering, step: SSAValue) -> SSAValue:
     """`step`, an integer of 64 bits, as one that LLVM knows nothing of, and ptxas not that it is the same in all lanes.
 
-    What it is added to stays in registers of each thread: sums with uniform registers ptxas puts off until a copy needs the
-    address, behind the products and the barrier.
+    What it is added to stays in registers of each thread: additions with uniform registers ptxas puts off until a copy needs the
+    address, after the wgmma instructions and the barrier.
     """
     if f.unknown_zero is None:
         with f.b.in_prologue():
@@ -235,7 +235,7 @@ def _unknown_step(f: FunctionLowering, step: SSAValue) -> SSAValue:
 
 
 def _unknown_zero(b: Builder) -> SSAValue:
-    """0: no lane is both before and behind another (PTX ISA, "Special Registers: %lanemask_lt")."""
+    """0: no lane is both before and after another (PTX ISA, "Special Registers: %lanemask_lt")."""
     both = "{ .reg .b32 after; mov.u32 $0, %lanemask_lt; mov.u32 after, %lanemask_gt; and.b32 $0, $0, after; }"
     zero = b.inline_asm(both, "=r", [], I32, pure=True)
     assert zero is not None
@@ -312,7 +312,7 @@ def truncation(f: FunctionLowering, op: arith.TruncIOp) -> None:
 
 
 def _high_word_of(op: arith.TruncIOp) -> SSAValue | None:
-    """The integer of 64 bits of which `op` takes the upper 32: `trunci (shrui x, 32)`."""
+    """The integer of 64 bits whose upper 32 bits `op` takes: `trunci (shrui x, 32)`."""
     shift = op.operands[0].owner
     if not isinstance(shift, arith.ShRUIOp):
         return None
@@ -323,7 +323,7 @@ def _high_word_of(op: arith.TruncIOp) -> SSAValue | None:
 def _high_words(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     """The upper halves of integers of 64 bits: every second word.
 
-    Shifts of a vector of products LLVM would turn into multiplications of their own (`mul.hi`), beside those for the lower halves.
+    Shifts of a vector of multiplications LLVM would turn into multiplications of their own (`mul.hi`), next to those for the lower halves.
     """
     count = lanes(v[0].type)
     if count == 1:

@@ -166,7 +166,7 @@ class FunctionLowering:
         return registers.range_of(base, offsets, self.b, used)
 
     def equal_registers(self, value: SSAValue) -> tuple[list[int], list[int]] | None:
-        """Registers of a tensor that are known to be equal: those that differ, and for each register its place among them.
+        """Registers of a tensor that are known to be equal: those that differ, and for each register its index among them.
 
         None if nothing is known. Runs of equal elements (constancy) are aligned, so registers of one run have offsets that
         differ in the low bits only.
@@ -250,7 +250,7 @@ class FunctionLowering:
             self.lower_op(op)
 
     def lower_op(self, op: Operation) -> None:
-        """Replaces one op by its rule. Raises `LoweringError` at the op's place if it has none."""
+        """Replaces one op by its rule. Raises `LoweringError` at the op's location if it has none."""
         self.b.location = location = op.location
         rule = self.module.lowerings.of(op)
         if rule is None:
@@ -277,7 +277,7 @@ class FunctionLowering:
             )
 
     def unsupported(self, op: Operation, what: str, help: str | None = None) -> LoweringError:
-        """An error at the place of `op`."""
+        """An error at the location of `op`."""
         return LoweringError(f"{op.name}: {what}", source_location(op.location), help=help)
 
 
@@ -335,7 +335,7 @@ class WorkerWarps:
     default_warps: int
     total_warps: int
     registers: tuple[int, int, int] | None
-    """At launch; of default warps while others wait; of those that wait. None if nobody hands on registers."""
+    """At launch; of default warps while others wait; of those that wait. None if nobody gives up registers."""
     entries: list[Block] = field(default_factory=list[Block])
     """Where each partition begins, by its number."""
     returns: list[Block] = field(default_factory=list[Block])

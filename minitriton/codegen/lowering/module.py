@@ -1,4 +1,4 @@
-"""What all functions of a module share while they are lowered: facts, globals, the places of shared memory."""
+"""What all functions of a module share while they are lowered: facts, globals, the offsets of shared memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ModuleLowering:
         """Where the shared memory of `op` begins."""
         offset = self.allocation.offset(op)
         if offset is None:
-            raise LoweringError(f"{op.name} was given no shared memory", help="run place-shared-memory first")
+            raise LoweringError(f"{op.name} lacks its shared memory", help="run `place-shared-memory` first")
         return offset
 
     def address_of_shared(self, b: Builder) -> SSAValue:

@@ -87,8 +87,8 @@ def by_lanes(
     base: SSAValue,
     offsets: Sequence[int],
 ) -> list[SSAValue]:
-    """For each operand its results, one for each key, in every lane. `written` says where the partial results lie: from key
-    (`register`), lane and warp, of which the bits `warp_bits` run along the axis."""
+    """For each operand its results, one for each key, in every lane. `written` says where the partial results are: from key
+    (`register`), lane and warp, where the bits `warp_bits` run along the axis."""
     keys, warps = written.bases["register"], written.bases["warp"]
     along = [warps[bit] for bit in warp_bits]
     chosen = dict(zip(shared.of_results, keys, strict=False)) | dict(zip(shared.of_warps, along, strict=False))

@@ -47,7 +47,7 @@ _RANKS = 15
 
 
 class ReductionPlan(NamedTuple):
-    """Where the elements of one result lie.
+    """Where the elements of one result are.
 
     `steps[j]` are the registers that enter in step j, one for each result the thread takes part in; `lane_bits` and `warp_bits`
     are the bits of the thread's number that run along the axis, `block_bits` those of the CTA's rank in its cluster; `redundant_bits` are
@@ -112,7 +112,7 @@ def reduce_scratch(op: tt.ReduceOp) -> int:
 
 
 def _shape_of_cta(facts: LayoutFacts, shape: Sequence[int]) -> tuple[int, ...]:
-    """What the threads of one CTA reach from their CTA's first element: in their shared memory there is no place for more."""
+    """What the threads of one CTA reach from their CTA's first element: in their shared memory there is no room for more."""
     if not any(map(any, facts.block_bases)):
         return tuple(shape)
     reached = [0] * len(shape)
@@ -163,7 +163,7 @@ def _within_thread(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> l
 
 
 def _increasing(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> tuple[int, ...]:
-    """The operands of which what was combined so far is less than the next element: `minitriton-ordered-indices` says that they increase
+    """The operands where what was combined so far is less than the next element: `minitriton-ordered-indices` says that they increase
     along the axis, and the thread goes along it."""
     noted = op.attributes.get(INCREASING)
     if noted is None:
@@ -309,7 +309,7 @@ def _bases_in_cluster(f: FunctionLowering, plan: ReductionPlan, base: SSAValue) 
 
 
 def _memory_order(facts: LayoutFacts, plan: ReductionPlan, shape: Sequence[int]) -> list[int]:
-    """The dimensions of the results as they lie in memory, fastest first: as the registers of a thread run."""
+    """The dimensions of the results as they are in memory, fastest first: as the registers of a thread run."""
     order: list[int] = []
     for dim_name in ("register", "lane", "warp"):
         for basis in facts.layout.bases.get(dim_name, ()):
@@ -328,7 +328,7 @@ def _flat(coordinates: Sequence[int], order: Sequence[int], shape: Sequence[int]
 def _write_layout(
     facts: LayoutFacts, plan: ReductionPlan, order: Sequence[int], shape: Sequence[int], results: int
 ) -> LinearLayout:
-    """From the thread's partial results (`register` is the key), lane and warp to the place in memory."""
+    """From the thread's partial results (`register` is the key), lane and warp to the offset in memory."""
     key_bits = len(plan.keys).bit_length() - 1
     bases: dict[str, list[tuple[int, ...]]] = {
         "register": [(_flat(plan.keys[1 << bit], order, shape),) for bit in range(key_bits)],

@@ -34,5 +34,5 @@ _FILES = {"arith": "lowering/elementwise.py", "math": "nvidia/math.py"}
 
 
 def where_to_add(name: str) -> str:
-    """The place for the rule of an op called `name`."""
+    """The file for the rule of an op called `name`."""
     return f"minitriton/codegen/{_FILES.get(name.partition('.')[0], 'lowering/')} (docs/add-an-op.md)"

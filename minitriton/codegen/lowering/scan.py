@@ -1,6 +1,6 @@
 """`tt.scan`: a running combination along an axis.
 
-The axis is cut into chunks that the block holds at once: within a chunk a thread has neighbours, lanes follow each other, then
+The axis is split into chunks that the block holds at once: within a chunk a thread has neighbours, lanes follow each other, then
 warps; a thread's further registers belong to further chunks.
 
     thread    s[j] = s[j-1] . x[j]                               vectors: one lane for each row and chunk
@@ -42,7 +42,7 @@ Values = list[SSAValue]
 
 
 class ScanPlan(NamedTuple):
-    """Where the elements along the axis lie.
+    """Where the elements along the axis are.
 
     `rows[j][c * keys + k]` is the register of neighbour j in chunk c of row k. `lane_bits` and `warp_bits` are those along the
     axis, lowest first; `copies[r]` is the register that register r is a copy of.
@@ -335,5 +335,5 @@ class _Scan:
         return [self.f.b.permute(value, range(chunk * keys, (chunk + 1) * keys)) for value in values]
 
     def _joined(self, parts: list[Values]) -> Values:
-        """Chunks side by side."""
+        """Chunks next to each other."""
         return [self.f.b.concat([part[number] for part in parts]) for number in range(len(parts[0]))]

@@ -33,7 +33,7 @@ def shared_encoding(type_: Attribute) -> SharedEncoding:
 
 
 def element_bits(type_: MemDescType) -> int:
-    """Bits of an element as it lies in memory."""
+    """Bits of an element as it is in memory."""
     return bit_width(memory_type(scalar_type(type_.element_type)))
 
 

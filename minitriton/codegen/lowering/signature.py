@@ -69,7 +69,7 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
     entry = source.first_block
     if entry is None:
         raise LoweringError(
-            f"function {name.data!r} has no body", source_location(function.location),
+            f"function {name.data!r} lacks a body", source_location(function.location),
             help="write one, with a tt.return at its end: no other module is linked",
         )  # fmt: skip
     prologue, body = Block(), Block()

@@ -1,4 +1,4 @@
-"""Signed divisions of which integer ranges know more than their type: made of sizes, unsigned and of 32 bits, the sign afterwards.
+"""Signed divisions about which integer ranges know more than their type: made of sizes, unsigned and of 32 bits, the sign afterwards.
 
     non_negative_dividend        x / d = (x / |d|) with the sign of d               x % d = x % |d|
     fits_32_bits (of 64)         x / d = (|x| / |d|) with the sign of x ^ d         x % d = (|x| % |d|) with the sign of x
@@ -69,7 +69,7 @@ _OF_32_BITS.update({arith.DivSIOp: _quotient_of_32_bits, arith.RemSIOp: _remaind
 
 
 def known_division(op: Operation) -> Emit | None:
-    """How a division is made of which something was noted, lane by lane; None for every other op."""
+    """How a division with something noted is made, lane by lane; None for every other op."""
     if not op.attributes:
         return None
     if FITS_32_BITS in op.attributes:

@@ -1,4 +1,4 @@
-"""Follows a `WarpShuffle` plan: words change places between the lanes of a warp."""
+"""Follows a `WarpShuffle` plan: words are exchanged between the lanes of a warp."""
 
 from __future__ import annotations
 

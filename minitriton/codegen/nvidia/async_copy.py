@@ -1,4 +1,4 @@
-"""`cp.async`: copies from global to shared memory that run on while the thread computes.
+"""`cp.async`: copies from global to shared memory that stay in flight while the thread computes.
 
     ttg.async_copy_global_to_local %p, %b mask %m    ->   nvvm.cp.async.shared.global, 16 bytes at a time; where the mask is
                                                           false the source has 0 bytes and the buffer is filled with zeros

@@ -160,7 +160,7 @@ def _order(op: _Atomic, text: str, count: int) -> _Order:
 
 
 def _may_read_after(op: Operation) -> bool:
-    """Whether the kernel may do anything with memory behind `op`."""
+    """Whether the kernel may do anything with memory after `op`."""
     following = op.next_op
     while following is not None and not isinstance(following, tt.ReturnOp):
         effects = recursive_effects(following)
@@ -204,7 +204,7 @@ def _by_compare_and_swap(f: FunctionLowering, op: _Atomic, register: int, mask: 
     else:
         b.branch(inside)
     b.move_to(inside)
-    b.branch(again, (b.constant(I16, 0),))  # a guess: the first `cas` says what is there, without a read beside it
+    b.branch(again, (b.constant(I16, 0),))  # a guess: the first `cas` says what is there, without a read next to it
     b.move_to(again)
     seen = again.args[0]
     total = b.bitcast(b.fadd(b.bitcast(seen, element), operand), I16)

@@ -3,7 +3,7 @@
 In: a live LLVM module. Out: the same module with those functions, internal to it. From the library only what is needed is taken;
 what a set of functions needs is kept as bitcode, so that the library is read once a process.
 
-Libdevice is no part of minitriton: it is searched for in a CUDA toolkit, in NVIDIA's Python packages, and beside an installed
+Libdevice is no part of minitriton: it is searched for in a CUDA toolkit, in NVIDIA's Python packages, and next to an installed
 Triton; `MINITRITON_LIBDEVICE` or `TRITON_LIBDEVICE_PATH` name it. No kernel needs it that keeps to `tl` and 32-bit floats.
 """
 
@@ -38,7 +38,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def find_libdevice() -> Path | None:
-    """Where libdevice lies on this machine, or None."""
+    """Where libdevice is on this machine, or None."""
     return next((path for path in _candidates() if path.is_file()), None)
 
 
@@ -64,7 +64,7 @@ def link_device_library(module: llvm.ModuleRef, libraries: Sequence[Path] = ()) 
         )
     _link(module, libdevice, names)
     if names := missing_functions(module):
-        raise MinitritonError(f"libdevice has no function {names[0]}", help="check the name of the device function")
+        raise MinitritonError(f"libdevice lacks the function {names[0]}", help="check the name of the device function")
 
 
 def _undefined(module: llvm.ModuleRef) -> list[str]:

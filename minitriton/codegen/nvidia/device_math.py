@@ -64,7 +64,7 @@ _LOG2_E = 1 / math.log(2)
 _HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)
 _ROUNDS = 1.5 * 2.0**23
 """A number added to this is rounded to an integer, and that is in its low bits."""
-# 2/pi = sum of piece[i] 2^(-24 (i + 1)).
+# 2/pi = sum of part[i] 2^(-24 (i + 1)).
 _TWO_OVER_PI = (10680707, 7228996, 1387004, 2578385, 16069853, 12639074, 9804092, 4427841)
 _LARGE = 65536.0
 """From here on `q` has too many bits for the short way."""
@@ -148,8 +148,8 @@ def _quadrant(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 def _quadrant_of_large(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """The same in double precision for any finite x.
 
-    2/pi is cut into pieces of 24 bits, so that each product with x is exact; of each product only the rest modulo 4 counts, and
-    that is exact too. The sum's whole part is subtracted from the largest product, before small ones are added.
+    2/pi is split into parts of 24 bits, so that each multiplication by x is exact; of each only the rest modulo 4 counts, and
+    that is exact too. The integer part is subtracted from the largest term, before small ones are added.
     """
     wide = b.cast(L.FPExtOp, x, F64)
     type_ = wide.type

@@ -37,7 +37,7 @@ _COS = (
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
 )
-# pi/2 as the sum of three doubles, of which the first two end in zeros.
+# pi/2 as the sum of three doubles, where the first two end in zeros.
 _HALF_PI = (
     float.fromhex("0x1.921fb54442d18p0"),
     float.fromhex("0x1.1a62633145c00p-54"),

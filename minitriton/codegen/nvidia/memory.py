@@ -1,13 +1,13 @@
 """Loads and stores of global memory.
 
-In: a tensor of pointers, as an expression of which only the first pointer of each vector is made; `analysis/access_width.py` says how wide
+In: a tensor of pointers, as an expression where only the first pointer of each vector is made; `analysis/access_width.py` says how wide
 vectors are.
 
     tt.load %p, %m : tensor<1024x!tt.ptr<f32>>      nvvm.ld.global %p0, %p4, %m0, %m4 {vector_width = 4} : vector<8xf32>
     tt.load %p without a mask or hints              llvm.load %p0 : vector<4xf32>, ...
 
 A load or store marked `split_mask` (by `minitriton-coalesce-by-width`) has a mask that is true up to some element of each vector: whole vectors
-move at once, and a branch that few warps take moves the elements of those that the mask cuts.
+move at once, and a branch that few warps take moves the elements of those at the mask's end.
 
 Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
 """
@@ -58,7 +58,7 @@ class Accesses:
         return len(self.starts) * self.width
 
     def expanded(self) -> list[int] | None:
-        """For each register its place among the moved ones; None if it is the same."""
+        """For each register its index among the moved ones; None if it is the same."""
         if not self.replicated:
             return None
         place = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
@@ -176,7 +176,7 @@ class _SplitMask:
 
 
 def _split_load(f: FunctionLowering, op: tt.LoadOp, accesses: Accesses, kept: Attribute) -> SSAValue:
-    """Whole vectors, then in a branch the elements of those that the mask cuts."""
+    """Whole vectors, then in a branch the elements of those that the mask ends in."""
     pointer, mask, other = op.ptr, op.mask, op.other
     assert mask is not None
     split = _SplitMask(f, mask, accesses, None)
@@ -190,7 +190,7 @@ def _split_load(f: FunctionLowering, op: tt.LoadOp, accesses: Accesses, kept: At
     policies, properties = _as_hinted(f, op, accesses.width)
     masks = split.elements()
     properties["operandSegmentSizes"] = i32_array((len(addresses), len(masks), 1, len(policies)))
-    f.b.branch(after, (f.b.value(nvvm.LoadCutOp, (*addresses, *masks, vector, *policies), type_, properties),))
+    f.b.branch(after, (f.b.value(nvvm.LoadPartialOp, (*addresses, *masks, vector, *policies), type_, properties),))
     f.b.move_to(after)
     return after.args[0]
 
@@ -255,7 +255,7 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
 
 
 def _split_store(f: FunctionLowering, op: tt.StoreOp, accesses: Accesses, data: SSAValue, own: SSAValue | None) -> None:
-    """Whole vectors, then in a branch the elements of those that the mask cuts."""
+    """Whole vectors, then in a branch the elements of those that the mask ends in."""
     pointer, mask = op.ptr, op.mask
     assert mask is not None
     split = _SplitMask(f, mask, accesses, own)
@@ -267,7 +267,7 @@ def _split_store(f: FunctionLowering, op: tt.StoreOp, accesses: Accesses, data: 
     policies, properties = _as_hinted(f, op, accesses.width)
     masks = split.elements()
     properties["operandSegmentSizes"] = i32_array((1, len(addresses), len(masks), len(policies)))
-    f.b.operation(nvvm.StoreCutOp, (data, *addresses, *masks, *policies), (), properties)
+    f.b.operation(nvvm.StorePartialOp, (data, *addresses, *masks, *policies), (), properties)
     f.b.branch(after)
     f.b.move_to(after)
 

@@ -124,7 +124,7 @@ def mma_f64(f: FunctionLowering, op: Operation) -> None:
     tiles.finish()
 
 
-# The registers of `mma.sync`: tiles of the result, and where the operands of one step lie.
+# The registers of `mma.sync`: tiles of the result, and where the operands of one step are.
 #
 # A thread holds 4 elements of each tile of 16 x 8: rows m and m + 8, columns n and n + 1. A result with fewer rows or columns fills the
 # tile with copies of them, as its operands do.
@@ -199,7 +199,7 @@ def steps_along_k(
     if LANES_ALONG_K * per_word * len(steps) != depth:
         raise f.unsupported(
             op,
-            f"an operand with k = {depth} of which a thread holds {per_word * len(steps)}: its four lanes along k must "
+            f"an operand with k = {depth} where a thread holds {per_word * len(steps)}: its four lanes along k must "
             "hold different elements",
             help=f"use a kWidth of at most k / {LANES_ALONG_K}",
         )

@@ -241,7 +241,7 @@ def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> 
 
 
 def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, Attribute]) -> None:
-    """Of CTAs that hold the same part the first one stores it, each of its first warps a box: copies are started side by side."""
+    """Of CTAs that hold the same part the first one stores it, each of its first warps a box: copies are started next to each other."""
     descriptor, *given, source = op.operands
     _check_corner(op, descriptor, given, stores=True)
     type_ = memdesc(source)
@@ -262,14 +262,14 @@ def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, At
 
 
 def _steps(boxes: list[Box], warps: int) -> list[tuple[int, ...]]:
-    """For each bit of a warp's number, how far its box lies behind the first warp's: along each dimension, and in bytes."""
+    """For each bit of a warp's number, how far its box is after the first warp's: along each dimension, and in bytes."""
     first = (*boxes[0][0], boxes[0][1])
     bits = range(warps.bit_length() - 1)
     return [tuple(b - a for a, b in zip(first, (*boxes[1 << k][0], boxes[1 << k][1]), strict=True)) for k in bits]
 
 
 def _warps_with_boxes(boxes: list[Box], num_warps: int) -> int:
-    """How many warps take turns with `boxes`: 1 where the bits of a warp's number do not say where its box lies."""
+    """How many warps take turns with `boxes`: 1 where the bits of a warp's number do not say where its box is."""
     warps = min(num_warps, len(boxes) & -len(boxes))
     steps = _steps(boxes, warps)
     for number, (offsets, place) in enumerate(boxes):

@@ -1,4 +1,4 @@
-"""`ttg.warp_specialize`: warps beyond the kernel's own wait for work and run the partitions beside the default region.
+"""`ttg.warp_specialize`: warps beyond the kernel's own wait for work and run the partitions next to the default region.
 
     default warps                                     other warps
     -------------                                     -----------
@@ -9,7 +9,7 @@
     the default region                                the partition
     bar 1                                             bar 1, back to waiting
 
-In front of the kernel's return the byte says that there is no more work. `named_barriers` says which barrier is for whom; threads of a
+Before the kernel's return the byte says that there is no more work. `named_barriers` says which barrier is for whom; threads of a
 partition count from 0. With `actualRegisters` the warps hand registers to each other by
 `setmaxnreg` (PTX ISA).
 
@@ -95,7 +95,7 @@ def warp_specialize(f: FunctionLowering, op: WarpSpecializeOp) -> None:
     workers = f.workers
     if workers is None or op.warp_group_start_ids is None:
         raise f.unsupported(
-            op, "its partitions have no warps", help="run tritongpu-allocate-warp-groups first, in a kernel"
+            op, "its partitions lack warps", help="run tritongpu-allocate-warp-groups first, in a kernel"
         )
     starts = [int(n) for n in op.warp_group_start_ids.get_values()]
     numbers = [_NO_PARTITION] * workers.waiting
@@ -213,13 +213,13 @@ def _partition(
 
 
 def release_workers(f: FunctionLowering, workers: WorkerWarps) -> None:
-    """In front of the kernel's return: the other warps end too."""
+    """Before the kernel's return: the other warps end too."""
     _tell_workers(f, workers, [_number_of_the_end(workers)] * workers.waiting)
     _barrier_of_all(f, workers)
 
 
 def _number_of_the_end(workers: WorkerWarps) -> int:
-    """The number behind those of all partitions."""
+    """The number after those of all partitions."""
     count = sum(len(op.partition_regions) for op in workers.kernel.walk() if isinstance(op, WarpSpecializeOp))
     if count >= _NO_PARTITION:
         raise LoweringError("ttg.warp_specialize: a kernel can have no more than 254 partitions")

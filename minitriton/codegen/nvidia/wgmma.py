@@ -1,7 +1,7 @@
-"""`ttng.warp_group_dot`: products of warp groups on Hopper's tensor cores.
+"""`ttng.warp_group_dot`: dots of warp groups on Hopper's tensor cores.
 
 In: b, and a unless it is in registers, as buffers in `#ttg.nvmma_shared` layouts. Out: `nvvm.wgmma.mma_async` with all steps along k inside:
-one with all tiles of 64 rows of the result where the next wait leaves the product running, else one for each tile.
+one with all tiles of 64 rows of the result where the next wait leaves the dot running, else one for each tile.
 
 A matrix descriptor (PTX ISA, "Matrix-descriptor") has the address, the strides and the swizzle of a matrix:
 
@@ -103,7 +103,7 @@ def _kind(type_: Attribute) -> str:
 
 
 class _Tile(NamedTuple):
-    """64 rows of a product: its sums, its part of a, and for each step along k what is added to the descriptors."""
+    """64 rows of a dot: its accumulators, its part of a, and for each step along k what is added to the descriptors."""
 
     sums: SSAValue
     left: SSAValue
@@ -112,11 +112,11 @@ class _Tile(NamedTuple):
 
 
 def _is_left_running(op: Operation) -> bool:
-    """Whether the next wait of the block, in the block's next run if none follows, leaves later products running.
+    """Whether the next wait of the block, in the block's next run if none follows, leaves later dots running.
 
-    ptxas ends a group of products in front of each `wgmma.fence`, with which a text of inline PTX begins: such a wait would wait for all
-    tiles but the last, were each a text of its own (119 products of several tiles: 0.95 to 1.12 times as fast in one text, 1.02 in the
-    geometric mean; H200, 2026-11-24). Where all products are waited for there is nothing to gain, and one text binds the registers of all tiles at once:
+    ptxas ends a group of dots before each `wgmma.fence`, with which an inline-asm statement begins: such a wait would wait for all
+    tiles but the last, were each a statement of its own (119 dots of several tiles: 0.95 to 1.12 times as fast in one inline-asm statement, 1.02 in the
+    geometric mean; H200, 2026-11-24). Where all dots are waited for there is nothing to gain, and one inline-asm statement binds the registers of all tiles at once:
     attention backward d128, causal, at 0.85 of its speed, d64 at 0.97 (H100, 2026-11-25).
     """
     block = op.parent_block()
@@ -126,7 +126,7 @@ def _is_left_running(op: Operation) -> bool:
 
 
 def _first_wait(op: Operation | None) -> ttng.WarpGroupDotWaitOp | None:
-    """The first wait for products in a block from `op` on."""
+    """The first wait for dots in a block from `op` on."""
     while op is not None and not isinstance(op, ttng.WarpGroupDotWaitOp):
         op = op.next_op
     return op
@@ -136,8 +136,8 @@ def _first_wait(op: Operation | None) -> ttng.WarpGroupDotWaitOp | None:
 def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     """All tiles, and the end of the group; unless asynchronous, the wait for it.
 
-    Products that start from zero say so and get no accumulators: no register has to be cleared for them.
-    Tensor cores add products of fp8 with fewer bits than f32 has: after `maxNumImpreciseAcc` of them the sum is added to c.
+    Dots that start from zero say so and get no accumulators: no register has to be cleared for them.
+    Tensor cores add terms of fp8 with fewer bits than f32 has: after `maxNumImpreciseAcc` of them the partial accumulator is added to c.
     """
     b = f.b
     first, second, third = op.operands[:3]
@@ -175,7 +175,7 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     one_text = _is_left_running(op)
 
     def group(steps: range, start: SSAValue, use_start: SSAValue | None) -> SSAValue:
-        """The products of some steps along k, started."""
+        """The dots of some steps along k, started."""
         tiles: list[_Tile] = []
         places: dict[int, int] = {}
         for m, n in facts.register_of:
@@ -237,7 +237,7 @@ class _Left:
 
     @property
     def transposed(self) -> bool:
-        """Whether a lies in memory column by column."""
+        """Whether a is column-major in memory."""
         return self.matrix is not None and not self.matrix.contiguous_along_k
 
     def offsets(self, m: int, steps: range) -> list[int]:

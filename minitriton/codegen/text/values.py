@@ -63,7 +63,7 @@ def _spell(type_: Attribute) -> str:
         case LLVMFunctionType():
             return f"{type_text(type_.output)} ({', '.join(map(type_text, type_.inputs))})"
         case _:
-            raise LoweringError(f"{type_} is no type of LLVM IR")
+            raise LoweringError(f"{type_} is not a type of LLVM IR")
 
 
 def constant_text(value: Attribute, type_: Attribute) -> str:

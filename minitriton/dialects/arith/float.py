@@ -65,7 +65,7 @@ class SubfOp(FloatBinaryOp):
 
 @op_definition
 class MulfOp(FloatBinaryOp):
-    """Product."""
+    """Multiplication."""
 
     name = "arith.mulf"
     traits = traits_def(Pure(), Commutative(), PRODUCT, OrderSensitive())

@@ -58,7 +58,7 @@ class _IntegerBinaryOpWithOverflow(IRDLOperation):
 
 
 class _DivisorNotZero(ConditionallySpeculatable):
-    """May run ahead of its condition only if the divisor is a constant that cannot trap."""
+    """May be hoisted above its condition only if the divisor is a constant that cannot trap."""
 
     @classmethod
     def is_speculatable(cls, op: Operation) -> bool:
@@ -90,7 +90,7 @@ class SubiOp(_IntegerBinaryOpWithOverflow):
 
 @op_definition
 class MuliOp(_IntegerBinaryOpWithOverflow):
-    """Product, its lower half."""
+    """Multiplication, its lower half."""
 
     name = "arith.muli"
     traits = traits_def(Pure(), Commutative(), PRODUCT, TruncationCommutes())
@@ -232,7 +232,7 @@ class ShRUIOp(_IntegerBinaryOp):
 
 
 class _ExtendedProductOp(IRDLOperation):
-    """Base of products with both halves."""
+    """Base of multiplications with both halves."""
 
     T: ClassVar = var("T", INTEGER)
     lhs = operand_def(T)
@@ -248,14 +248,14 @@ class _ExtendedProductOp(IRDLOperation):
 
 @op_definition
 class MulSIExtendedOp(_ExtendedProductOp):
-    """Both halves of the signed product."""
+    """Both halves of the signed multiplication."""
 
     name = "arith.mulsi_extended"
 
 
 @op_definition
 class MulUIExtendedOp(_ExtendedProductOp):
-    """Both halves of the unsigned product."""
+    """Both halves of the unsigned multiplication."""
 
     name = "arith.mului_extended"
 

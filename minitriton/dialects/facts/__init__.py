@@ -179,7 +179,7 @@ class ForwardsOperands(Fact):
 
 
 class MayNotReturn(Fact):
-    """Control may end here, or stay for ever: what is promised behind need not hold before."""
+    """Control may end here, or stay for ever: what is promised after it need not hold before."""
 
 
 class TruncationCommutes(Fact):

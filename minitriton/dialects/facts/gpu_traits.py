@@ -1,6 +1,6 @@
 """Traits and effects of the GPU dialects: what an op does to shared memory, operand by operand.
 
-`SharedEffects(reads=("src",))` on `ttg.local_load` says that the op reads the buffer behind its operand `src`.
+`SharedEffects(reads=("src",))` on `ttg.local_load` says that the op reads the buffer of its operand `src`.
 Alias analysis and barrier insertion ask for this; the ops themselves know nothing of either.
 """
 
@@ -62,7 +62,7 @@ class EffectsOfEach(MemoryEffect):
 
 @dataclass(frozen=True)
 class OperandEffects(EffectsOfEach):
-    """Effects of an op on the memory behind its operands or results, given by field name and resource."""
+    """Effects of an op on the memory of its operands or results, given by field name and resource."""
 
     reads: tuple[tuple[str, Resource], ...] = ()
     writes: tuple[tuple[str, Resource], ...] = ()

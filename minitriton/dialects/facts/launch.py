@@ -85,6 +85,11 @@ def threads_per_warp(op: Operation) -> int:
     return _integer(op, THREADS_PER_WARP, 32)
 
 
+def shared_bytes(op: Operation) -> int:
+    """Bytes of dynamic shared memory of a CTA, 0 before it is placed."""
+    return _integer(op, SHARED_BYTES, 0)
+
+
 def num_ctas(op: Operation) -> int:
     """CTAs of one cluster, 1 unless the module says otherwise."""
     return _integer(op, NUM_CTAS, 1)
@@ -127,5 +132,5 @@ def target_arch(op: Operation) -> int:
     text = target_text(op)
     number = (text or "").removeprefix("cuda:")
     if text is None or not text.startswith("cuda:") or not (number.isascii() and number.isdigit() and len(number) < 4):
-        raise IRError("the module has no CUDA target", help=_ADD_TARGET)
+        raise IRError("the module lacks a CUDA target", help=_ADD_TARGET)
     return int(number)

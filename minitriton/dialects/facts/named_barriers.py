@@ -1,4 +1,4 @@
-"""Which of a block's 16 named barriers (PTX ISA, "bar") are for what: the one place that allots them.
+"""Which of a block's 16 named barriers (PTX ISA, "bar") are for what: the one module that allots them.
 
     0            all threads; in warp-specialized kernels the default warps
     1            all warps of a warp-specialized block

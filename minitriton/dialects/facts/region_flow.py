@@ -2,9 +2,9 @@
 
     scf.for ... iter_args(%x = %init) {            RegionFlow.of(op).branches(op):
       scf.yield %next                                  from the op     into the body    %init -> %x
-    }  results %r                                      from the op     behind the op    %init -> %r
+    }  results %r                                      from the op     after the op    %init -> %r
                                                        from the body   into the body    %next -> %x
-                                                       from the body   behind the op    %next -> %r
+                                                       from the body   after the op    %next -> %r
 
 Counterpart of MLIR's RegionBranchOpInterface.
 """
@@ -42,7 +42,7 @@ class Branch(NamedTuple):
     passed: Sequence[SSAValue]
     received: Sequence[SSAValue]
     concurrent: bool = False
-    """Whether the target runs beside others, in warps of its own."""
+    """Whether the target runs next to others, in warps of its own."""
 
 
 class RegionFlow(Fact):
@@ -180,7 +180,7 @@ def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
 
 
 def is_forwarding_terminator(op: Operation) -> bool:
-    """Whether `op` does nothing to its operands but hand them on to where control goes: it runs regions, ends a block, or calls."""
+    """Whether `op` does nothing to its operands but pass them to where control goes: it runs regions, ends a block, or calls."""
     return RegionFlow.of(op) is not None or Call.of(op) is not None or op.has_trait(IsTerminator)
 
 

@@ -14,7 +14,7 @@ class Barrier(Fact):
 
 
 class WaitsForCopies(Fact):
-    """Waits until a thread's own asynchronous copies are over; other threads' need a barrier behind."""
+    """Waits until a thread's own asynchronous copies are over; other threads' need a barrier after it."""
 
 
 class UsesMbarrier(Fact):
@@ -39,7 +39,7 @@ class OfAsyncProxy(Fact):
 
 @dataclass(frozen=True)
 class CopyInto(OfAsyncProxy):
-    """The copy unit writes the buffer behind field `buffer`."""
+    """The copy unit writes the buffer of field `buffer`."""
 
     buffer: str
 
@@ -49,4 +49,4 @@ class CopyInto(OfAsyncProxy):
 
 
 class TensorCoreReads(OfAsyncProxy):
-    """A product of matrices that tensor cores read from shared memory: operands 0 and 1."""
+    """A dot of matrices that tensor cores read from shared memory: operands 0 and 1."""

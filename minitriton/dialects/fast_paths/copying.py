@@ -1,6 +1,6 @@
 """A copy of a whole module, made without the checks of `Operation.clone`.
 
-    copy_of(module)            ops, operands, attributes, types, names and places as they are; attributes are shared
+    copy_of(module)            ops, operands, attributes, types, names and locations as they are; attributes are shared
     parts_of(module)           what tells whether a pass has changed anything
 
 What a pass does may follow the order in which a value lists its uses. A copy lists them last use first, whatever the order was in the
@@ -116,7 +116,7 @@ def _use(op: Operation, operands: list[SSAValue]) -> None:
 
 def parts_of(module: ModuleOp) -> list[object]:
     """All that a pass can change about `module`, and where each value's list of uses begins: `parts_of(module) == before` after a pass
-    that has changed nothing, and hardly ever after another one. Not places and names.
+    that has changed nothing, and hardly ever after another one. Not locations and names.
 
     An operand that is set to another value and set back is first of that value's uses then, so that lists of uses are in the order of a
     copy still, unless that is done twice over.

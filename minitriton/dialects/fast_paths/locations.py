@@ -19,7 +19,7 @@ _name = functools.lru_cache(maxsize=1024)(StringAttr)
 
 
 def file_line_col(file: StringAttr, line: int, column: int) -> FileLineColLoc:
-    """A place in a file."""
+    """A location in a file."""
     place = object.__new__(FileLineColLoc)
     vars(place).update(filename=file, line=_number(line), column=_number(column))
     return place
@@ -33,7 +33,7 @@ def named(name: str, location: LocationAttr) -> NameLoc:
 
 
 def at_call(callee: Attribute, caller: Attribute) -> CallSiteLoc:
-    """A place in a function, seen from the call at the place `caller`."""
+    """A location in a function, seen from the call at the location `caller`."""
     place = object.__new__(CallSiteLoc)
     vars(place).update(callee=callee, caller=caller)
     return place

@@ -26,7 +26,7 @@ block_successors = cast(Callable[[Operation], tuple[Block, ...]], attrgetter("_s
 """The blocks that an op goes on to."""
 
 next_op = cast(Callable[[Operation], "Operation | None"], attrgetter("_next_op"))
-"""The op behind `op` in its block."""
+"""The op after `op` in its block."""
 
 entry_of = cast(Callable[[Region], "Block | None"], attrgetter("_first_block"))
 """The first block of a region, if it has any."""
@@ -38,7 +38,7 @@ value_type = cast(Callable[[SSAValue], Attribute], attrgetter("_type"))
 """The type of a value."""
 
 next_use = cast(Callable[[Use], "Use | None"], attrgetter("_next_use"))
-"""The use of the same value behind `use`; read before `use` changes."""
+"""The use of the same value after `use`; read before `use` changes."""
 
 _Values: type[tuple[SSAValue, ...]] = tuple
 _item: Callable[[tuple[SSAValue, ...], int], SSAValue] = _Values.__getitem__

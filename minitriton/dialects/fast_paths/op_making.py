@@ -42,7 +42,7 @@ def make(
 
 
 def append(block: Block, op: Operation) -> None:
-    """Adds a detached op at the end of `block` (`Block.add_op` without its checks: no block lies in an op just made)."""
+    """Adds a detached op at the end of `block` (`Block.add_op` without its checks: no block is in an op just made)."""
     last = block._last_op
     op.parent = block
     if last is None:

@@ -59,7 +59,7 @@ class _Spacing(NamedTuple):
 
 
 _WORD = _Spacing()
-"""Behind a name, a type or an attribute, and at the beginning."""
+"""After a name, a type or an attribute, and at the beginning."""
 
 
 @dataclass
@@ -278,7 +278,7 @@ def _branch(statements: tuple[FormatDirective, ...], start: frozenset[_Spacing],
 
 
 def _custom(statement: CustomDirective, spacing: _Spacing, rest: tuple[FormatDirective, ...]) -> PrintStep:
-    """A directive of a dialect's own, which may leave any spacing behind; other than a word's is known to xDSL only."""
+    """A directive of a dialect's own, which may leave any spacing after; other than a word's is known to xDSL only."""
 
     def step(printer: Printer, op: IRDLOperation) -> bool:
         state = _state(spacing)

@@ -2,7 +2,7 @@
 
     then = IRSnapshot(module)
     ...                                 passes that may change something, and may not
-    then.matches(module)                True: ops, operands, types, attributes, blocks and places are the very ones they were
+    then.matches(module)                True: ops, operands, types, attributes, blocks and locations are the very ones they were
 
 What is remembered is kept alive, so that nothing new can be taken for something old.
 """

@@ -32,7 +32,6 @@ from minitriton.dialects.fast_paths.op_definition import declared, op_definition
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, lanes, one_of
-from minitriton.dialects.nvvm.cut_vectors import LoadCutOp, StoreCutOp
 from minitriton.dialects.nvvm.memory import (
     AtomicOp,
     CpAsyncCommitGroupOp,
@@ -53,6 +52,7 @@ from minitriton.dialects.nvvm.memory import (
     WgmmaOp,
     WgmmaWaitGroupOp,
 )
+from minitriton.dialects.nvvm.partial_vectors import LoadPartialOp, StorePartialOp
 
 __all__ = [
     "NVVM",
@@ -80,8 +80,8 @@ __all__ = [
     "InlinePtxOp",
     "IntrinsicOp",
     "LdMatrixOp",
-    "LoadCutOp",
     "LoadGlobalOp",
+    "LoadPartialOp",
     "LoadSharedOp",
     "MmaSyncOp",
     "NamedBarrierOp",
@@ -93,8 +93,8 @@ __all__ = [
     "ShflSyncOp",
     "SpecialRegisterOp",
     "StMatrixOp",
-    "StoreCutOp",
     "StoreGlobalOp",
+    "StorePartialOp",
     "StoreSharedOp",
     "ThreadIdXOp",
     "VoteSyncOp",

@@ -81,7 +81,7 @@ _FLOATS: dict[type[Attribute], str] = {Float32Type: "float", Float64Type: "doubl
 
 
 class Words:
-    """How one access of `width` elements is cut into the words of a PTX vector instruction.
+    """How one access of `width` elements is split into the words of a PTX vector instruction.
 
     4 x f16  ->  2 words of 32 bits, constraint r        2 x i8  ->  one of 16 bits, constraint h        4 x f32  ->  4, constraint f
     """

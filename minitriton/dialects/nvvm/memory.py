@@ -65,7 +65,7 @@ class CachedAccess(Protocol):
 
 
 def cache_modifiers(op: CachedAccess, prefetch_bytes: IntegerAttr | None = None) -> tuple[str, str]:
-    """How an access treats the caches: what stands in the instruction's name, and behind its operands."""
+    """How an access treats the caches: what stands in the instruction's name, and after its operands."""
     text = f".{op.cache.data}" if op.cache is not None and op.cache.data else ""
     if op.evict is not None and op.evict.data:
         text += f".L1::{op.evict.data}"
@@ -476,7 +476,7 @@ class WgmmaOp(PtxOp):
     TIED: ClassVar = True
 
     def ptx(self) -> str:
-        """All tiles and steps in one text: LLVM then sees one call instead of one for each, with as many operands as there are accumulators.
+        """All tiles and steps in one inline-asm statement: LLVM then sees one call instead of one for each, with as many operands as there are accumulators.
 
         It begins with `wgmma.fence`: what LLVM writes to its registers (a zero, a copy) it writes before the text, and so before the fence.
         """
@@ -509,7 +509,7 @@ class WgmmaOp(PtxOp):
 
 @op_definition
 class WgmmaCommitGroupOp(PtxOp):
-    """Makes a group of the products started since the last one."""
+    """Makes a group of the dots started since the last one."""
 
     name = "nvvm.wgmma.commit_group"
     assembly_format = "attr-dict"

@@ -243,7 +243,7 @@ class ClusterBarrierOp(IntrinsicOp):
 
 @op_definition
 class MapaOp(IntrinsicOp):
-    """The place of `ptr` in the shared memory of the CTA with number `rank` in the cluster (PTX `mapa`)."""
+    """The location of `ptr` in the shared memory of the CTA with number `rank` in the cluster (PTX `mapa`)."""
 
     name = "nvvm.mapa"
 

@@ -1,6 +1,6 @@
 """The tokens of MLIR, in time that grows with the text whatever it holds.
 
-What xDSL's lexer leaves to chance is refused at its place here: a string without its closing quote (its pattern takes twice as
+What xDSL's lexer leaves to chance is refused at its location here: a string without its closing quote (its pattern takes twice as
 long with every character), letters and digits beyond ASCII (Python's `isalpha` and `isnumeric` know more of them than `int` reads),
 integers of thousands of digits and integer types too wide to have a constant.
 
@@ -65,7 +65,7 @@ class _Common(Token[MLIRTokenKind, str]):
 
 
 class TritonLexer(MLIRLexer):
-    """A lexer of one text. Raises `ParseError`."""
+    """A lexer of a text. Raises `ParseError`."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 

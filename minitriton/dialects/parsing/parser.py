@@ -1,7 +1,7 @@
 """Parses IR as MLIR (and so Triton 3.6.0) prints it and as Triton's tests write it.
 
-In: text. Out: xDSL's ops, each with its place: the `loc(...)` that follows it, else where it stands in the text.
-Beyond xDSL's parser: aliases may be used before their definition (as places are), enumerations may be written as numbers,
+In: text. Out: xDSL's ops, each with its location: the `loc(...)` that follows it, else where it stands in the text.
+Beyond xDSL's parser: aliases may be used before their definition (as locations are), enumerations may be written as numbers,
 properties that have defaults may be missing.
 """
 
@@ -65,7 +65,7 @@ _DEFAULT_ARGUMENT = re.compile(r"arg\d+(_\d+)?")
 
 
 class TritonParser(Parser):
-    """A parser of one text."""
+    """A parser of a text."""
 
     def __init__(self, context: Context, text: str, name: str, ignore_locations: bool = False) -> None:
         # The first token is read when a lexer is taken on: a Parser made of text would read it by xDSL's own.
@@ -85,7 +85,7 @@ class TritonParser(Parser):
         self._definitions = {match.group(1): match.end() for match in _ALIAS_DEFINITION.finditer(text)}
 
     def location_at(self, position: int) -> FileLineColLoc:
-        """The place of a character of the text."""
+        """The location of a character of the text."""
         line = bisect_right(self._line_starts, position)
         return file_line_col(self._file, line, position - self._line_starts[line - 1] + 1)
 
@@ -143,7 +143,7 @@ class TritonParser(Parser):
         return f"<{meaning.value.data}>" if isinstance(meaning, UnregisteredAttr) else str(meaning)
 
     def parse_optional_location(self) -> LocationAttr | None:
-        """A place; behind most ops stands the alias of one, which is looked up as it stands."""
+        """A location; after most ops stands the alias of one, which is looked up as it stands."""
         match = _PLACE_BY_ALIAS.match(self.lexer.input.content, self._current_token.span.start)
         known = self.attribute_aliases.get(match[1]) if match is not None else None
         if match is not None and isinstance(known, LocationAttr):
@@ -311,7 +311,7 @@ class TritonParser(Parser):
                 self._argument_names[value] = name
 
     def _name_loop_arguments(self, op: Operation) -> None:
-        """Keep the names of a loop's arguments, which come from places that the text of a loop does not show."""
+        """Keep the names of a loop's arguments, which come from locations that the text of a loop does not show."""
         for argument in op.regions[0].block.args:
             name = self._argument_names[argument]
             stem, _, suffix = name.rpartition("_")
@@ -344,7 +344,7 @@ class _Bits(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateU
 
 
 def _place_unwritten_yields(op: Operation) -> None:
-    """A yield of nothing is not written: its place is that of the loop or branch that it ends."""
+    """A yield of nothing is not written: its location is that of the loop or branch that it ends."""
     for region in op.regions:
         for block in region.blocks:
             last = block.last_op

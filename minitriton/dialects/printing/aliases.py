@@ -28,7 +28,7 @@ _MARK = "\0"
 
 @functools.cache
 def is_location(kind: type[Attribute]) -> bool:
-    """Whether attributes of class `kind` are places."""
+    """Whether attributes of class `kind` are locations."""
     return issubclass(kind, LOCATIONS)
 
 
@@ -42,7 +42,7 @@ def _alias_name(kind: type[Attribute]) -> str | None:
 class Met:
     """What is known of an attribute that was printed: its alias's name (None: it has none), and how it is spelled.
 
-    `in_full`: the attribute itself (of a place what stands between the parentheses of `loc(...)`); `reference`: its alias if it has
+    `in_full`: the attribute itself (of a location what stands between the parentheses of `loc(...)`); `reference`: its alias if it has
     one; `text`: what is printed where the attribute stands.
     """
 
@@ -103,7 +103,7 @@ class AliasTable:
         return None if found is None else found[0]
 
     def add_place(self, place: FileLineColLoc, deferrable: bool) -> Met:
-        """A new entry for a place, in which nothing else can be."""
+        """A new entry for a location, in which nothing else can be."""
         outer = self._open[-1] if self._open else None
         name = "loc" if self._enabled else None
         met = Met(name, True, deferrable if outer is None else outer.deferrable, 1 if name else 0)
@@ -121,7 +121,7 @@ class AliasTable:
         return met
 
     def begin(self, attribute: Attribute, deferrable: bool) -> Met:
-        """A new entry for `attribute`, inside of which are those met until `end`."""
+        """A new entry for `attribute`, with those inside that are met until `end`."""
         kind = type(attribute)
         name = _alias_name(kind) if self._enabled else None
         outer = self._open[-1] if self._open else None
@@ -137,7 +137,7 @@ class AliasTable:
         return met
 
     def _key(self, attribute: Attribute) -> Hashable:
-        """Equal for equal attributes; of a place in a file what it says, which takes less to hash. A call's place stands for its two parts by number: hashing it whole would go through
+        """Equal for equal attributes; of a location in a file what it says, which takes less to hash. A call's location stands for its two parts by number: hashing it whole would go through
         all the calls within it, and so once more for each of these."""
         if type(attribute) is FileLineColLoc:
             return FileLineColLoc, attribute.filename.data, attribute.line.data, attribute.column.data
@@ -184,7 +184,7 @@ class AliasTable:
         return "".join(pieces)
 
 
-# How MLIR spells strings, and the places that name files.
+# How MLIR spells strings, and the locations that name files.
 #
 # "kernel.py":4:8       what stands between the parentheses of `loc(...)`
 

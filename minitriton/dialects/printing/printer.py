@@ -1,7 +1,7 @@
 """Prints IR exactly as MLIR (and so Triton 3.6.0) does.
 
 In: an op, the names of its values (`printer_names`) and what collects aliases of its attributes (`printer_aliases`).
-Out: text. The ops' own `print` methods say what stands where; this class says how names, attributes, regions and places look:
+Out: text. The ops' own `print` methods say what stands where; this class says how names, attributes, regions and locations look:
 
     #blocked = #ttg.blocked<{...}>
     %0:2 = scf.for %arg1 = %c0_i32 to %n step %c1_i32 iter_args(...) -> (...)  : i32 {
@@ -218,7 +218,7 @@ class TritonPrinter(Printer):
             self.parts.append(f" loc({place.reference})")
 
     def _print_form(self, op: Operation) -> None:
-        """The op without its results and its place."""
+        """The op without its results and its location."""
         printer = PRINTERS.get(type(op))
         if printer is not None:
             self.parts.append(self._op_name(op))

@@ -46,7 +46,7 @@ TENSOR_IN_MEMORY = ("desc", GLOBAL)
 
 @op_definition
 class MakeTensorDescOp(IRDLOperation):
-    """A descriptor of the tensor at `base` of `shape` and `strides`, cut into blocks."""
+    """A descriptor of the tensor at `base` of `shape` and `strides`, split into blocks."""
 
     name = "tt.make_tensor_descriptor"
     base = operand_def(PTR)

@@ -1,4 +1,4 @@
-"""Pieces of textual forms that xDSL's declarative formats lack.
+"""Parts of textual forms that xDSL's declarative formats lack.
 
 `custom<CacheClauses>($cache, $evict)` is MLIR's `oilist`: `cacheModifier = cg evictionPolicy = evict_first`, each clause at most
 once, in any order, left out when it has the default.

@@ -1,4 +1,4 @@
-"""Ops of `tt` that concern the program instance: its place in the grid, printing, assertions.
+"""Ops of `tt` that concern the program instance: its location in the grid, printing, assertions.
 
 %0 = tt.get_program_id x : i32
 """

@@ -154,7 +154,7 @@ class CatOp(IRDLOperation):
 
 @op_definition
 class JoinOp(IRDLOperation):
-    """Two tensors side by side along a new last dimension."""
+    """Two tensors next to each other along a new last dimension."""
 
     T: ClassVar = var("T", TENSOR)
     name = "tt.join"

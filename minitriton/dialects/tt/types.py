@@ -4,7 +4,7 @@
     PointerType(f16, 3)                       !tt.ptr<f16, 3>
     TensorDescType(tensor_type((64,), f16))   !tt.tensordesc<tensor<64xf16>>
 
-The constructors of pointer and tensor types are costly beside a look-up: `pointer_type` and `tensor_type` keep what they built.
+The constructors of pointer and tensor types are costly next to a look-up: `pointer_type` and `tensor_type` keep what they built.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class TensorDescType(ParametrizedAttribute, TypeAttribute):
-    """A descriptor of a tensor in device memory, cut into blocks of `block_type`.
+    """A descriptor of a tensor in device memory, split into blocks of `block_type`.
 
     Integer elements carry their signedness here (`si8`, `ui8`), which tensors do not.
     """

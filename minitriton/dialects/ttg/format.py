@@ -1,4 +1,4 @@
-"""Pieces of textual forms of the GPU dialects that declarative formats cannot say.
+"""Parts of textual forms of the GPU dialects that declarative formats cannot say.
 
 custom<MemDesc>(type($dst))                  <64xf16, #shared, #smem, mutable>      a memory descriptor's type without its name
 custom<Token>($dep, type($token))            [%dep]                                 waits for a token and gives one
@@ -39,7 +39,7 @@ class MemDesc(Pointer):
 
 @irdl_custom_directive
 class Token(CustomDirective):
-    """`[%token]` or `[]` behind an operand of an op that gives a token; nothing if it gives none."""
+    """`[%token]` or `[]` after an operand of an op that gives a token; nothing if it gives none."""
 
     dep: OptionalOperandVariable
     token: TypeDirective
@@ -85,7 +85,7 @@ class Barriers(CustomDirective):
 
 @irdl_custom_directive
 class Signature(CustomDirective):
-    """The types of all operands, the first two of which do not follow from the op's name; no results."""
+    """The types of all operands, where the first two do not follow from the op's name; no results."""
 
     first: TypeDirective
     second: TypeDirective

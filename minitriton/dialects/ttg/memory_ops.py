@@ -57,7 +57,7 @@ TOKEN = AsyncTokenType()
 
 
 class _AllocEffects(EffectsOfEach):
-    """A constant buffer counts as a value until it has its place: two equal ones may be merged, an unused one dropped."""
+    """A constant buffer counts as a value until it has its offset: two equal ones may be merged, an unused one dropped."""
 
     def get_effects(self, op: Operation) -> set[EffectInstance]:
         result = op.results[0]

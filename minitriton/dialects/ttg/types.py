@@ -43,7 +43,7 @@ _TRUE = IntegerAttr(-1, i1)
 class MemDescType(ParametrizedAttribute, TypeAttribute, ShapedType):
     """A view of a buffer in shared (or tensor) memory.
 
-    `alloc_shape` is the shape of the allocation that the view was cut from; it equals `shape` for a whole buffer.
+    `alloc_shape` is the shape of the allocation that the view was split from; it equals `shape` for a whole buffer.
     """
 
     name = "ttg.memdesc"

@@ -89,7 +89,7 @@ def memdesc_index_complaint(src_type: Attribute, result_type: Attribute) -> str 
 
 
 def memdesc_subslice_complaint(src_type: Attribute, result_type: Attribute, offsets: tuple[int, ...]) -> str | None:
-    """Of `ttg.memdesc_subslice`: a cut must not go through a swizzling pattern."""
+    """Of `ttg.memdesc_subslice`: a slice must not go through a swizzling pattern."""
     src, dst = cast(MemDescType, src_type), cast(MemDescType, result_type)
     if src.element_type != dst.element_type:
         return "result element type must match desc element type"

@@ -8,7 +8,7 @@
       ttg.warp_return
     } : (i32) -> i32
 
-The default region may use values from outside; the partitions are isolated and get the captures as arguments. They lie
+The default region may use values from outside; the partitions are isolated and get the captures as arguments. They are
 inside an op of their own, `ttg.warp_specialize.partitions`, which the text hides.
 """
 
@@ -54,7 +54,7 @@ from minitriton.layouts.f2 import is_power_of_two
 
 
 class _WarpGroups(RegionFlow):
-    """The default region gives the results; the partitions run beside it and get the captures."""
+    """The default region gives the results; the partitions run next to it and get the captures."""
 
     def branches(self, op: Operation) -> list[Branch]:
         default, holder = op.regions
@@ -315,5 +315,5 @@ def _bytes_in_shared_memory(type_: Attribute) -> int:
 
 
 def _parse_argument(parser: Parser) -> tuple[Parser.Argument, LocationAttr | None]:
-    """`%name: type`, and its place if the text gives one."""
+    """`%name: type`, and its location if the text gives one."""
     return parser.parse_argument(), parser.parse_optional_location()

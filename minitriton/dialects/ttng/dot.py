@@ -1,4 +1,4 @@
-"""Ops of `ttng` for wgmma: the product of a warp group, and waiting for it.
+"""Ops of `ttng` for wgmma: the dot of a warp group, and waiting for it.
 
 %d = ttng.warp_group_dot %a, %b, %c {inputPrecision = 0 : i32, isAsync = true}
      : !ttg.memdesc<128x64xf16, ...> * !ttg.memdesc<64x128xf16, ...> -> tensor<128x128xf32, #mma>
@@ -48,7 +48,7 @@ from minitriton.layouts.to_linear import shape_per_cta
 
 
 class _ReadsBuffers(EffectsOfEach):
-    """Reads those of `a` and `b` that lie in shared memory."""
+    """Reads those of `a` and `b` that are in shared memory."""
 
     def get_effects(self, op: Operation) -> set[EffectInstance]:
         return {
@@ -142,7 +142,7 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
 
 @op_definition
 class WarpGroupDotWaitOp(IRDLOperation):
-    """Waits until at most `pendings` products are still running; its results are its inputs, ready to be read."""
+    """Waits until at most `pendings` dots are still running; its results are its inputs, ready to be read."""
 
     T: ClassVar = RangeVarConstraint("T", RangeOf(AnyAttr()))
 

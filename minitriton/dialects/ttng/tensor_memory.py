@@ -151,7 +151,7 @@ class TCGen5MMAScaledOp(IRDLOperation):
 
 @op_definition
 class TCGen5CommitOp(IRDLOperation):
-    """Lets `barrier` track all earlier asynchronous products."""
+    """Lets `barrier` track all earlier asynchronous dots."""
 
     name = "ttng.tc_gen5_commit"
 

@@ -40,7 +40,9 @@ def _if_complaint(op: Operation) -> str | None:
         if region.first_block is None:
             if name == "then" or op.results:
                 return (
-                    f"'scf.if' op has results but no {name} branch" if op.results else "'scf.if' op has no then branch"
+                    f"'scf.if' op has results but lacks the {name} branch"
+                    if op.results
+                    else "'scf.if' op lacks the then branch"
                 )
             continue
         last = _yield_of(region)

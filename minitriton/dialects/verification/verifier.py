@@ -1,6 +1,6 @@
 """Checks IR: what every op declares and demands, that blocks end in terminators, that values are defined before their use.
 
-`verify(module)` raises `IRError` at the place of the first op that is wrong, with Triton's words:
+`verify(module)` raises `IRError` at the location of the first op that is wrong, with Triton's words:
 
     kernel.ttir:4:10: error: 'tt.make_range' op start must be less than end
 """
@@ -42,7 +42,7 @@ def verify(root: Operation) -> None:
 
 
 def source_location(location: Attribute) -> SourceLocation | None:
-    """The place in a file that a location names, through names, calls and fusions; None if it names none."""
+    """The location in a file that a location names, through names, calls and fusions; None if it names none."""
     if isinstance(location, FileLineColLoc):
         return SourceLocation(location.filename.data, location.line.data, location.column.data)
     for parameter in getattr(location, "parameters", ()):

@@ -184,7 +184,7 @@ def rsqrt32(x: Singles) -> Singles:
 
 
 def upper64(x: Doubles) -> Doubles:
-    """A float64 result of which only the upper 32 bits are computed (`rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`)."""
+    """A float64 result where only the upper 32 bits are computed (`rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`)."""
     small = np.abs(x) < 2.0**-1022
     flushed = np.where(small, np.copysign(0.0, x), x)
     return (np.asarray(flushed).view(U64) & U64(0xFFFFFFFF00000000)).view(F64)
@@ -196,7 +196,7 @@ def flush64(x: Doubles) -> Doubles:
 
 
 def minmax_by_size(a: Singles, b: Singles, largest: bool, nan: bool) -> Singles:
-    """min/max of magnitudes with the product of the signs (`.xorsign.abs`)."""
+    """min/max of magnitudes with the signs multiplied (`.xorsign.abs`)."""
     size = extreme(np.abs(a), np.abs(b), largest, nan)
     sign = (a.view(U32) ^ b.view(U32)) & _SIGN32
     return np.where(size != size, size, (size.view(U32) | sign).view(F32))

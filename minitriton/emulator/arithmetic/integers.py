@@ -1,4 +1,4 @@
-"""Integer instructions without a NumPy operator: high products, permutes, bit fields, funnel shifts, counts.
+"""Integer instructions without a NumPy operator: high multiplications, permutes, bit fields, funnel shifts, counts.
 
 In and out: arrays (or scalars) of unsigned or signed integers of the instruction's width.
 
@@ -17,7 +17,7 @@ _WIDE = {np.dtype(t): np.dtype(w) for t, w in ((U16, U32), (np.int16, I32), (U32
 
 
 def multiply_high(a: Lanes, b: Lanes) -> Lanes:
-    """The upper half of the product, signed or unsigned by dtype."""
+    """The upper half of the multiplication, signed or unsigned by dtype."""
     dtype = a.dtype
     if dtype in _WIDE:
         wide = _WIDE[dtype]
@@ -177,7 +177,7 @@ def add_halves(a: Words32, b: Words32) -> Words32:
 
 
 def dot4(a: Lanes, b: Lanes, c: Lanes, signed_a: bool, signed_b: bool) -> Words32:
-    """`dp4a`: the sum of four products of bytes, plus c."""
+    """`dp4a`: the dot of four bytes, plus c."""
     total = c.astype(I64)
     for position in range(4):
         x, y = ((v >> U32(8 * position)).astype(U8) for v in (a, b))

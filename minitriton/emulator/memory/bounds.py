@@ -33,7 +33,7 @@ def check_threads(kernel: PTXKernel) -> None:
         raise EmulationError(
             f"kernel `{kernel.name}` states no .reqntid, so its number of threads is not known",
             SourceLocation("<ptx>", kernel.line),
-            help="write .reqntid N behind its parameters",
+            help="write .reqntid N after its parameters",
         )
     if not 0 < count <= MOST_THREADS:
         raise EmulationError(

@@ -1,6 +1,6 @@
 """Device memory: the arguments' bytes in one buffer, with guard gaps and bounds.
 
-In: NumPy arrays. Out: a 64-bit address for each; overlapping arrays share one allocation, so that in-place kernels work.
+In: NumPy arrays. Out: a 64-bit address for each; overlapping arrays share one allocation, so that kernels in place work.
 
     array at bytes 0..15999 of the first allocation   →   address BASE + 4096
 
@@ -56,7 +56,7 @@ class GlobalMemory:
         initialised: bool = True,
         misalignment: int = 0,
     ) -> int:
-        """Reserves bytes, `misalignment` behind an aligned address, and returns their address."""
+        """Reserves bytes, `misalignment` after an aligned address, and returns their address."""
         start = self.position + misalignment
         self.allocations.append(DeviceAllocation(start, start + size, name, host, min(item, 4), initialised))
         self.position = -(-(start + size + GAP) // 1024) * 1024
@@ -137,14 +137,14 @@ class GlobalMemory:
         return None if good.all() else good
 
     def may_be_written(self, offset: np.ndarray) -> np.ndarray:
-        """Which places lie outside of the arrays that the host keeps read-only."""
+        """Which addresses are outside of the arrays that the host keeps read-only."""
         good = np.ones(offset.shape, np.bool_)
         for a in self.read_only:
             good &= (offset < a.start) | (offset >= a.end)
         return good
 
     def describe(self, offset: int) -> str:
-        """Where an address lies, in words."""
+        """Where an address is, in words."""
         nearest = min(self.allocations, key=lambda a: max(a.start - offset, offset - a.end, 0), default=None)
         if nearest is None or offset < 0 or offset > self.size:
             return f"address {BASE + offset:#x}"
@@ -184,7 +184,7 @@ def _bytes_at(members: list[tuple[str, np.ndarray]], low: int, high: int) -> np.
     return np.asarray(_HostBytes(interface, [a for _, a in members]))
 
 
-# Where arrays lie on the host and on the device, for kernels that take addresses out of arrays.
+# Where arrays are on the host and on the device, for kernels that take addresses out of arrays.
 #
 #     the array at 0x55d0_0000..0x55d0_0100 of the host is at 0x7f00_0000_1000   →   the word 0x55d0_0010 becomes 0x7f00_0000_1010
 #

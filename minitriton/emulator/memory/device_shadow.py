@@ -1,9 +1,9 @@
-"""Who wrote and read each place of global memory, and which accesses nothing orders.
+"""Who wrote and read each address of global memory, and which accesses are unordered.
 
 Per granule: the last writer with its time, and the readers since. Threads of one cluster are ordered by its clocks (`ordering.py`), CTAs of
 different clusters by atomics that release and acquire. Two accesses race if one writes, nothing orders them and they are not both atomic
 (or volatile, relaxed, ...). No race: a store of the value that is there already, by whatever thread; reads by the instruction by which the
-storing thread has read the place too, if it alone stores there, as happens to a tile that is smaller than the CTA:
+storing thread has read the address too, if it alone stores there, as happens to a tile that is smaller than the CTA:
 
     x = tl.load(p); tl.store(p, x + 1)     →   128 threads load the word, one of them stores it: the others are copies of that one
 
@@ -125,11 +125,11 @@ class GlobalShadow:
         self.clocks: Clocks
         self.first = 0
         self.seen: dict[int, dict[int, int]] = {}
-        """By cluster: of which others it has acquired releases, and up to which."""
+        """By cluster: the others whose releases it has acquired, and up to which."""
         self.releases: dict[int, list[np.ndarray]] = {}
         """By cluster: what each of its releases covers, as times of its warps."""
         self.released: dict[int, dict[int, int]] = {}
-        """By place: what a release there has published."""
+        """By address: what a release there has published."""
         self.fenced: set[int] = set()
         """Clusters that have executed a fence: their relaxed atomics release and acquire."""
         self.observed: dict[int, dict[int, int]] = {}
@@ -160,7 +160,7 @@ class GlobalShadow:
         return None if self.fresh is None else np.asarray(self.fresh[self.granules(offset, size)].any(1))
 
     def _arrays(self, offset: np.ndarray) -> np.ndarray | int:
-        """The allocations that accesses lie in: one number if they share it."""
+        """The allocations that accesses are in: one number if they share it."""
         low, high = bisect_right(self.starts, int(offset.min())) - 1, bisect_right(self.starts, int(offset.max())) - 1
         return low if low == high else np.searchsorted(self.starts, offset, "right") - 1
 
@@ -382,7 +382,7 @@ class GlobalShadow:
             _merge(self.seen.setdefault(group, {}), self.observed.pop(group, {}))
 
     def synchronize(self, lane: int, place: int, acquire: bool, release: bool) -> None:
-        """An atomic of a thread at a place, with acquire or release semantics. What one thread acquires its whole cluster knows."""
+        """An atomic of a thread at an address, with acquire or release semantics. What one thread acquires its whole cluster knows."""
         group = (lane + self.first) // self.group_lanes
         if place in self.released:
             _merge(self.observed.setdefault(group, {}), self.released[place])

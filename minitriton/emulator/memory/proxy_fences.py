@@ -1,6 +1,6 @@
-"""Which bytes of shared memory threads have written without a `fence.proxy.async` after: copies and products do not see them yet.
+"""Which bytes of shared memory threads have written without a `fence.proxy.async` after: copies and dots do not see them yet.
 
-Threads access memory by the generic proxy, bulk copies and `wgmma` by the async proxy. A fence must lie on the way from a store to
+Threads access memory by the generic proxy, bulk copies and `wgmma` by the async proxy. A fence must be from a store to
 them (PTX ISA, "Async proxy" and "Causality order"): of the thread that wrote, before the barrier that orders the two, or of the
 thread that starts the copy, after that barrier.
 

@@ -25,7 +25,7 @@ class SharedMemory:
     ) -> None:
         self.groups, self.size, self.granule = ctas // cluster, size, granule
         self.warps = clocks.warps
-        """Of a cluster, of which there are `groups`: those that know of each other."""
+        """Of a cluster; there are `groups` of them: those that know of each other."""
         self.stride = -(-max(size, 16) // 128) * 128
         self.bytes = np.full(ctas * self.stride, 0xA5, np.uint8)
         self.views = {s: self.bytes.view(f"u{s}") for s in (1, 2, 4, 8)}
@@ -46,7 +46,7 @@ class SharedMemory:
             self.pending = np.zeros(count, np.int32)
             """Asynchronous copies under way that will write the granule."""
             self.reading = np.zeros(count, np.int32)
-            """Asynchronous copies and products under way that read the granule."""
+            """Asynchronous copies and dots under way that read the granule."""
             if async_proxy:
                 self.proxies = ProxyFences(count, self.known)
 

@@ -17,7 +17,7 @@ from minitriton.emulator.operations.memory import both, check_read, check_still_
 
 @dataclass
 class ExecutedCopy:
-    """One executed `cp.async`: data of `lanes`, each for its place; `group` counts commits of the thread before it."""
+    """One executed `cp.async`: data of `lanes`, each for its address; `group` counts commits of the thread before it."""
 
     site: int
     lanes: np.ndarray
@@ -41,7 +41,7 @@ def _state(x: Machine) -> Copies:
 
 
 def copy_async(x: Machine, site: int, target: Lanes, source: Lanes, size: int, valid: Lanes, mask: Mask) -> None:
-    """`cp.async`: `size` bytes to shared memory, of which `valid` come from global memory and the rest are zero."""
+    """`cp.async`: `size` bytes to shared memory, where `valid` come from global memory and the rest are zero."""
     mask = x.mask(mask)
     valid = x.spread(valid).astype(np.int64)
     place, mask = locate(x, site, "shared", target, mask, size)

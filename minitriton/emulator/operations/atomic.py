@@ -1,4 +1,4 @@
-"""Atomics: threads act one after the other, in order of their number, where several hit one place.
+"""Atomics: threads act one after the other, in order of their number, where several hit one address.
 
 threads 0 and 1 add 5.0 to a word that holds 1.0   →   they see 1.0 and 6.0; 11.0 remains
 """
@@ -113,7 +113,7 @@ def _named(operation: str, space: str, dtype: np.dtype) -> str:
 def _in_order(
     memory: np.ndarray, place: np.ndarray, new: np.ndarray, expected: np.ndarray | None, operation: str, packed: str
 ) -> np.ndarray:
-    """Rounds: in each, the first remaining thread of every place acts."""
+    """Rounds: in each, the first remaining thread of every address acts."""
     old = np.empty(len(place), memory.dtype)
     remaining = np.arange(len(place))
     while remaining.size:

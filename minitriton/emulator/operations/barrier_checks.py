@@ -13,7 +13,7 @@ def check_numbers(x: Batch, number: int, expected: int, site: int) -> None:
     if number >= BARRIERS:
         x.find("barrier", site, x.index[:1], f"barrier {number}: a CTA has barriers 0 to {BARRIERS - 1}")
     if expected % 32 and expected != x.threads:
-        x.find("barrier", site, x.index[:1], f"a barrier of {expected} threads, which are no whole warps")
+        x.find("barrier", site, x.index[:1], f"a barrier of {expected} threads, which are not whole warps")
 
 
 def check_completed(x: Batch, arrivals: BarrierArrivals, last: Arrival) -> None:

@@ -24,7 +24,7 @@ from minitriton.emulator.operations.mbarrier import find_barrier, publish
 from minitriton.emulator.report import Traffic
 
 LANE_OF_COPIES = -3
-"""Stands for the copy and product units among the lanes of a warp: a thread's own accesses are not ordered with theirs."""
+"""Stands for the copy and dot units among the lanes of a warp: a thread's own accesses are not ordered with theirs."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ def active_threads(x: Machine, mask: Mask) -> list[int]:
 
 
 def shared_range(x: Machine, site: int, thread: int, address: int, size: int, align: int = 16) -> int | None:
-    """Where `size` bytes at a shared address begin in the buffer; None, and a finding, if they cannot lie there."""
+    """Where `size` bytes at a shared address begin in the buffer; None, and a finding, if they cannot be there."""
     offset, base = (int(v) for v in x.shared_places(np.asarray(address, np.int64), thread))
     if address % align:
-        x.find("misaligned", site, np.array([thread]), f"the shared address {address:#x} is no multiple of {align}")
+        x.find("misaligned", site, np.array([thread]), f"the shared address {address:#x} is not a multiple of {align}")
     elif offset < 0 or offset + size > x.shared.size:
         text = f"{size} bytes at byte {offset} of {x.shared.size} bytes of shared memory"
         x.find("out-of-bounds", site, np.array([thread]), text)
@@ -65,7 +65,7 @@ def shared_range(x: Machine, site: int, thread: int, address: int, size: int, al
 def global_inside(
     x: Machine, site: int, thread: int, offset: np.ndarray, inside: np.ndarray | None, item: int
 ) -> np.ndarray | None:
-    """Of the elements to copy (None: all), those that lie in an allocation; None if all do."""
+    """Of the elements to copy (None: all), those that are in an allocation; None if all do."""
     chosen = offset if inside is None else offset[inside]
     if not chosen.size or (good := x.memory.inside(chosen, item)) is None:
         return inside
@@ -91,7 +91,7 @@ def check_global_write(x: Machine, site: int, thread: int, offset: np.ndarray, i
 
 
 def count_traffic(x: Machine, site: int, thread: int, offset: np.ndarray, item: int) -> None:
-    """Counts one copy: a request of as many sectors and lines as its 16-byte pieces lie in."""
+    """Counts one copy: a request of as many sectors and lines as its 16-byte parts are in."""
     traffic = x.report.traffic.setdefault(site, Traffic("global"))
     traffic.requests += 1
     traffic.threads += 1
@@ -124,7 +124,7 @@ def deliver_later(
             text = f"{how.what} writes shared memory that other threads still use"
             x.find("shared-race", site, np.array([thread]), text)
         if shared.reading_count and shared.reading[low:high].any():
-            text = f"{how.what} writes what an asynchronous copy or product still reads"
+            text = f"{how.what} writes what an asynchronous copy or dot still reads"
             x.find("async-write", site, np.array([thread]), text)
         if how.operation and not shared.initialised[low:high].all():
             text = f"{how.what} is combined with shared memory that nothing has written"

@@ -1,6 +1,6 @@
 """Clusters of CTAs: their barrier, addresses in each other's shared memory, and whether that is there yet, or still.
 
-The address of a CTA's own shared memory carries its rank, so it means the same place everywhere in the cluster:
+The address of a CTA's own shared memory carries its rank, so it means the same address everywhere in the cluster:
 
     mapa.shared::cluster.u32 %r2, %r1, 3   →   r2 = r1 with the rank bits set to 3
 """
@@ -81,13 +81,13 @@ def wait() -> Outcome:
 
 
 def map_address(address: Lanes, rank: Lanes) -> Lanes:
-    """`mapa`: the same place in the shared memory of another CTA of the cluster."""
+    """`mapa`: the same address in the shared memory of another CTA of the cluster."""
     kept = address & address.dtype.type(~np.uint64(_RANK_BITS) & np.uint64(np.iinfo(address.dtype).max))
     return kept | (rank.astype(address.dtype) << address.dtype.type(RANK_SHIFT))
 
 
 def rank_of(address: Lanes) -> Lanes:
-    """`getctarank`: the CTA whose shared memory an address lies in."""
+    """`getctarank`: the CTA whose shared memory an address is in."""
     return ((address & address.dtype.type(_RANK_BITS)) >> address.dtype.type(RANK_SHIFT)).astype(np.uint32)
 
 

@@ -1,6 +1,6 @@
 """Matrix fragments: `ldmatrix`, `stmatrix` and `mma.sync`.
 
-Fragments are spread over the 32 lanes of a warp: lane `l` is in group `g = l // 4`, at place `t = l % 4`. With `per` elements in
+Fragments are spread over the 32 lanes of a warp: lane `l` is in group `g = l // 4`, at position `t = l % 4`. With `per` elements in
 a 32-bit register, register `r` of A holds row `g + 8 * (r % 2)`, columns `4 * per * (r // 2) + per * t` onward.
 
     m16n8k16, f16: lane 5 (g = 1, t = 1), register 0 of A   →   A[1, 2], A[1, 3]
@@ -100,7 +100,7 @@ def store_matrix(x: Machine, site: int, transposed: bool, address: Lanes, values
 
 
 def _bytes_of(x: Machine, registers: Sequence[Lanes]) -> np.ndarray:
-    """Registers as bytes: [warps, group, place, register, byte]."""
+    """Registers as bytes: [warps, group, position, register, byte]."""
     stacked = np.stack([x.spread(r) for r in registers], axis=-1)
     return stacked.view(np.uint8).reshape(-1, 8, 4, len(registers), stacked.dtype.itemsize)
 

@@ -60,7 +60,7 @@ def places(x: Machine, site: int, address: Lanes, mask: Mask) -> list[tuple[int,
 
 
 def find_barrier(x: Machine, site: int, thread: int, offset: int) -> Mbarrier | None:
-    """The barrier at a place; reports if nothing initialised one."""
+    """The barrier at an address; reports if nothing initialised one."""
     found = _table(x).get(offset)
     if found is None:
         x.find("uninitialised", site, np.array([thread]), "uses an mbarrier that nothing has initialised")

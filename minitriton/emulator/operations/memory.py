@@ -42,7 +42,7 @@ def locate(x: Machine, site: int, space: str, address: Lanes, mask: Mask, size: 
         if (active & (size - 1)).any():
             wrong = (offset & (size - 1)) != 0
             lanes = np.nonzero(wrong if mask is None else wrong & mask)[0]
-            x.find("misaligned", site, lanes, f"the address {int(signed[lanes[0]]):#x} is no multiple of {size}")
+            x.find("misaligned", site, lanes, f"the address {int(signed[lanes[0]]):#x} is not a multiple of {size}")
             mask = both(mask, ~wrong)
             active = offset[mask]
         if space in ("shared", "local"):
@@ -93,7 +93,7 @@ def locate_to_write(
 
 
 def by_space(x: Machine, address: Lanes, mask: Mask) -> list[tuple[str, np.ndarray, Mask]]:
-    """Generic addresses by the state space they lie in."""
+    """Generic addresses by the state space they are in."""
     address = x.spread(address)
     found: list[tuple[str, np.ndarray, Mask]] = []
     for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
@@ -143,7 +143,7 @@ def load(
 
 
 def store(x: Machine, site: int, space: str, address: Lanes, mask: Mask, values: list[Lanes], dtype: np.dtype) -> None:
-    """Stores the elements of `values` per thread; of threads that write one place, the last in order wins."""
+    """Stores the elements of `values` per thread; of threads that write one address, the last in order wins."""
     mask = x.mask(mask)
     if space == "generic":
         for s, a, m in by_space(x, address, mask):
@@ -317,12 +317,12 @@ def check_write(
 
 
 def check_still_read(x: Machine, site: int, place: np.ndarray, who: np.ndarray, size: int) -> None:
-    """Writes to what an asynchronous copy or product is still reading."""
+    """Writes to what an asynchronous copy or dot is still reading."""
     if x.shared.shadowed and x.shared.reading_count:
         wrong = x.shared.reading[x.shared.granules(place, size)].any(1)
         if wrong.any():
             bad = np.nonzero(wrong)[0]
-            text = "overwrites what an asynchronous copy or product reads, before the wait that covers it, at "
+            text = "overwrites what an asynchronous copy or dot reads, before the wait that covers it, at "
             x.find("async-write", site, who[bad], text + _place(x, "shared", int(place[bad[0]])))
 
 
@@ -367,8 +367,8 @@ def note_reach(x: Machine, site: int, place: np.ndarray, size: int, who: np.ndar
 
 
 def load_parameter(x: Machine, site: int, offset: Lanes, mask: Mask, dtype: np.dtype, count: int) -> list[Lanes]:
-    """Loads `count` elements of `dtype` from the kernel's parameters: the same for all threads, or for each from a place of its own, where
-    code has chosen between parameters by their addresses. Raises `EmulationError` for a place outside of them."""
+    """Loads `count` elements of `dtype` from the kernel's parameters: the same for all threads, or for each from an offset of its own, where
+    code has chosen between parameters by their addresses. Raises `EmulationError` for an offset outside of them."""
     size = dtype.itemsize * count
     last = x.parameters.size - size
     if not offset.ndim and offset <= last:

@@ -1,4 +1,4 @@
-"""Stores, fences and copies as the async proxy sees them: the checks behind `fence.proxy.async`."""
+"""Stores, fences and copies as the async proxy sees them: the checks after `fence.proxy.async`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Stores and reductions into shared memory that complete on an mbarrier beside it, mostly that of another CTA of the cluster.
+"""Stores and reductions into shared memory that complete on an mbarrier next to it, mostly that of another CTA of the cluster.
 
 st.async....mbarrier::complete_tx::bytes.b32 [%r1], %r2, [%r3]        →   4 bytes, there once a wait sees the phase of [%r3] end
 red.async....mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3]   →   likewise, added to what is there
 cp.reduce.async.bulk.shared::cluster.shared::cta....add.u32           →   likewise, for every word of the source
 
-Reductions are atomic: several at a place do not race with each other.
+Reductions are atomic: several at an address do not race with each other.
 """
 
 from __future__ import annotations

@@ -114,13 +114,13 @@ def swizzled(address: np.ndarray, mode: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def _shared_places(start: int, count: int, item: int, mode: int) -> np.ndarray:
-    """Byte offsets, from `start` on, of the elements of a box whose first byte lies at the address `start`."""
+    """Byte offsets, from `start` on, of the elements of a box whose first byte is at the address `start`."""
     return swizzled(start + np.arange(count, dtype=np.int64) * item, mode) - start
 
 
 @functools.lru_cache(maxsize=256)
 def _relative(map: TensorMap, unit: int) -> np.ndarray:
-    """Byte offsets of the box's elements, or of pieces of `unit` bytes, from its first; innermost fastest."""
+    """Byte offsets of the box's elements, or of parts of `unit` bytes, from its first; innermost fastest."""
     taken, strides = map.taken, (map.item, *map.strides)
     offset = np.arange(0, taken[0] * map.item, unit, dtype=np.int64)
     for d in range(1, map.rank):
@@ -130,7 +130,7 @@ def _relative(map: TensorMap, unit: int) -> np.ndarray:
 
 
 def _inside(map: TensorMap, corner: list[int], dims: tuple[int, ...]) -> np.ndarray | None:
-    """Which elements of the box lie in a tensor of `dims`; None if all do."""
+    """Which elements of the box are in a tensor of `dims`; None if all do."""
     last = [c + (t - 1) * s for c, t, s in zip(corner, map.taken, map.steps, strict=True)]
     if all(c >= 0 and e < n for c, e, n in zip(corner, last, dims, strict=True)):
         return None
@@ -151,7 +151,7 @@ def _may_begin(x: Machine, site: int, thread: int, map: TensorMap, corner: list[
 
 
 def _pieces(map: TensorMap, corner: list[int], dims: tuple[int, ...]) -> tuple[int, np.ndarray, np.ndarray | None]:
-    """How a box is copied: bytes of a piece, global byte offsets, which pieces to copy (None: all), those in a tensor of `dims`."""
+    """How a box is copied: bytes of a part, global byte offsets, which parts to copy (None: all), those in a tensor of `dims`."""
     inside = _inside(map, corner, dims)
     first = map.address - global_memory.BASE + sum(c * s for c, s in zip(corner, (map.item, *map.strides), strict=True))
     # Addresses wrap around: a large stride may step back.
@@ -177,7 +177,7 @@ def _corners(x: Machine, corner: list[Lanes]) -> list[np.ndarray]:
 
 
 def _filled(map: TensorMap, values: np.ndarray, inside: np.ndarray | None) -> np.ndarray:
-    """Loaded elements with what lies outside set, tf32 rounded to nearest even, subnormals of flushing types cleared."""
+    """Loaded elements with what is outside set, tf32 rounded to nearest even, subnormals of flushing types cleared."""
     if inside is not None:
         nan = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}.get(map.item, 0) if map.nan_fill else 0
         values = np.where(inside, values, values.dtype.type(nan))

@@ -3,11 +3,11 @@
 In: operands A [..., rows, k] and B [..., k, columns] as exact values, an addend C. Out: A B + C, where
 
 1. every product is exact and has the sum of its operands' exponents;
-2. a group of products and the addend are aligned to the largest exponent E among them and cut off (toward zero) below
-   2**(E - fraction); the cut terms are added exactly;
-3. the sum is cut to the result's format (float16: rounded to nearest even), and is the addend of the next group.
+2. a group of dots and the addend are aligned to the largest exponent E among them and truncated (toward zero) below
+   2**(E - fraction); the truncated terms are added exactly;
+3. the sum is truncated to the result's format (float16: rounded to nearest even), and is the addend of the next group.
 
-    1 + 2**-25 + 2**-25 (products), addend 0   →   1 + 2**-24; with 2**-26 in place of 2**-25 the result is 1
+    1 + 2**-25 + 2**-25 (terms), addend 0   →   1 + 2**-24; with 2**-26 in place of 2**-25 the result is 1
 
 A group is 32 bytes of an operand's row: 16 halves, 8 tf32, 32 fp8. `fraction` is 25; 13 for fp8 in `wgmma`, whose float32
 results keep 13 bits of fraction. Fasi et al., "Numerical behavior of NVIDIA tensor cores" (2021) found the alignment and the
@@ -32,12 +32,12 @@ _KEPT = (~np.uint64((1 << 29) - 1), ~np.uint64((1 << 39) - 1))
 """Bits of a float64 that float32, and the narrow results of fp8, keep."""
 _NORMAL = 2.0**-126
 _AT_ONCE = 1 << 15
-"""Products that are summed in one array; more go term by term, over arrays that fit the cache."""
+"""Terms that are summed in one array; more go term by term, over arrays that fit the cache."""
 
 
 @dataclass(frozen=True)
 class Accumulation:
-    """How products of one format are summed into another."""
+    """How dots of one format accumulate in another."""
 
     operand: str
     other: str
@@ -49,7 +49,7 @@ class Accumulation:
 
     @property
     def group(self) -> int:
-        """Products that are aligned together."""
+        """Terms that are aligned together."""
         return GROUP_BYTES // _ITEM[self.operand]
 
     @property

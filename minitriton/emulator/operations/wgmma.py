@@ -1,7 +1,7 @@
-"""`wgmma`: products of a warpgroup on tiles in shared memory, by descriptor, or A in registers.
+"""`wgmma`: dots of a warpgroup on tiles in shared memory, by descriptor, or A in registers.
 
 A descriptor holds the start, two byte offsets and a swizzle. With a swizzle of S bytes, element (row, byte b) of an operand
-whose rows run along K lies at `start + row // 8 * stride + row % 8 * S + b`, its 16-byte chunk then swizzled by address.
+whose rows run along K is at `start + row // 8 * stride + row % 8 * S + b`, its 16-byte chunk then swizzled by address.
 
     m64n128k16, 128-byte swizzle   →   A: 64 rows of 32 bytes each, 8 rows in 1024 bytes
 """
@@ -27,7 +27,7 @@ _ITEM = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "s8": 1, "u8": 1}
 _SWIZZLE = {0: (16, 0), 1: (128, 3), 2: (64, 2), 3: (32, 1)}
 """Mode of a matrix descriptor to its bytes and the mode of `swizzled`."""
 _LAYOUT_BITS = 0xC0003FFF3FFF3FFF
-"""Bits of a descriptor that say where its elements lie."""
+"""Bits of a descriptor that say where its elements are."""
 
 
 @functools.lru_cache(maxsize=512)
@@ -55,7 +55,7 @@ def _tile_granules(descriptor: int, rows: int, depth: int, item: int, transposed
 
 @dataclass
 class Reading:
-    """What products of a warpgroup read from shared memory until a wait covers group `group`."""
+    """What dots of a warpgroup read from shared memory until a wait covers group `group`."""
 
     warpgroup: int
     group: int
@@ -64,11 +64,11 @@ class Reading:
 
 @dataclass
 class Products:
-    """Per warpgroup: how many groups it has committed. Which registers and tiles its products still use."""
+    """Per warpgroup: how many groups it has committed. Which registers and tiles its dots still use."""
 
     committed: np.ndarray
     written: dict[int, np.ndarray]
-    """By register: the group, per warpgroup, in which a product last wrote it; -1 once waited for."""
+    """By register: the group, per warpgroup, in which a dot last wrote it; -1 once waited for."""
     reading: list[Reading]
     fenced: np.ndarray
     """Whether the warpgroup has executed a fence."""
@@ -196,7 +196,7 @@ def _to_lanes(matrix: np.ndarray, type: str, columns: int) -> np.ndarray:
 
 
 def fence(x: Machine, mask: Mask) -> None:
-    """`wgmma.fence`: orders the warpgroup's register writes before its products."""
+    """`wgmma.fence`: orders the warpgroup's register writes before its dots."""
     if not x.check:
         return
     state, here = _products(x), _warpgroups(x, mask)
@@ -208,7 +208,7 @@ def fence(x: Machine, mask: Mask) -> None:
 
 
 def touch(x: Machine, registers: list[int], mask: Mask) -> None:
-    """Notes registers that instructions other than products have written."""
+    """Notes registers that instructions other than dots have written."""
     state, here = _products(x), _warpgroups(x, mask)
     for register in registers:
         old = state.touched.get(register)
@@ -223,7 +223,7 @@ def _check_fence(x: Machine, site: int, groups: np.ndarray, registers: tuple[int
             if (touched := state.touched.get(register)) is not None:
                 missing = missing | touched[groups]
     if missing.any():
-        text = "no wgmma.fence between the last write of the product's registers and the product"
+        text = "no wgmma.fence between the last write of the dot's registers and the dot"
         x.find("wgmma-fence", site, 128 * groups[missing], text)
 
 
@@ -263,7 +263,7 @@ def check_pending(x: Machine, site: int, register: int, mask: Mask) -> None:
 
 
 def check_running(x: Machine, site: int, register: int, guard: Lanes, mask: Mask) -> None:
-    """Reports a write to a register of A or of the accumulator of a product that no wait has covered."""
+    """Reports a write to a register of A or of the accumulator of a dot that no wait has covered."""
     state = _products(x)
     for noted in (state.written, state.held):
         group = noted.get(register)

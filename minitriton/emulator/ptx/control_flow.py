@@ -93,7 +93,7 @@ def build_blocks(kernel: PTXKernel) -> list[Block]:
     """Blocks in reverse postorder, with live-out registers."""
     code = kernel.instructions
     if not code:
-        raise EmulationError(f"kernel `{kernel.name}` has no instructions")
+        raise EmulationError(f"kernel `{kernel.name}` lacks instructions")
     starts = {0, *kernel.labels.values()}
     for instruction in code:
         if instruction.opcode.split(".")[0] in ("bra", "ret", "exit", "trap") or instruction.opcode.startswith(

@@ -1,7 +1,7 @@
 """PTX text to `Module`.
 
 In: PTX as LLVM's NVPTX back end writes it, with inline assembly. Out: kernels with resolved registers and labels, every
-instruction with its line. Text that is no PTX raises `EmulationError` with the place.
+instruction with its line. Text that is not PTX raises `EmulationError` with the location.
 
     $L__BB0_1:                      →   labels["$L__BB0_1"] = 0
         add.s32 %r1, %r2, 7;        →   Instruction("add.s32", (Register, Register, Immediate(7)), ...)
@@ -196,7 +196,7 @@ class _Parser:
         self.scopes.append(_Scope())
 
     def sizes(self, kernel: PTXKernel, directives: str) -> None:
-        """The numbers of threads and CTAs behind an entry's parameters."""
+        """The numbers of threads and CTAs after an entry's parameters."""
         for directive in (".maxntid", ".reqntid", ".reqnctapercluster"):
             found = re.search(rf"\{directive}\b([^.{{]*)", directives)
             if found is None:
@@ -251,7 +251,7 @@ class _Parser:
         if match := _GUARD.match(text):
             found = self.register(match[2])
             if found is None:
-                raise self.fail(f"the guard `{match[2]}` is no declared register", text)
+                raise self.fail(f"the guard `{match[2]}` is not a declared register", text)
             guard, negated, rest = found, bool(match[1]), text[match.end() :]
         opcode = _OPCODE.match(rest)
         if opcode is None:
@@ -361,7 +361,7 @@ class _Parser:
         if first == "!":
             found = self.register(text[1:].strip())
             if found is None:
-                raise ValueError(f"`{text[1:]}` is no declared register")
+                raise ValueError(f"`{text[1:]}` is not a declared register")
             return Negated(found)
         if (found := self.register(text)) is not None:
             return found
@@ -371,7 +371,7 @@ class _Parser:
             base, offset = text.split("+")
             return Address(Symbol(base.strip()), int(offset, 0))
         if first == "%" and text.rstrip("0123456789") in ("%r", "%rd", "%rs", "%p", "%f", "%fd", "%rh", "%b"):
-            raise ValueError(f"`{text}` is no declared register")
+            raise ValueError(f"`{text}` is not a declared register")
         return Symbol(next((s.parameters[text] for s in reversed(self.scopes) if text in s.parameters), text))
 
     def address(self, text: str) -> Address:
@@ -413,7 +413,7 @@ def _immediate(text: str) -> Immediate:
     try:
         return Immediate(float(text), 64)
     except ValueError:
-        raise ValueError(f"`{text}` is no literal that PTX knows") from None
+        raise ValueError(f"`{text}` is not a literal that PTX knows") from None
 
 
 def _parameters(text: str) -> list[KernelParameter]:
@@ -454,7 +454,7 @@ def parse(ptx: str, name: str = "<ptx>") -> Module:
         raise _at_line(parser, "the text is nested too deeply") from None
     except Exception as error:
         # Operands and directives left out: whatever part of the grammar they are missing for, the line is wrong.
-        raise _at_line(parser, f"this is no PTX that the emulator can read ({error})") from error
+        raise _at_line(parser, f"this is not PTX that the emulator can read ({error})") from error
 
 
 def _at_line(parser: _Parser, message: str) -> EmulationError:

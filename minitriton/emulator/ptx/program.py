@@ -83,7 +83,7 @@ Operand = Register | Immediate | Symbol | Vector | Pair | Negated | Address
 
 @dataclass(slots=True)
 class Instruction:
-    """One PTX instruction with its place: `line` in the PTX text, `source` in the kernel's file (of `.loc`)."""
+    """One PTX instruction with its location: `line` in the PTX text, `source` in the kernel's file (of `.loc`)."""
 
     opcode: str
     operands: tuple[Operand, ...]

@@ -1,4 +1,4 @@
-"""mbarriers, tensor maps and warpgroup products.
+"""mbarriers, tensor maps and warpgroup dots.
 
 mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2   →   a block of its own; threads stay until the phase is over
 """

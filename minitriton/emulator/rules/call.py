@@ -26,7 +26,7 @@ MOST_LINES = 100_000
 
 
 def pieces_together(before: Lanes | None, offset: int, dtype: np.dtype, pieces: list[Lanes]) -> Lanes:
-    """A parameter of up to 8 bytes whose pieces of `dtype` begin at byte `offset`; `before` holds the bytes below, if any do."""
+    """A parameter of up to 8 bytes whose parts of `dtype` begin at byte `offset`; `before` holds the bytes below, if any do."""
     whole = same(np.uint64(0)) if before is None else before.astype(np.uint64) & np.uint64((1 << 8 * offset) - 1)
     for place, piece in enumerate(pieces):
         shift = 8 * (offset + place * dtype.itemsize)
@@ -45,7 +45,7 @@ def _text(x: Machine, address: int) -> str:
 
 
 def print_formatted(x: Machine, format: Lanes, buffer: Lanes, mask: Mask) -> None:
-    """`vprintf`: the arguments lie in the thread's local memory, each aligned to its size."""
+    """`vprintf`: the arguments are in the thread's local memory, each aligned to its size."""
     mask = x.mask(mask)
     formats, buffers = x.spread(format), x.spread(buffer)
     size = max(x.program.local_size, 16)

@@ -110,7 +110,7 @@ def _convert(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 
 
 def _pack(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    """`cvt.pack.sat`: two words clamped to a narrow type, packed, in front of the upper part of a third."""
+    """`cvt.pack.sat`: two words clamped to a narrow type, packed, with the upper part of a third."""
     to = parts[3]
     width = bits_of(to)
     if to[0] not in "us" or parts[2] != "sat" or parts[4] != "s32":

@@ -23,7 +23,7 @@ NAMES["maximum"] = np.maximum
 
 
 def unsigned(kind: str) -> str:
-    """The unsigned kind of the same width: addition and low products do not depend on the sign."""
+    """The unsigned kind of the same width: addition and low multiplications do not depend on the sign."""
     return kind if kind == "b1" else "u" + kind[1:]
 
 

@@ -40,7 +40,7 @@ def _multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     bits = parts[-1] == "popc"
     types = tuple(parts[-6:-2] if bits else parts[-4:])
     if "row" not in parts or "col" not in parts or "sp" in parts:
-        raise ValueError("only dense row.col products")
+        raise ValueError("only dense row.col dots")
     known = ("b1",) if bits else ("f16", "bf16", "tf32", "e4m3", "e5m2", "f64", "s8", "u8", "s4", "u4")
     if not {types[1], types[2]} <= set(known) or (parts[3] == "m8n8k4" and types[1] == "f16"):
         raise ValueError(f"operands {types[1]} of shape {parts[3]}")

@@ -20,7 +20,7 @@ PACKED = {"f16": "narrow:f16", "bf16": "narrow:bf16", "f16x2": "pairs:f16", "bf1
 
 
 def space_of(parts: list[str]) -> str:
-    """The state space an opcode names; constant memory lies in the global buffer."""
+    """The state space an opcode names; constant memory is in the global buffer."""
     for part in parts[1:]:
         base = part.partition(":")[0]
         if base in SPACES:
@@ -76,7 +76,7 @@ def elements_of(operand: Operand) -> tuple[Operand, ...]:
 
 
 def _store_argument(w: BlockWriter, name: str, offset: int, value: Operand, kind: str) -> None:
-    """What a function of the driver is passed: whole, or in pieces, as by `st.param.v2.b32 [param0], {%r1, %r2}`."""
+    """What a function of the driver is passed: whole, or in parts, as by `st.param.v2.b32 [param0], {%r1, %r2}`."""
     if offset == 0 and not isinstance(value, Vector):
         w.arguments[name] = w.temporary(w.read(value, kind))
         return

@@ -127,7 +127,7 @@ def wide(bytes: int = 16) -> Check:
     def check(answer: ExerciseAnswer) -> CheckResult:
         narrow = [one for one in answer.accesses if one.width * one.bytes < min(bytes, one.most * one.bytes)]
         if not answer.accesses:
-            return CheckResult(False, "there is no load and no store any more")
+            return CheckResult(False, "the load and the store are gone")
         if narrow:
             one = narrow[0]
             return CheckResult(
@@ -172,14 +172,16 @@ def executes(kind: str, text: str) -> Check:
 
 
 def all_ahead() -> Check:
-    """Every load of a tile is a copy that runs ahead."""
+    """Every load of a tile is an asynchronous copy."""
 
     def check(answer: ExerciseAnswer) -> CheckResult:
         waiting = [one for one in answer.accesses if one.name == "tt.load"]
         if waiting:
             place = f"line {waiting[0].line[1]}" if waiting[0].line else "a line"
-            return CheckResult(False, f"the load of {place} does not run ahead")
-        return CheckResult(any(one.name.startswith("ttg.async_copy") for one in answer.accesses), "all loads run ahead")
+            return CheckResult(False, f"the load of {place} is not pipelined")
+        return CheckResult(
+            any(one.name.startswith("ttg.async_copy") for one in answer.accesses), "all loads are pipelined"
+        )
 
     return check
 
@@ -216,13 +218,13 @@ def says(answer_text: str, *, right: str, wrong: str) -> Check:
 
 
 def without_conflicts(store: str, load: str, shape: tuple[int, int], bits: int) -> Check:
-    """The words are an encoding of shared memory into which `store` writes, and out of which `load` reads, without conflicts."""
+    """The words are an encoding of shared memory that `store` writes to and `load` reads from without conflicts."""
 
     def check(answer: ExerciseAnswer) -> CheckResult:
         encoding = read_encoding(answer.text)
         if not isinstance(encoding, SharedEncoding):
             return CheckResult(
-                False, "this is no layout of shared memory: write a swizzled_shared<{...}> or padded_shared<{...}>"
+                False, "this is not a layout of shared memory: write a swizzled_shared<{...}> or padded_shared<{...}>"
             )
         costs = {
             "store": local_cost(read_distributed(store), encoding, shape, bits, shape, 80, is_load=False),

@@ -57,8 +57,8 @@ class Exercise:
         }  # fmt: skip
 
     def _refused(self) -> str:
-        """The pipeline that is to be mended, which cannot be compiled."""
-        return str(edited(open_program(self.asked).own_pipeline(), list(self.asked.edits)))
+        """The pipeline that is to be fixed, which cannot be compiled."""
+        return str(edited(open_program(self.asked).default_pipeline(), list(self.asked.edits)))
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         "which-pass", "Which pass breaks this kernel?", 2,
         "Three passes that tidy up were added, and the softmax is no longer right. Name the one to blame.",
-        "The mark beside each pass says whether the numbers still hold after it.",
+        "The mark next to each pass says whether the numbers still hold after it.",
         kernel(
             "softmax_rows", "*fp32:16,*fp32:16,N=128", grid="2", loads=(_TIDY,),
             edits=(
@@ -90,7 +90,7 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         "order", "Put these passes in an order that works", 2,
-        "tritongpu-coalesce was moved to where there are no layouts yet, and the pipeline is refused. Put it back to where it can work, without "
+        "tritongpu-coalesce was moved to where layouts are still missing, and the pipeline is refused. Put it back to where it can work, without "
         "leaving any pass out.",
         "What is refused says which fact is missing; the documentation of the passes says which of them establishes it.",
         kernel("wide_row", "*fp32:16,*fp32:16,N=1024", grid="1", edits=_MISORDERED), "passes",
@@ -117,7 +117,7 @@ EXERCISES: tuple[Exercise, ...] = (
         tuple(Choice(f"maxPhase = {phase}", text=f"swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = {phase}, order = [1, 0]}}>") for phase in (1, 4, 8, 16, 32)),
     ),
     Exercise(
-        "edit-the-ir", "Mend the IR by hand", 3,
+        "edit-the-ir", "Fix the IR by hand", 3,
         "The same narrow load as in the first exercise, but the Python is not yours to change. Edit the TTIR or TTGIR so that load and store move 16 "
         "bytes at a time.",
         "An op may promise what is not known of it: {tt.divisibility = dense<16> : tensor<1xi32>} on the arith.muli of row and stride.",
@@ -125,16 +125,16 @@ EXERCISES: tuple[Exercise, ...] = (
         (checks.kernel_unchanged(), checks.same_numbers(), checks.wide()),
     ),
     Exercise(
-        "ahead", "Let the loads run ahead", 3,
+        "ahead", "Let the loads be pipelined", 3,
         "The loop waits for each load before it multiplies. With float16 tiles whose rows are aligned, they can be copied in the background. The "
         "signature says too little about K; the kernel can say more.",
-        "What runs ahead is cp.async, and that takes at least 4 bytes: make the loads wide, and leave num_stages at 3.",
+        "What is asynchronous is cp.async, and that takes at least 4 bytes: make the loads wide, and leave num_stages at 3.",
         kernel("dot_products", "*fp16:16,*fp16:16,*fp32:16,i32,N=32,STEP=32", grid="1", numbers=("K=128",)), "kernel",
         (checks.same_numbers(2e-2), checks.all_ahead(), checks.executes("async copy", "copies in the background")),
     ),
     Exercise(
         "pairs", "Both of a pair at once", 3,
-        "Left and right neighbours are loaded by two loads, each of which skips every other number. Load each number once, in loads without gaps.",
+        "Left and right neighbours are loaded by two loads that each skip every other number. Load each number once, in loads without gaps.",
         "Load 2 * N numbers in a row, then tl.split(tl.reshape(x, (N, 2))).",
         kernel("interleaved", "*fp32:16,*fp32:16,N=256", grid="2"), "kernel",
         (checks.same_numbers(), checks.at_most_share("requests", 0.7, "requests"), checks.at_most("wasted", 0, "bytes moved and not asked for")),
@@ -147,6 +147,4 @@ def find(name: str) -> Exercise:
     for exercise in EXERCISES:
         if exercise.name == name:
             return exercise
-    raise MinitritonError(
-        f"there is no exercise {name!r}", help="there are: " + ", ".join(one.name for one in EXERCISES)
-    )
+    raise MinitritonError(f"unknown exercise {name!r}", help="there are: " + ", ".join(one.name for one in EXERCISES))

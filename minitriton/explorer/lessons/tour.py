@@ -61,18 +61,18 @@ TOUR: tuple[Walk, ...] = (
         "vector_add", "A vector add: from Python to PTX",
         _kernel("vector_add", "*fp32:16,*fp32:16,*fp32:16,i32:16,BLOCK=1024", grid="2", numbers=("n=2000",)),
         (
-            Stop("The kernel", "One program adds 1024 numbers. At the left is its Python, beside it what the frontend made of it: TTIR, where a value is a whole tensor. "
+            Stop("The kernel", "One program adds 1024 numbers. At the left is its Python, next to it what the frontend made of it: TTIR, where a value is a whole tensor. "
                  "Click any line: everything that came from it is marked, in all three.", step="inline", line="offsets = "),
             Stop("Facts", "The compiler knows of `offsets` that its numbers run in a row and begin at a multiple of 1024. Click the links to see where a fact comes from.",
                  level="ttir", op="arith.addi", line="offsets = "),
-            Stop("Who holds what", "This pass gives every tensor a layout: which thread holds which element. In the picture, the colours are warps; point at an element to see who "
+            Stop("Who holds what", "This pass gives every tensor a layout: the thread that holds each element. In the picture, the colours are warps; point at an element to see who "
                  "holds it, and what else that thread holds.", step="convert-triton-to-tritongpu", op="tt.load", tab="layout"),
             Stop("Four at a time", "Coalescing looks at the facts: pointers run through memory, aligned to 16 bytes, so each thread takes four neighbours. The picture is another one now.",
                  step="tritongpu-coalesce", op="tt.load", tab="layout"),
             Stop("The conversions are gone", "Coalescing left conversions of layouts around each load; this pass moved the layout through the whole kernel instead. Removed lines are red.",
                  step="tritongpu-remove-layout-conversions"),
             Stop("PTX", "`ld.global.v4` is four numbers in one instruction. Click it, and the line of the kernel is marked.", step="emit-ptx", line="x = tl.load"),
-            Stop("What it costs", "The emulator has run it: sectors of 32 bytes for each request of a warp stand beside the lines. 16 sectors are 512 bytes, all of them asked for.",
+            Stop("What it costs", "The emulator has run it: sectors of 32 bytes for each request of a warp stand next to the lines. 16 sectors are 512 bytes, all of them asked for.",
                  step="emit-ptx", tab="costs"),
             Stop("What if", "Take the `:16` away from n, as a caller would whose length is any number: change the kernel to `mask = offsets < n + 1`, compile, and see the loads become narrow.",
                  level="ttgir", op="tt.load", line="mask = ", tab="whatif"),
@@ -87,7 +87,7 @@ TOUR: tuple[Walk, ...] = (
                  level="ttgir", op="tt.load", tab="layout"),
             Stop("Shuffles", "The lines of the reduction: `shfl.sync.bfly` five times halves the lanes; then a barrier, and the warps' results come from shared memory.",
                  step="emit-ptx", line="numerator = "),
-            Stop("Shared memory", "The scratch of both reductions, over time: they are never alive at once, and share their place.", step="place-shared-memory", tab="costs"),
+            Stop("Shared memory", "The scratch of both reductions, over time: they are never alive at once, and share their memory.", step="place-shared-memory", tab="costs"),
         ),
     ),
     Walk(
@@ -95,7 +95,7 @@ TOUR: tuple[Walk, ...] = (
         _kernel("transpose", "*fp32:16,*fp32:16,i32:16,BLOCK=32", grid="2,2", numbers=("n=64",)),
         (
             Stop("Two wishes", "The load wants threads along the rows, the store along the columns. Coalescing gives each its own layout.", step="tritongpu-coalesce", op="tt.store"),
-            Stop("What is left", "One conversion must stay. Click it: both layouts side by side, and where every element goes.",
+            Stop("What is left", "One conversion must stay. Click it: both layouts next to each other, and where every element goes.",
                  level="ttgir", op="ttg.convert_layout", line="tl.store", tab="layout"),
             Stop("Through shared memory", "The conversion is a store, a barrier and a load. Swizzling keeps both free of bank conflicts: see the passes over the banks.",
                  step="emit-ptx", line="tl.store", tab="costs"),
@@ -108,21 +108,21 @@ TOUR: tuple[Walk, ...] = (
         (
             Stop("Add first, reduce last", "The loop adds whole tiles, so that threads need not talk until the end.", level="ttir", op="tt.reduce", line="tl.store"),
             Stop("The layout of the sum", "Rows are spread over warps and lanes: those that hold the same column must exchange.", level="ttgir", op="tt.reduce", tab="layout"),
-            Stop("Where the time goes", "The heat beside the lines: the loop, not the reduction.", step="emit-ptx", line="sums +=", tab="costs"),
+            Stop("Where the time goes", "The heat next to the lines: the loop, not the reduction.", step="emit-ptx", line="sums +=", tab="costs"),
         ),
     ),
     Walk(
-        "matmul", "A matrix product: tensor cores and copies that run ahead",
+        "matmul", "A matmul: tensor cores and asynchronous copies",
         _kernel("matmul", "*fp16:16,*fp16:16,*fp16:16,i32:16,i32:16,i32:16,BM=64,BN=64,BK=32", grid="1", numbers=("m=64", "n=64", "k=128")),
         (
-            Stop("tt.dot", "One op for a product of tiles.", level="ttir", op="tt.dot", line="sums = tl.dot"),
+            Stop("tt.dot", "One op for a matmul of tiles.", level="ttir", op="tt.dot", line="acc = tl.dot"),
             Stop("Tensor cores", "This pass picks the instruction, and with it the layout of the result: which lane holds what is fixed by the hardware. Look at the picture.",
                  step="tritongpu-accelerate-matmul", op="warp_group_dot", tab="layout"),
             Stop("Buffers in shared memory", "wgmma reads its operands from shared memory, swizzled over 128 bytes. Click the buffer: colours are banks.",
                  level="ttgir", op="ttg.local_alloc", tab="layout"),
-            Stop("Loads that run ahead", "The pipeliner copies the tiles of later iterations while this one multiplies: a ring of buffers, and waits.", step="tritongpu-pipeline", op="async"),
+            Stop("Loads that are pipelined", "The pipeliner copies the tiles of later iterations while this one multiplies: a ring of buffers, and waits.", step="tritongpu-pipeline", op="async"),
             Stop("Shared memory over time", "The rings, and how long each is alive.", step="place-shared-memory", tab="costs"),
-            Stop("The instruction", "wgmma in PTX, beside the line of the kernel. At the right you may choose the machine code instead.", step="emit-ptx", line="sums = tl.dot"),
+            Stop("The instruction", "wgmma in PTX, next to the line of the kernel. At the right you may choose the machine code instead.", step="emit-ptx", line="acc = tl.dot"),
         ),
     ),
 )  # fmt: skip

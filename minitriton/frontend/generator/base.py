@@ -158,7 +158,7 @@ def wrapped(value: object) -> base_value | None:
 
 
 class Generator:
-    """Compiles the body of a function into the builder's current block: its scopes, place and errors, until the next `begin`.
+    """Compiles the body of a function into the builder's current block: its scopes, location and errors, until the next `begin`.
 
     What a syntax node becomes is said by the visitors of its kind (`Expressions`, `Calls`, `Statements`, `Branches`, `Loops`),
     which share this object.
@@ -195,7 +195,7 @@ class Generator:
         vars(self).update(outer)
 
     def visit(self, node: Any) -> object:
-        """Compiles one syntax node. Errors leave with the node's place."""
+        """Compiles one syntax node. Errors leave with the node's location."""
         found = self.visitors.get(node.__class__)
         if found is None:
             if node is None:
@@ -224,7 +224,7 @@ class Generator:
             ) from None
         self.current = outer
         if place is not None:
-            # Triton's rule: an op has the place of the last expression finished before it, not of the one it belongs to.
+            # Triton's rule: an op has the location of the last expression finished before it, not of the one it belongs to.
             b.place = place
         return result
 
@@ -259,7 +259,7 @@ class Generator:
         value = self.lscope.get(name, _ABSENT)
         if value is UNASSIGNED_CONSTANT:
             raise LanguageValueError(
-                f"{name} has no value yet", "give it one first, and not under a condition that only the run knows"
+                f"{name} is not assigned yet", "give it one first, and not under a condition that only the run knows"
             )
         if value is not _ABSENT:
             return value

@@ -215,7 +215,7 @@ class Calls:
         return self._insert_call(record, bound)
 
     def _error_in_call(self, node: ast.AST, error: Exception) -> CompilationError:
-        """The error at a call for one inside the function called: the reason first, its place is the cause's."""
+        """The error at a call for one inside the function called: the reason first, its location is the cause's."""
         raised = self.generator.error(node, None, getattr(error, "help", None))
         reason = getattr(error, "message", None) or str(error)
         inner = getattr(error, "location", None)

@@ -450,7 +450,7 @@ class Expressions:
             return
         why = self.generator.why_constant(node.value.id) if isinstance(node.value, ast.Name) else ""
         raise LanguageTypeError(
-            f"{ast.unparse(node.value)} is the compile-time constant {number!r}, which has no attribute {node.attr!r}{why}",
+            f"{ast.unparse(node.value)} is the compile-time constant {number!r}, which lacks the attribute {node.attr!r}{why}",
             f"convert it by tl.cast({ast.unparse(node.value)}, dtype)"
             if node.attr == "to"
             else "tl.full makes a tensor of it",

@@ -112,7 +112,7 @@ def _check_operands(x: tensor, y: tensor) -> None:
     if m < least[0] or n < least[1] or k < least[2]:
         raise LanguageValueError(
             f"Input shapes should have M >= {least[0]}, N >= {least[1]} and K >= {least[2]}",
-            f"got M={m}, N={n}, K={k}: load a larger block whose rest is masked to 0, or sum products of tl.sum",
+            f"got M={m}, N={n}, K={k}: load a larger block whose rest is masked to 0, or use tl.sum of a multiplication",
         )
 
 
@@ -216,7 +216,7 @@ def dot_scaled(
     rhs_k_pack: bool = True,
     out_dtype: dt.dtype = dt.float32,
 ) -> tensor:
-    """The scaled product, plus `acc`."""
+    """The scaled dot, plus `acc`."""
     if out_dtype != dt.float32:
         raise LanguageTypeError(
             "Only float32 is supported for out_dtype at the moment", "leave it out, and cast the result with .to(...)"

@@ -50,7 +50,7 @@ def elementwise(declaration: ElementwiseBuiltin[..., object]) -> Callable[..., t
         dialect = declaration.op.partition(".")[0]
         place = {"arith": "arith/", "math": "math.py", "tt": "tt/"}.get(dialect, "")
         raise LanguageTypeError(
-            f"{declaration.__name__} is declared as {declaration.op}, which is no op of arith, math or tt",
+            f"{declaration.__name__} is declared as {declaration.op}, which is not an op of arith, math or tt",
             f"declare the op in minitriton/dialects/{place} (docs/add-an-op.md)",
         )
 

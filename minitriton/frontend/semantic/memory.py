@@ -31,7 +31,7 @@ _LOAD_CACHES = {"": "none", ".ca": "ca", ".cg": "cg", ".cs": "cs", ".cv": "cv"}
 _STORE_CACHES = {"": "none", ".wb": "wb", ".cg": "cg", ".cs": "cs", ".wt": "wt"}
 _EVICTIONS = {"": "evict_normal", "evict_last": "evict_last", "evict_first": "evict_first"}
 PADDINGS: dict[str, str | None] = {"": None, "zero": "zero", "nan": "nan"}
-_INSTEAD_OF_A_MASK = 'name the dimensions that may be cut, boundary_check=(0, 1), and of loads padding_option="zero"'
+_INSTEAD_OF_A_MASK = 'name the dimensions that may be masked, boundary_check=(0, 1), and of loads padding_option="zero"'
 
 
 Entry = TypeVar("Entry", bound="str | None")

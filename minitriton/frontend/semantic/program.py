@@ -83,7 +83,7 @@ max_constancy = _hint("max_constancy", "tt.constancy", False)
 
 
 def assume(b: IRBuilder, cond: Operand) -> None:
-    """A promise to the optimiser. Raises for one that is known to be broken in every launch, of which LLVM would make a kernel without
+    """A promise to the optimiser. Raises for one that is known to be broken in every launch, from which LLVM would make a kernel without
     instructions."""
     condition = to_tensor(b, cond)
     if b.block is b.entry and number_of(constant_of(condition)) == 0:

@@ -26,7 +26,7 @@ def _inputs(given: tensor | Sequence[tensor], what: str) -> list[tensor]:
     inputs: list[tensor] = []
     for x in cast_type("tuple[object, ...]", several(given)):
         if not isinstance(x, tensor) or not x.type.is_block():
-            raise LanguageTypeError(f"{what} takes a block, got {x}", "a scalar has no axis")
+            raise LanguageTypeError(f"{what} takes a block, got {x}", "a scalar lacks an axis")
         inputs.append(x)
         if x.type.shape != inputs[0].type.shape:
             raise LanguageValueError(f"all {what} inputs must have the same shape")

@@ -231,7 +231,7 @@ def _fitting_constant(b: IRBuilder, value: int | float, type: dtype, other: Oper
         return tensor(b.constant(type, value), type)
     constant = b.constant(type, value)
     if number_dtype(value) is type:
-        # Triton makes such a number twice and keeps one, for which it forgets the place.
+        # Triton makes such a number twice and keeps one, for which it forgets the location.
         forget_place(constant)
     return tensor(constant, type)
 

@@ -1,1 +1,1 @@
-"""Kernels of loops, branches, memory order and short sums of products, judged by plain Python on NumPy numbers."""
+"""Kernels of loops, branches, memory order and short dots, compared with plain Python on NumPy numbers."""

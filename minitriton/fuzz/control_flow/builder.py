@@ -180,7 +180,7 @@ class ProgramBuilder:
         return self.random.choice([*same, f"tl.full((), {self.random.choice([1, 2, 3, 5])}, tl.{element.name})"])
 
     def operand(self, element: Element, depth: int = 0) -> str:
-        """A scalar beside one of this integer type: a Python number, or one of that type."""
+        """A scalar with one of this integer type: a Python number, or one of that type."""
         if self.chance(0.4):
             return self.random.choice(["0", "1", "2", "3", "7", *self.numbers * 3])
         return self.integer(element, depth)

@@ -5,7 +5,7 @@ v3 = tl.reshape(from1.load([(i4 & 3) - 1, (i4 & 7) * 4 - 8]), (32,))
 to2.store([at2 * 4, 0], tl.reshape(t1, (4, 8)))
 
 Only what hardware and pointers do alike: first columns and the rows that are stored to are multiples of 16 bytes, stores begin inside, and no element is
-stored to twice or read again, for nothing orders a tensor copy with other accesses.
+stored to twice or read again, for no barrier is between a tensor copy and other accesses.
 """
 
 from __future__ import annotations

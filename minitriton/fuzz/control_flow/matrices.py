@@ -1,4 +1,4 @@
-"""Short and odd dots and sums of products, alone and in loops.
+"""Short and odd dots, written by `tl.dot` or as reductions, alone and in loops.
 
     r4 = tl.sum(x1[:, :, None] * y2[None, :, :], 1)         k of 1 to 32, every axis, several types
     r4 = tl.reduce(x1[:, :, None] * y2[None, :, :], 1, added_backward)
@@ -14,7 +14,7 @@ from minitriton.fuzz.control_flow.program import Buffer
 from minitriton.fuzz.generation.elements import ELEMENTS, FLOAT32, INT32, Element
 
 CHUNKS = 3
-"""Pieces of K that the factors hold, for loops over them."""
+"""Slices of K that the factors hold, for loops over them."""
 
 _BODIES = {
     "added": "return a + b",
@@ -72,7 +72,7 @@ class Matrices:
         self.buffers = b.buffer(Buffer("cells", INT32, 8, -1, 3, written=True))
 
     def chunk(self) -> str:
-        """Which piece of K: a number below `CHUNKS`."""
+        """Which slice of K: a number below `CHUNKS`."""
         b = self.b
         return str(b.random.randrange(CHUNKS)) if b.chance(0.4) else f"({b.integer()} & 1)"
 
@@ -98,7 +98,7 @@ class Matrices:
         return found[0].name, found[1].name
 
     def part_of_y(self, chunk: str) -> str:
-        """Pointers to a piece of the second factor."""
+        """Pointers to a slice of the second factor."""
         return f"y + ({chunk} * {self.k} + inner)[:, None] * {self.n} + columns[None, :]"
 
     def rewrite(self) -> None:
@@ -113,7 +113,7 @@ class Matrices:
         b.line(f"tl.store({self.part_of_y(self.chunk())}, {tile})", writes=True)
 
     def dot(self) -> None:
-        """A `tl.dot` into the accumulator; where shapes or types have none, a sum of products."""
+        """A `tl.dot` into the accumulator; where shapes or types have none, a reduction of a multiplication."""
         b = self.b
         if not self.has_dot:
             self.sum_of_products()
@@ -128,7 +128,7 @@ class Matrices:
             b.line(f"{name} = {name} + tl.dot({x}, {y}{precision})")
 
     def sum_of_products(self) -> None:
-        """`tl.sum` or another reduction of a product of broadcast tiles; the result is used where its shape is the accumulator's."""
+        """`tl.sum` or another reduction of a multiplication of broadcast tiles; the result is used where its shape is the accumulator's."""
         b = self.b
         x, y = self.factors()
         first, second, axis = _INDICES[0], _INDICES[1], b.weighted([(1, 6.0), (0, 1.0), (2, 1.0)])
@@ -142,7 +142,7 @@ class Matrices:
         else:
             element = self.element
         shape = tuple(size for position, size in enumerate((self.m, self.k, self.n)) if position != axis)
-        b.features.add(f"sum of products, k={self.k}, axis {axis}")
+        b.features.add(f"reduced multiplication, k={self.k}, axis {axis}")
         if b.chance(0.12):
             self._two_results(product, element, shape, axis)
             return

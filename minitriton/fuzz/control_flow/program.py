@@ -63,12 +63,12 @@ class Buffer:
         return rng.integers(self.low, self.high, self.length, dtype=wide, endpoint=True)
 
     def contents(self, seed: int) -> np.ndarray:
-        """The first contents as they lie in memory."""
+        """The first contents as in memory."""
         return encoded(self.numbers(seed), self.element)
 
     @property
     def array(self) -> Array:
-        """The parameter for those who judge outcomes."""
+        """The parameter for those who compare outcomes."""
         return Array(self.name, self.element, "random", self.low, self.high, written=self.written)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from minitriton.fuzz.control_flow.judging import PYTHON, run_program
+from minitriton.fuzz.control_flow.comparison import PYTHON, run_program
 from minitriton.fuzz.control_flow.program import Program, source_of
 from minitriton.fuzz.reproducer import free_path, tree_text
 from minitriton.fuzz.running.agreement import FuzzFinding

@@ -26,7 +26,7 @@ _SIMPLER = (
     (re.compile(r"tl\.load\(\w+(?: \+ [^()]*)?\)"), "1"),
     (re.compile(r"tl\.full\(\(\), (\d+), tl\.int32\)"), r"\1"),
 )
-"""Patterns in a statement and what may stand in their place, one occurrence at a time."""
+"""Patterns in a statement and what may replace them, one occurrence at a time."""
 
 
 def shrink(program: Program, shows: Shows, most_seconds: float = 60.0) -> Program:

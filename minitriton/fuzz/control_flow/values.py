@@ -146,7 +146,7 @@ def scalar(element: Element, number: float) -> Value:
 
 
 def pair(a: object, b: object) -> tuple[Value, Value]:
-    """Two operands, of which a Python number takes the other's type."""
+    """Two operands, where a Python number takes the other's type."""
     if isinstance(a, Value) and isinstance(b, Value):
         need(a.element == b.element, "operands of two types")
         return a, b
@@ -181,7 +181,7 @@ def _divided(a: object, b: object) -> tuple[Value, Value]:
 
 
 def loaded(element: Element, stored: Numbers) -> Value:
-    """The value of what lies in memory."""
+    """The value of what is in memory."""
     return made(element, as_numbers(stored, element.short)) if element.is_float else Value(element, stored)
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import BOOL, INT32, Element
-from minitriton.fuzz.judging.facts import Ints, Unsound
 from minitriton.fuzz.tree import Apply, Expr, Literal, Name, Store
+from minitriton.fuzz.validity.facts import Ints, Unsound
 
 Shape = tuple[int, ...]
 
@@ -51,7 +51,7 @@ def coordinate(b: KernelBuilder, size: int, distinct: bool) -> Expr:
         high = apply("mul", apply("div", plain, b.number(block)), block)
         return apply("add", high, apply("sub", block - 1, apply("mod", plain, b.number(block))))
     if kind == "swap":
-        # The two parts of the number change places: (i % m) * (size / m) + i // m.
+        # The two parts of the number are swapped: (i % m) * (size / m) + i // m.
         m = min(half, size)
         return apply("add", apply("mul", apply("mod", plain, b.number(m)), size // m), apply("div", plain, b.number(m)))
     if kind == "group":
@@ -220,11 +220,11 @@ def emit_store(b: KernelBuilder, name: str) -> None:
             if b.body and isinstance(b.body[-1], Store):
                 b.body.pop()
             b.restore(snapshot)
-    raise Unsound("no place to store to")
+    raise Unsound("no address to store to")
 
 
 def plain_offsets(b: KernelBuilder, shape: Shape) -> Expr:
-    """Row-major offsets of `shape`, each program behind the one before."""
+    """Row-major offsets of `shape`, each program after the one before."""
     total, found = 1, None
     for axis in reversed(range(len(shape))):
         term = placed(apply("arange", attrs=(0, shape[axis])), axis, len(shape))

@@ -1,4 +1,4 @@
-"""A kernel in the making: statements added one by one, each judged at once.
+"""A kernel in the making: statements added one by one, each checked at once.
 
 b.emit(Apply("add", (Name("v1"), Literal(3))))   →   "v7", or `Unsound` and nothing is added
 """
@@ -10,9 +10,6 @@ import random
 from collections.abc import Callable, Generator, Iterator
 
 from minitriton.fuzz.generation.elements import BOOL, FLOAT32, FLOATS, FP8, INT32, INT64, INTEGERS, Element
-from minitriton.fuzz.judging.access_analysis import Snapshot
-from minitriton.fuzz.judging.analysis import Analysis
-from minitriton.fuzz.judging.facts import Unsound, Value
 from minitriton.fuzz.tree import (
     Apply,
     Array,
@@ -30,6 +27,9 @@ from minitriton.fuzz.tree import (
     names_in,
     statements,
 )
+from minitriton.fuzz.validity.access_analysis import Snapshot
+from minitriton.fuzz.validity.analysis import Analysis
+from minitriton.fuzz.validity.facts import Unsound, Value
 
 
 def apply(op: str, *args: Expr | int | float | str, attrs: tuple[Attribute, ...] = ()) -> Apply:

@@ -15,7 +15,7 @@ from minitriton.fuzz.generation.elements import ELEMENTS, FLOAT32, INT32, Elemen
 from minitriton.fuzz.generation.float_operations import is_exact, rounded
 from minitriton.fuzz.generation.integer_operations import converted, knowns
 from minitriton.fuzz.generation.operations import declare
-from minitriton.fuzz.judging.facts import (
+from minitriton.fuzz.validity.facts import (
     Floats,
     Ints,
     Type,
@@ -126,7 +126,7 @@ declare("bitcast", "{0}.to(tl.{a0}, bitcast=True)", _bitcast)
 
 def _opaque(values: list[Value]) -> Value:
     value, zero = values
-    need(zero.type == Type(INT32) and not value.element.is_bool and not value.type.pointer, "a number beside a zero")
+    need(zero.type == Type(INT32) and not value.element.is_bool and not value.type.pointer, "a number next to a zero")
     return value
 
 

@@ -7,8 +7,8 @@ from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, INT32
 from minitriton.fuzz.generation.steps import ELEMENTWISE, cast_to, choose, computes, fitted, is_tile, step
 from minitriton.fuzz.generation.tile_steps import STEPS
-from minitriton.fuzz.judging.facts import Value, need
 from minitriton.fuzz.tree import Apply, Assign, Atomic, Expr, For, Helper, If, Literal, Name, Return, Stmt, While
+from minitriton.fuzz.validity.facts import Value, need
 
 
 def _update(b: KernelBuilder, name: str) -> Assign:
@@ -252,7 +252,7 @@ def emit_call(b: KernelBuilder) -> None:
 
 
 def emit_atomic(b: KernelBuilder) -> None:
-    """Atomic updates, at places that data or the launch decides."""
+    """Atomic updates, at addresses that data or the launch decides."""
     value = choose(b, lambda v: computes(v) and v.type.size <= 512)
     element = b.type_of(value).element
     if element.is_float:

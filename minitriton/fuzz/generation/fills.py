@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitriton.fuzz.generation.elements import Element
-from minitriton.fuzz.judging.facts import Fact, Floats, Ints
 from minitriton.fuzz.tree import Array
+from minitriton.fuzz.validity.facts import Fact, Floats, Ints
 from minitriton.interpreter.numbers.formats import encode_bf16, encode_small
 
 _SMALL = {"float8e4nv": "f8E4M3FN", "float8e5": "f8E5M2"}

@@ -1,4 +1,4 @@
-"""Floats: which results are exact, which are rounded alike by every oracle, which only lie close together.
+"""Floats: which results are exact, which are rounded alike by every oracle, which are only close.
 
 fp32 k/4 + fp32 n                  exact while it fits 24 bits, so that sums may take any order
 fp32 * fp32, then +                may be fused into one rounding: approximate, by the rounding of the product
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, FLOAT32, Element
 from minitriton.fuzz.generation.operations import Infer, declare
-from minitriton.fuzz.judging.facts import Floats, Ints, Type, Value, broadcast_shapes, need
+from minitriton.fuzz.validity.facts import Floats, Ints, Type, Value, broadcast_shapes, need
 
 FINEST_GRID = 20
 """Grids finer than this count as none, which keeps everything far from the subnormal numbers."""
@@ -73,7 +73,7 @@ def _add(sign: int) -> Infer:
 
 
 def _accumulated(fact: Floats, terms: int, element: Element) -> Floats:
-    """A sum with a matrix product of so many `terms`, which may have the other number for its accumulator: rounded as often, or cut off."""
+    """An accumulation of so many `terms`, which may have the other number for its accumulator: rounded as often, or cut off."""
     result = rounded(fact, element)
     if not terms or result.grid is not None:
         return result

@@ -20,8 +20,6 @@ from minitriton.fuzz.generation.control_steps import (
 from minitriton.fuzz.generation.elements import ELEMENTS, INT32, INT64
 from minitriton.fuzz.generation.steps import choose, step
 from minitriton.fuzz.generation.tile_steps import STEPS
-from minitriton.fuzz.judging.analysis import Analysis, analyse
-from minitriton.fuzz.judging.facts import Unsound
 from minitriton.fuzz.tree import (
     Expr,
     Kernel,
@@ -31,6 +29,8 @@ from minitriton.fuzz.tree import (
     names_in,
     nested,
 )
+from minitriton.fuzz.validity.analysis import Analysis, analyse
+from minitriton.fuzz.validity.facts import Unsound
 
 ATTEMPTS = 50
 MOST_STORES = 4

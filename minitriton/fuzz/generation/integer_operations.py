@@ -14,7 +14,7 @@ import numpy as np
 
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, INT32, Element, promoted
 from minitriton.fuzz.generation.operations import Infer, declare
-from minitriton.fuzz.judging.facts import Ints, Type, Value, any_int, broadcast_shapes, from_known, ints, lifted, need
+from minitriton.fuzz.validity.facts import Ints, Type, Value, any_int, broadcast_shapes, from_known, ints, lifted, need
 
 Known = np.ndarray
 Pair = tuple[int, int]
@@ -162,7 +162,7 @@ def _compare(compute: Compute) -> Infer:
                 need(v.fact.error == 0, "a comparison of approximate numbers")
             return Value(Type(BOOL, shape), Ints(0, 1))
         if a.element.is_bool and b.element.is_bool:
-            need(compute in (operator.eq, operator.ne), "booleans have no order")
+            need(compute in (operator.eq, operator.ne), "booleans are unordered")
         else:
             _is_int(a, b)
             element = promoted(a.element, b.element)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from minitriton.fuzz.judging.facts import Value
 from minitriton.fuzz.tree import Attribute
+from minitriton.fuzz.validity.facts import Value
 
 Infer = Callable[..., "Value | tuple[Value, Value]"]
 """`infer(values, *attributes)`."""
@@ -24,7 +24,7 @@ Text = Callable[..., str]
 @dataclass(frozen=True)
 class Operation:
     """One operation. `infer` gives a `Value` (a pair of them for what is unpacked); `weak` says that an operand may be a
-    Python number, which takes the type of the operand beside it; `prelude` names functions that the text uses."""
+    Python number, which takes the type of the other operand; `prelude` names functions that the text uses."""
 
     name: str
     infer: Infer

@@ -11,7 +11,7 @@ from dataclasses import replace
 from minitriton.fuzz.generation.elements import FLOAT32, INT32, Element, integer
 from minitriton.fuzz.generation.float_operations import is_exact, rounded
 from minitriton.fuzz.generation.operations import Infer, Text, declare
-from minitriton.fuzz.judging.facts import Fact, Floats, Ints, Type, Value, any_int, ints, need
+from minitriton.fuzz.validity.facts import Fact, Floats, Ints, Type, Value, any_int, ints, need
 
 PRELUDE = {
     f"combine_{name}": f"@triton.jit\ndef combine_{name}(a, b):\n    return {text}\n"
@@ -160,12 +160,12 @@ def _exact_in(bits: int, fact: Floats) -> bool:
 
 def _dot(values: list[Value], precision: str, *accumulator: str) -> Value:
     a, b = values[:2]
-    need(a.element == b.element and not a.type.pointer, "a product of one type")
-    need(len(a.shape) == len(b.shape) and len(a.shape) in (2, 3), "a product of matrices")
+    need(a.element == b.element and not a.type.pointer, "a dot of one type")
+    need(len(a.shape) == len(b.shape) and len(a.shape) in (2, 3), "a dot of matrices")
     need(a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2], "matrices that fit each other")
-    need(a.shape[-1] >= (32 if a.element.bits == 8 else 16), "a product along so few elements")
+    need(a.shape[-1] >= (32 if a.element.bits == 8 else 16), "a dot along so few elements")
     count, shape = a.shape[-1], (*a.shape[:-1], b.shape[-1])
-    need(a.element.name in ("int8", "float16", "bfloat16", "float32"), "a product of such elements")
+    need(a.element.name in ("int8", "float16", "bfloat16", "float32"), "a dot of such elements")
     element = INT32 if a.element.is_int else FLOAT32
     fact = _products(a, b, count, precision)
     if len(values) == 3:
@@ -184,7 +184,7 @@ def _dot(values: list[Value], precision: str, *accumulator: str) -> Value:
 
 
 def _products(a: Value, b: Value, count: int, precision: str) -> Ints | Floats:
-    """The fact for sums of `count` products, all of which must be exact: tensor cores round in their own way."""
+    """The fact for dots of length `count`, which must be exact: tensor cores round in their own way."""
     if a.element.is_int:
         size = count * max(abs(a.fact.low), abs(a.fact.high)) * max(abs(b.fact.low), abs(b.fact.high))
         return Ints(-size, size)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from minitriton.fuzz.generation.operations import declare, shown
-from minitriton.fuzz.judging.facts import Fact, Ints, Pointers, Type, Value, broadcast_shapes, joined, lifted, need
+from minitriton.fuzz.validity.facts import Fact, Ints, Pointers, Type, Value, broadcast_shapes, joined, lifted, need
 
 Move = Callable[[np.ndarray], np.ndarray]
 
@@ -37,7 +37,7 @@ def _expand_dims(values: list[Value], axis: int) -> Value:
 
 
 def _index_text(operands: list[str], rank: int, axis: int) -> str:
-    """`x[:, None]`, for every place of a new dimension in a tensor of rank 1 or 2."""
+    """`x[:, None]`, for every position of a new dimension in a tensor of rank 1 or 2."""
     inside = [":"] * rank
     inside.insert(axis, "None")
     return f"{operands[0]}[{', '.join(inside)}]"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, FLOAT32, FLOATS, INTEGERS, Element
-from minitriton.fuzz.judging.facts import Unsound, Value, broadcast_shapes
 from minitriton.fuzz.tree import Expr, Literal, Name
+from minitriton.fuzz.validity.facts import Unsound, Value, broadcast_shapes
 
 Step = Callable[[KernelBuilder], object]
 

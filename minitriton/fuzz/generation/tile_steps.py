@@ -6,8 +6,8 @@ from minitriton.fuzz.generation.accesses import emit_load, mask_for, offsets, ot
 from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import ELEMENTS, FLOAT32, FLOATS, INTEGERS, Element
 from minitriton.fuzz.generation.steps import ELEMENTWISE, Step, cast_to, choose, computes, is_tile, literal
-from minitriton.fuzz.judging.facts import need
 from minitriton.fuzz.tree import Apply, Literal, Name, Store
+from minitriton.fuzz.validity.facts import need
 
 
 def shapes(b: KernelBuilder) -> None:

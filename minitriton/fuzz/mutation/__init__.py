@@ -1,1 +1,1 @@
-"""Inputs made wrong: IR, PTX, command lines and pipelines mutated, run, and judged by how they fail."""
+"""Inputs made wrong: IR, PTX, command lines and pipelines mutated, run, and classified by how they fail."""

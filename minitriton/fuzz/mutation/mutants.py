@@ -3,7 +3,7 @@
 In: a kind (of text, or of what is typed), a seed, a number, a folder to write files into. Out: a `Mutant`: the command line.
 
     mutant("ttgir", 1, 17, folder)      →   compile FOLDER/k.ttgir --emit llir        (the file mutated)
-    mutant("signature", 1, 3, folder)   →   compile mutated_programs.py:product --signature '*fp16:16,,*fp16:16,...'
+    mutant("signature", 1, 3, folder)   →   compile mutated_programs.py:matmul --signature '*fp16:16,,*fp16:16,...'
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _of_pipeline(program: int, random: Random, folder: Path) -> Mutant:
 
 
 def _passes_elsewhere(text: str, random: Random) -> str:
-    """A pass left out, run twice, or run at another place."""
+    """A pass left out, run twice, or run elsewhere."""
     passes = text.split(",")
     for _ in range(random.choice((1, 1, 2, 4))):
         at = random.randrange(len(passes))

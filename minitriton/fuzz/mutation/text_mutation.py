@@ -54,7 +54,7 @@ def truncate(text: str, random: Random) -> str:
 
 
 def change_number(text: str, random: Random) -> str:
-    """A number is one beside it, its double, or one of those that programs trip over."""
+    """A number is a neighbouring one, its double, or one of those that programs trip over."""
 
     def other(old: str) -> str:
         # Python reads no more than 4300 digits.
@@ -99,7 +99,7 @@ def repeat_token(text: str, random: Random) -> str:
 
 
 def swap_tokens(text: str, random: Random) -> str:
-    """Two tokens have changed places."""
+    """Two tokens are swapped."""
     tokens = _TOKEN.findall(text)
     if tokens:
         a, b = random.randrange(len(tokens)), random.randrange(len(tokens))

@@ -1,4 +1,4 @@
-"""Runs a mutant in this process and judges what it did.
+"""Runs a mutant in this process and classifies what it did.
 
 In: a kind, a seed, a number. Out: a `KernelReport`, its features what became of it, its findings what must not happen:
 
@@ -135,7 +135,7 @@ _FAILED = re.compile(r"(?:it|the interpreter|the emulator) failed: (\w+)")
 _OURS = {cls.__name__ for cls in [MinitritonError, *_below(MinitritonError)]}
 """Errors that are raised on purpose."""
 _PLACES = ("<ptx>:", ".py:", "the assembler refuses the PTX")
-"""What an error may name instead of the file: PTX that was made of it, a place that it says of itself, or all of it."""
+"""What an error may name instead of the file: PTX that was made of it, a location that it says of itself, or all of it."""
 
 
 def _why(said: str) -> str:

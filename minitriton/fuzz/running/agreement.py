@@ -16,9 +16,9 @@ from itertools import combinations
 import numpy as np
 
 from minitriton.fuzz.generation.elements import numbers
-from minitriton.fuzz.judging.access_analysis import Written
 from minitriton.fuzz.running.oracles import OracleOutcome
 from minitriton.fuzz.tree import Array
+from minitriton.fuzz.validity.access_analysis import Written
 
 TOLERANCE = 2.0
 """Two oracles may each be off by the error that the analysis found."""

@@ -174,8 +174,8 @@ def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str], work: Work)
 
 def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str], work: Work) -> None:
     """A process: announces each kernel before it runs it. What it writes to standard error goes to the file `said`, its temporary
-    files beside that: they go with the campaign where this process is killed."""
-    # Modules and caches stay; what one kernel leaves behind need not be looked for at each of its allocations.
+    files next to that: they go with the campaign where this process is killed."""
+    # Modules and caches stay; what one kernel leaves need not be looked for at each of its allocations.
     gc.set_threshold(300_000, 20, 100)
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     os.environ["TMPDIR"] = tempfile.tempdir = str(Path(said).parent)
@@ -217,7 +217,7 @@ class _CampaignWorker:
 
 @contextlib.contextmanager
 def _one_thread() -> Generator[None]:
-    """Processes started meanwhile compute NumPy's products in one thread: each has a processor, and more threads than processors
+    """Processes started meanwhile compute NumPy's dots in one thread: each has a processor, and more threads than processors
     would wait for each other."""
     added = [variable for variable in _THREADS if variable not in os.environ]
     os.environ.update(dict.fromkeys(added, "1"))

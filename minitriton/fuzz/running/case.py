@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minitriton.fuzz.judging.analysis import Analysis, analyse
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.running.agreement import KernelVerdict, differing_array, judge
 from minitriton.fuzz.running.blame import with_pass
@@ -13,6 +12,7 @@ from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.launch_arguments import make_arguments
 from minitriton.fuzz.running.oracles import OracleOutcome, run_oracles
 from minitriton.fuzz.tree import Kernel
+from minitriton.fuzz.validity.analysis import Analysis, analyse
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt.types import shape_of
 from minitriton.fuzz.generation.elements import INT32
-from minitriton.fuzz.judging.facts import Unsound
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import case_of, run_case
 from minitriton.fuzz.running.oracles import triton_ttgir
@@ -39,6 +38,7 @@ from minitriton.fuzz.tree import (
     rewritten,
     statements,
 )
+from minitriton.fuzz.validity.facts import Unsound
 from minitriton.layouts.encodings import Linear
 from minitriton.layouts.to_linear import to_linear_layout
 

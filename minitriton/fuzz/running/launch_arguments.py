@@ -1,6 +1,6 @@
 """The arguments of a fuzzed launch: arrays of the lengths that the analysis found, and what they are specialised on.
 
-Array("a0", int8, skew=1), 40 elements   →   40 int8 behind an address that is one element past a multiple of 16
+Array("a0", int8, skew=1), 40 elements   →   40 int8 from an address that is one element past a multiple of 16
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitriton.fuzz.generation.fills import contents, scalar_argument
-from minitriton.fuzz.judging.analysis import Analysis
 from minitriton.fuzz.tree import Array, Kernel, Scalar
+from minitriton.fuzz.validity.analysis import Analysis
 from minitriton.lab.arguments import Arguments
 from minitriton.pipeline.ast_source import Attributes
 

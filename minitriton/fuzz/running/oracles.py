@@ -123,7 +123,7 @@ def _described(error: BaseException) -> str:
 
 @dataclass
 class Compilation:
-    """A kernel on its way through minitriton's passes, and the launch that runs it at any level."""
+    """A kernel that goes through minitriton's passes, and the launch that runs it at any level."""
 
     case: FuzzedLaunch
     source: ASTSource

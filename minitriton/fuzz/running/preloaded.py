@@ -8,7 +8,7 @@ import gc
 import importlib.util
 import signal
 
-from minitriton.fuzz.control_flow.judging import fuzz_control_flow
+from minitriton.fuzz.control_flow.comparison import fuzz_control_flow
 from minitriton.fuzz.generation.generator import generate, kernel_seed
 from minitriton.fuzz.running.case import run_case
 

@@ -51,7 +51,7 @@ class DescriptorValue:
         return dtype_of(self.element)
 
     def locate(self, positions: list[np.ndarray], columns: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The addresses of the elements at `positions` (one broadcastable array per dimension), and which lie inside; rows have `columns` if not
+        """The addresses of the elements at `positions` (one broadcastable array per dimension), and which are inside; rows have `columns` if not
         as many as the tensor's."""
         shape = self.shape if columns is None else (*self.shape[:-1], columns)
         addresses, inside = scalar(np.int64(self.base)), scalar(np.bool_(True))

@@ -89,7 +89,7 @@ class Memory:
         return found
 
     def load(self, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """The elements at `addresses`, all of which must be accessible."""
+        """The elements at `addresses`, which must all be accessible."""
         if not addresses.size:
             return np.empty(addresses.shape, dtype)
         region = self._single_region(addresses, dtype)
@@ -103,7 +103,7 @@ class Memory:
         return result
 
     def holds(self, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """Which of the elements at `addresses` lie in some array."""
+        """Which of the elements at `addresses` are in some array."""
         found = np.zeros(addresses.shape, np.bool_)
         for region in self._regions:
             found |= (addresses >= region.low) & (addresses + dtype.itemsize <= region.high)
@@ -189,7 +189,7 @@ class Memory:
                 lane = np.unravel_index(position, addresses.shape) if addresses.ndim else ()
                 where = f" (element {tuple(int(i) for i in lane)} of the tile)" if addresses.ndim else ""
                 fault = MemoryFault(
-                    f"access of {size} bytes at {address:#x}{where} lies outside every array{self._nearest(address)}",
+                    f"access of {size} bytes at {address:#x}{where} is outside every array{self._nearest(address)}",
                     help="check the mask, the strides and the sizes that the kernel was given",
                 )
                 fault.end = address + size

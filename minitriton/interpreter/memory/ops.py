@@ -2,7 +2,7 @@
 
 tt.load %p, %mask, %other         other (0, if there is none) where the mask is off; those addresses are not touched
 tt.make_tensor_ptr / tt.advance   a block pointer: base, shape, strides and offsets; an access checks the dimensions in
-                                  `boundaryCheck` and pads what lies outside with 0 or NaN
+                                  `boundaryCheck` and pads what is outside with 0 or NaN
 """
 
 from __future__ import annotations

@@ -80,14 +80,14 @@ class Bytes:
     readers: np.ndarray
     """The warps that wrote or read it since the last barrier."""
     pinned: np.ndarray
-    """How many asynchronous products read it at the moment."""
+    """How many asynchronous dots read it at the moment."""
     written_by: np.ndarray
     read_by: np.ndarray
     """The numbers of the ops that did so last."""
 
     @staticmethod
     def poison(size: int) -> Bytes:
-        """Bytes of which nothing is known."""
+        """Bytes that are unknown."""
         return Bytes(
             np.zeros(size, np.uint8),
             np.zeros(size, np.bool_),
@@ -131,7 +131,7 @@ class CheckedSharedMemory:
     issued: Issued = field(default_factory=Issued)
     """Of the group of warps that runs at the moment."""
     order: PartitionOrder | None = None
-    """Of the partitions that run side by side, if any do."""
+    """Of the partitions that run concurrently, if any do."""
     _since_arrival: list[_WarpAccess] | None = None
     """What has happened since the threads arrived at the cluster's barrier, before they wait; None if they have not."""
     _ops: dict[Operation, int] = field(default_factory=dict[Operation, int])
@@ -149,7 +149,7 @@ class CheckedSharedMemory:
         self._since_arrival = None
 
     def place(self, op: Operation, size: int) -> int:
-        """A place of its own for an allocation that has none in the IR: behind everything that has."""
+        """An offset of its own for an allocation that has none in the IR: after everything that has."""
         found = self._own_places.get(op)
         if found is None:
             found = self._own_places[op] = -(-max(self._end, self.limit or 0) // 1024) * 1024
@@ -160,7 +160,7 @@ class CheckedSharedMemory:
         """An allocation runs: its bytes are poison, and no other buffer's any more."""
         if self.limit is not None and op not in self._own_places and start + size > self.limit:
             raise InterpreterError(
-                f"{op.name} lies at bytes {start} to {start + size} of shared memory, which ends at {self.limit}",
+                f"{op.name} is at bytes {start} to {start + size} of shared memory, which ends at {self.limit}",
                 help="allocation.offset of the op and ttg.shared of the module contradict each other",
             )
         self._grow(start + size)
@@ -180,7 +180,7 @@ class CheckedSharedMemory:
         self._bytes.buffer[part][mine] = _NOBODY
 
     def load(self, op: Operation, view: BufferView, warps: np.ndarray | int) -> np.ndarray:
-        """The elements of `view`, of which each is read by `warps`."""
+        """The elements of `view`, each read by `warps`."""
         where = view.byte_addresses()
         state = self._bytes
         self._check_owner(op, view, where, "reads")
@@ -283,7 +283,7 @@ class CheckedSharedMemory:
                 self._since_arrival = []
 
     def begin_partitions(self, names: list[str]) -> None:
-        """Partitions of these names run side by side, the first one to begin with."""
+        """Partitions of these names run concurrently, the first one to begin with."""
         self.order = PartitionOrder(names)
         self.order.grow(self._end)
 
@@ -392,7 +392,7 @@ class CheckedSharedMemory:
             raise InterpreterError(f"{what} is free", help="the buffer was deallocated, or a scratch reused its memory")
         raise InterpreterError(
             f"{what} belongs to {_place(owner.op)} by now",
-            help="the two are alive at the same time: their places must not overlap",
+            help="the two are alive at the same time: their offsets must not overlap",
         )
 
     def _check_not_in_flight(self, op: Operation, view: BufferView, where: np.ndarray, verb: str) -> None:
@@ -413,7 +413,7 @@ class CheckedSharedMemory:
             raise InterpreterError(
                 f"{op.name} writes {_element(view, read)} of the buffer of {_place(view.buffer.op)} while {_place(reader)} "
                 "may still read it",
-                help="wait for the product before its operands are overwritten",
+                help="wait for the dot before its operands are overwritten",
             )
 
     def _check_idle(self, part: slice, op: Operation, verb: str) -> None:

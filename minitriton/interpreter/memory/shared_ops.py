@@ -164,7 +164,7 @@ def _orders_nothing(op: Operation, machine: TileMachine) -> Callable[..., None]:
 
 @STATEFUL_OPS.add(ttng.FirstWarpWaitsOp)
 def _first_warp_waits(op: ttng.FirstWarpWaitsOp, machine: TileMachine) -> Callable[[Array], None]:
-    """A barrier: what copies of the first warp may not meet is ordered by it; which warps wait is for the emulator to judge."""
+    """A barrier: what copies of the first warp may not meet is ordered by it; which warps wait is for the emulator to check."""
     return lambda turn: machine.shared.barrier()
 
 
@@ -232,5 +232,5 @@ def _element(type_: Attribute) -> Attribute:
 
 
 def load_or_self(op: Operation, machine: TileMachine, operand: Array | BufferView) -> Array:
-    """An operand that may lie in shared memory, which all warps read then."""
+    """An operand that may be in shared memory, which all warps read then."""
     return machine.shared.load(op, operand, machine.warps_of(op)) if isinstance(operand, BufferView) else operand

@@ -1,6 +1,6 @@
 """Views of shared memory, and which warps hold which element of a tensor: layouts as NumPy arrays.
 
-In: an encoding and a shape. Out: for a buffer the place of each element, for a tensor the warps of each element.
+In: an encoding and a shape. Out: for a buffer the offset of each element, for a tensor the warps of each element.
 
     SwizzledShared(vec 1, ...) on (4,), f32 at byte 256      addresses [256, 260, 264, 268]
     Blocked((1,), (32,), (2,), (0,)) on (64,)                holders: 32 times 0b01, then 32 times 0b10
@@ -94,10 +94,10 @@ def _element_offsets(encoding: SharedEncoding, shape: tuple[int, ...], item: int
     copies, inner = shape[: len(shape) - encoding.rank], shape[len(shape) - encoding.rank :]
     layout = _row_major(to_linear_layout(encoding, inner))
     if layout.has_in_dim("block") and layout.get_in_dim_size("block") > 1:
-        raise UnsupportedOpError("the interpreter has no shared memory of clusters", help="use one CTA per program")
+        raise UnsupportedOpError("the interpreter lacks shared memory of clusters", help="use one CTA per program")
     places = _images(layout.flat_bases("offset"))
     offsets = np.zeros(prod(inner), np.int64)
-    # Where several places stand for one element the first one counts, hence the last assignment.
+    # Where several offsets stand for one element the first one counts, hence the last assignment.
     offsets[places[::-1]] = np.arange(len(places) - 1, -1, -1)
     count, span = prod(copies), len(places)
     if not isinstance(encoding, PaddedShared):

@@ -165,7 +165,7 @@ def encode_e5m2_without_hardware(numbers: Array) -> Array:
 
 def decode_e8m0(patterns: Array) -> Array:
     """Scales as the compiler makes them, by putting the pattern into the exponent of a float32: pattern p is 2 to the power of p - 127 (0 a
-    subnormal number), but 255 is infinity, of which products are NaN."""
+    subnormal number), but 255 is infinity, and infinity times zero is NaN."""
     exponents = np.asarray(patterns).view(np.uint8).astype(np.uint32)
     return np.maximum(exponents << np.uint32(23), np.uint32(1 << 22)).view(np.float32)
 

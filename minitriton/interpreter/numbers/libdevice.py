@@ -134,7 +134,7 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {**_OF_ONE, **_OF_TWO, "fma": fma}
 
 
 def function_of(symbol: str) -> Callable[..., Array] | None:
-    """The function behind a libdevice symbol; None if there is none here."""
+    """The function of a libdevice symbol; None if there is none here."""
     whole = symbol.removeprefix("__nv_")
     name = whole.removeprefix("fast_").removesuffix("_rn")
     for candidate in (
@@ -172,7 +172,7 @@ def _of_the_device(op: tt.ExternElementwiseOp, symbol: str, evaluate: DeviceFunc
     """The library's own code, run by `evaluate` on the elements of all operands."""
     if evaluate is None:
         raise UnsupportedOpError(
-            f"NumPy has no function {symbol}",
+            f"NumPy lacks the function {symbol}",
             source_location(op.location),
             help="pass interpret(..., device_functions=minitriton.emulator.device_functions.evaluate)",
         )

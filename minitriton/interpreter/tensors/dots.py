@@ -1,6 +1,6 @@
 """Matrix products: inputs of any format, sums in float32 (float64 for float64, exact for integers), plus the accumulator.
 
-    tt.dot f16, f16 -> f32: the inputs as float32, their product by NumPy, added to the accumulator in float32
+    tt.dot f16, f16 -> f32: the inputs as float32, multiplied by NumPy, added to the accumulator in float32
     tt.dot_scaled: fp4, fp8, bf16 or f16 inputs, each group along K multiplied by its scale in bf16 (in f16 if an input is of it), then as above
 
 NumPy does not say in which order it sums, so results agree with a GPU's to rounding only. TF32 inputs are not rounded. A sum in float16 is

@@ -2,7 +2,7 @@
 
 ttng.cluster_arrive {relaxed = false}      what came before it is over for all threads ...
 ttng.local_store ...                       (this is not)
-ttng.cluster_wait                          ... behind the wait; after a relaxed arrival nothing is
+ttng.cluster_wait                          ... after the wait; after a relaxed arrival nothing is
 
 A program is a whole cluster here, whose threads run in step: the wait finds that all have arrived if the program has. One that
 waits without having arrived waits for ever; one that arrives twice is undefined (PTX ISA, `barrier.cluster`).

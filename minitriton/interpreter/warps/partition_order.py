@@ -1,7 +1,7 @@
 """Which accesses of partitions to shared memory no memory barrier orders: a clock for each partition, and what it knows of the others'.
 
 A partition's time goes on when it publishes what it has done, by arriving at a memory barrier or by a copy that completes there.
-One that waits for the phase learns what those who completed it knew. An access conflicts with another partition's, of which one
+One that waits for the phase learns what those who completed it knew. An access conflicts with another partition's, one of them
 writes, if that came later than what is known of it:
 
     partition 0 stores at time 1; the default region loads, knows of partition 0 only time 0       →   a race

@@ -1,7 +1,7 @@
 """Groups of warps that run different code at the same time: `ttg.warp_specialize`, its default region and its partitions.
 
 Each runs until it waits for a memory barrier whose phase is not complete; then the next that can go on does. So a partition that
-forgets to wait runs ahead: it reads what nothing has written, or overwrites what nobody has read.
+forgets to wait runs too early: it reads what nothing has written, or overwrites what nobody has read.
 
     default: wait %full      partition0: store %buffer, arrive %full     →   default, partition0, default
     every one of them waits for another                                  →   an `InterpreterError` that names each op
@@ -50,7 +50,7 @@ class Task:
 
 
 class Partitions:
-    """The tasks of one `ttg.warp_specialize`, of which one runs at any time, each in a thread of its own."""
+    """The tasks of one `ttg.warp_specialize`, one running at any time, each in a thread of its own."""
 
     def __init__(self, machine: TileMachine, tasks: list[Task]) -> None:
         self.machine = machine

@@ -1,9 +1,9 @@
-"""Products by wgmma: `ttng.warp_group_dot`, asynchronous until a `ttng.warp_group_dot_wait` covers it.
+"""Dots by wgmma: `ttng.warp_group_dot`, asynchronous until a `ttng.warp_group_dot_wait` covers it.
 
 %d = ttng.warp_group_dot %a, %b, %c {isAsync = true}       an `Unfinished` result, good only as accumulator or for a wait
 %r = ttng.warp_group_dot_wait %d {pendings = 0 : i32}      the numbers
 
-While a product runs its buffers may not be written; `Products` keeps count of what runs.
+While a dot runs its buffers may not be written; `Products` keeps count of what runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from minitriton.interpreter.values import Array, zero
 
 
 class Unfinished:
-    """The result of a product that may still run: whatever looks at it fails."""
+    """The result of a dot that may still run: whatever looks at it fails."""
 
     __slots__ = ("number", "value")
 
@@ -45,7 +45,7 @@ class Unfinished:
 def _too_early() -> InterpreterError:
     return InterpreterError(
         "the result of ttng.warp_group_dot is read before a ttng.warp_group_dot_wait that covers it",
-        help="wait for the product (with fewer pending ones) before its result is used",
+        help="wait for the dot (with fewer pending ones) before its result is used",
     )
 
 

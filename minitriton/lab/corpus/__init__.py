@@ -67,7 +67,7 @@ def _files() -> list[Path]:
 def cases(family: str | None = None) -> list[Case]:
     """The cases of one family, or all. Raises `MinitritonError` for a family that there is not."""
     if family is not None and family not in families():
-        raise MinitritonError(f"the corpus has no family {family!r}", help="it has: " + ", ".join(families()))
+        raise MinitritonError(f"the corpus lacks a family {family!r}", help="it has: " + ", ".join(families()))
     return [case for path in _files() if family in (None, path.stem) for case in _of_file(path)]
 
 
@@ -88,12 +88,12 @@ def find(name: str) -> Case:
         )
     if Path(name).is_file():
         raise MinitritonError(
-            f"{name!r} cannot be run: it is no .ttir or .ttgir file, and no kernel in it is named",
+            f"{name!r} cannot be run: it is not a .ttir or .ttgir file, and no kernel in it is named",
             help="write FILE.py:kernel; a .ptx or .llir file is run by `minitriton check`",
         )
     close = difflib.get_close_matches(name, names(), n=1)
     raise MinitritonError(
-        f"the corpus has no kernel {name!r}",
+        f"the corpus lacks a kernel {name!r}",
         help=f"did you mean {close[0]!r}?"
         if close
         else "`minitriton corpus` lists its kernels; one of a file is FILE.py:kernel",
@@ -126,7 +126,7 @@ def having(*wanted: str) -> list[str]:
     if not found:
         known = sorted({op for name in names() for op in ops(name)})
         raise MinitritonError(
-            f"the corpus has no kernel with {' and '.join(wanted)}", help="its ops: " + ", ".join(known)
+            f"no kernel of the corpus has {' and '.join(wanted)}", help="its ops: " + ", ".join(known)
         )
     return found
 

@@ -77,7 +77,7 @@ class Case:
     grid_of: Callable[..., tuple[int, ...]] | None = None
     """The grid by sizes and constants, where it follows from them."""
     sizes: dict[str, int] = field(default_factory=dict[str, int])
-    """What `inputs` and `grid_of` were told of this launch."""
+    """What `inputs` and `grid_of` were given of this launch."""
     choices: dict[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]])
     """Values worth trying of constants and compile options."""
 
@@ -93,7 +93,7 @@ class Case:
 
     @property
     def launch_options(self) -> dict[str, int]:
-        """What a launch and a compile are told beside the arguments."""
+        """What a launch and a compile are given in addition to the arguments."""
         return {"num_warps": self.num_warps} | ({"num_ctas": self.num_ctas} if self.num_ctas > 1 else {})
 
 

@@ -40,7 +40,7 @@ def add_record_command(commands: Subcommands) -> None:
         help="of the arrays of a launch; the contents of larger ones are left out and made up later (default: %(default)s)",
     )  # fmt: skip
     record.add_argument(
-        "--cpu", action="store_true", help="the program's CUDA devices are the CPU, where there is no GPU"
+        "--cpu", action="store_true", help="the program's CUDA devices are the CPU, where a GPU is missing"
     )
     record.add_argument("--json", action="store_true", help="machine-readable, after what the program prints")
     record.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, as of `python -m`")
@@ -56,7 +56,7 @@ def run(given: argparse.Namespace) -> int:
     from minitriton.lab.launches.recorder import Recorder
 
     if not given.module and not Path(given.program).exists():
-        raise MinitritonError(f"no such program: {given.program}", help="name a Python file, or a module behind -m")
+        raise MinitritonError(f"no such program: {given.program}", help="name a Python file, or a module after -m")
     most_bytes = knobs.env_size("--bytes").transform(given.bytes)
     recorder = Recorder(given.out, frozenset(given.kernel), given.each, given.most, most_bytes)
     code = 0

@@ -69,6 +69,6 @@ def read(found: Json, names: Mapping[str, object]) -> object:
             return found
     if value not in names:
         raise MinitritonError(
-            f"the kernel's file has no {value!r}, which the recorded launch was given", help="record the launch again"
+            f"the kernel's file lacks {value!r}, which the recorded launch was given", help="record the launch again"
         )
     return names[value]

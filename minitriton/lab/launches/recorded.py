@@ -1,7 +1,7 @@
 """What a folder of a recorded launch holds: all that a compile and a run of it depend on.
 
     recorded/003-softmax/
-        launch.json     the kernel and its file, types, constants, options, grid, numbers, where each array lies
+        launch.json     the kernel and its file, types, constants, options, grid, numbers, the address of each array
         arrays.npz      the memory of the arrays before the launch, by the name of the parameter that reaches it
         kernel.ttir     the kernel as the frontend read it, for kernels that no file gives by a name, or whose file is not run
 
@@ -58,7 +58,7 @@ class Span:
 
 @dataclass(frozen=True)
 class DescriptorBlock:
-    """What a tensor descriptor says beside its array: sizes and strides in elements."""
+    """What a tensor descriptor says in addition to its array: sizes and strides in elements."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -108,7 +108,7 @@ class RecordedLaunch:
 
     @property
     def reference(self) -> str:
-        """What commands open of it: `FILE.py:kernel`, or the IR that was kept, where there is no such file or it is not to be run."""
+        """What commands open of it: `FILE.py:kernel`, or the IR that was stored, where there is no such file or it is not to be run."""
         if self.is_named and os.path.isfile(self.file) and (self.is_own or is_trusted(self.file)):
             return f"{self.file}:{self.kernel}"
         return str(self.folder / IR)

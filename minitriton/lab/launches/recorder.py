@@ -209,7 +209,7 @@ def _refuse_addresses(text: str, launch: RecordedLaunch, memory: SpannedMemory) 
             value = contents.view(np.uint64)
         if possible_addresses(value).size:
             raise MinitritonError(
-                f"{one.name!r} holds addresses, by which the kernel reaches memory that is no argument of the launch",
+                f"{one.name!r} holds addresses, by which the kernel reaches memory other than the launch's arguments",
                 help="no file keeps such memory: pass it as arguments, or check the launch where it is made",
             )
 

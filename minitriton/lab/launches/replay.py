@@ -2,7 +2,7 @@
 
 launch = read_launch("recorded/003-softmax")
 source = source_of(launch, kernel)                       what was compiled then, of the kernel as it is now
-arguments_of(launch, parameters_of(source)).values       arrays at the places they had, numbers
+arguments_of(launch, parameters_of(source)).values       arrays at the addresses they had, numbers
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def arguments_of(
     for name in (*numbers, *contents):
         if name not in parameters.kinds:
             raise MinitritonError(
-                f"the launch has no argument {name!r}", help="its arguments: " + ", ".join(parameters.kinds)
+                f"the launch lacks an argument {name!r}", help="its arguments: " + ", ".join(parameters.kinds)
             )
     with damage_of(launch.folder / DESCRIPTION):
         return _arguments(launch, parameters, numbers, contents, seed)
@@ -125,7 +125,7 @@ def _arguments(
             continue
         if recorded is None:
             raise MinitritonError(
-                f"the recorded launch has no argument {name!r}",
+                f"the recorded launch lacks an argument {name!r}",
                 help=f"give it: --arg {name}=VALUE, or --inputs for an array",
             )
         value = _value(recorded, memory)

@@ -4,7 +4,7 @@
     print(agreed.text())
 
 Of each kernel the best configurations by a metric vote: for every two passes of a level, whether the one stands before the other. The order is by
-Copeland's rule, the number of passes that one stands before in most configurations less that of those it stands behind; `share` is how many of the
+Copeland's rule, the number of passes that one stands before in most configurations less that of those it stands after; `share` is how many of the
 votes it follows. Passes that the best configurations lack more often than not are named apart.
 """
 
@@ -21,7 +21,7 @@ from minitriton.lab.sweeping.space import is_fixed, segments
 from minitriton.lab.sweeping.table import Table
 
 BEST = 10
-"""Points of each kernel that vote."""
+"""Configurations of each kernel that vote."""
 
 
 @dataclass

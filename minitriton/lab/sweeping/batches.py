@@ -11,7 +11,7 @@ from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.references import Reference
 
 BATCH = 50
-"""Points a process is given at once, and at most loses when it is killed."""
+"""Configurations a process is given at once, and at most loses when it is killed."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class ConfigurationBatch:
     drawing: Drawing | None = None
 
     @property
-    def points(self) -> int:
+    def configurations(self) -> int:
         """How many it has, or is to draw, at least one."""
-        return max(1, self.drawing.orders if self.drawing else len(self.pipelines))
+        return max(1, self.drawing.count if self.drawing else len(self.pipelines))
 
     def singles(self) -> list[ConfigurationBatch]:
         """What is given out again when its process was lost: configuration by configuration, to find one that ends processes."""
@@ -61,14 +61,14 @@ Drawn = Callable[[Reference, Sequence[str]], list[ConfigurationBatch]]
 """What is to be evaluated of configurations that were drawn."""
 
 
-def nothing_drawn(reference: Reference, points: Sequence[str]) -> list[ConfigurationBatch]:
+def nothing_drawn(reference: Reference, configurations: Sequence[str]) -> list[ConfigurationBatch]:
     """Where no batch draws."""
-    raise AssertionError(f"nobody asked for {len(points)} configurations of {reference.name}")
+    raise AssertionError(f"nobody asked for {len(configurations)} configurations of {reference.name}")
 
 
 @dataclass(frozen=True)
 class Work:
-    """What every process is told: where to write, as which compiler, and whether to run what it compiles."""
+    """What every process is given: where to write, as which compiler, and whether to run what it compiles."""
 
     store: Path
     compiler: str

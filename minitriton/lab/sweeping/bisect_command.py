@@ -2,7 +2,7 @@
 
 minitriton bisect running_sums --pipeline '...' --load my_pass.py
 minitriton bisect running_sums --pipeline '...' --more sectors=2000
-minitriton bisect running_sums --pipeline '...' --more cycles --kernel-to small.ttir          than the own pipeline has
+minitriton bisect running_sums --pipeline '...' --more cycles --kernel-to small.ttir          than the default pipeline has
 minitriton bisect running_sums --against ../minitriton-main --more instructions               than another version of minitriton has
 """
 
@@ -42,7 +42,7 @@ def add_bisect_command(commands: Subcommands) -> None:
     bisect.add_argument(
         "--more",
         metavar="METRIC[=N]",
-        help="a right program with more than N shows it; without N, than the own pipeline's",
+        help="a right program with more than N shows it; without N, than the default pipeline's",
     )
     bisect.add_argument(
         "--against",
@@ -79,7 +79,7 @@ def run_bisect(given: argparse.Namespace) -> int:
         if metric and not shows(first := variant.record(point.pipeline)):
             raise MinitritonError(
                 f"the pipeline does not show it: {reference.name!r} is {first.result}, {_number_of(first, metric)}",
-                help=f"its own pipeline has {_number_of(evaluate.record(own), metric)}; begin with one that has more, by 2 % at least",
+                help=f"its default pipeline has {_number_of(evaluate.record(own), metric)}; begin with one that has more, by 2 % at least",
             )
         pipeline = smallest_pipeline(variant, point.pipeline, shows)
     passes = [format_step(step) for step in pipeline.steps if not is_fixed(step)]
@@ -129,7 +129,7 @@ def _worse_than_there(metric: str, other: OtherVersion) -> Shows:
 
 
 def _still(metric: str, shown: Evaluation, own: Evaluation) -> Callable[[Evaluation, Evaluation], bool]:
-    """Whether a smaller kernel has at least half as much more of the metric than with its own pipeline."""
+    """Whether a smaller kernel has at least half as much more of the metric than with its default pipeline."""
     excess = shown.all_metrics[metric] / max(own.all_metrics[metric], 1e-9) - 1
 
     def still(found: Evaluation, by_itself: Evaluation) -> bool:

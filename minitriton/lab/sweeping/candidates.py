@@ -42,7 +42,7 @@ class _Variant:
 
 
 class Candidates:
-    """Points of `space` about `task`. Raises `MinitritonError` for a setting that the kernel does not have, and a pass that there is not."""
+    """Configurations of `space` about `task`. Raises `MinitritonError` for a setting that the kernel does not have, and a pass that there is not."""
 
     def __init__(self, space: Space, task: TuningTask) -> None:
         space.check_passes()
@@ -98,7 +98,7 @@ class Candidates:
         return point
 
     def cross(self, a: Configuration, b: Configuration, rng: random.Random) -> Configuration:
-        """Each setting of one or the other, the pipeline of `a` up to some place and that of `b` from there on."""
+        """Each setting of one or the other, the pipeline of `a` up to some step and that of `b` from there on."""
         ours, theirs = dict(a.settings), dict(b.settings)
         mixed = {n: rng.choice((ours, theirs)).get(n) for n in ours.keys() | theirs.keys()}
         settings = sorted_settings({n: v for n, v in mixed.items() if v is not None})
@@ -130,7 +130,7 @@ class Candidates:
             yield Configuration(with_memory_step(base, step))
 
     def grid(self) -> Iterator[Configuration]:
-        """Every combination of settings, each with its target's own pipeline."""
+        """Every combination of settings, each with its target's default pipeline."""
         for values in itertools.product(*self.varied.values()):
             given = {n: v for n, v in zip(self.varied, values, strict=True) if self.own_value(n) != v}
             settings = sorted_settings(given)
@@ -138,14 +138,14 @@ class Candidates:
                 yield Configuration(variant.base, settings)
 
     def point(self, settings: Mapping[str, Value]) -> Configuration | None:
-        """The own pipeline of the launch that `settings` make; None where there is no such launch."""
+        """The default pipeline of the launch that `settings` make; None where there is no such launch."""
         kept = sorted_settings({n: v for n, v in settings.items() if self.own_value(n) != v})
         variant = self._variant(kept)
         return None if variant is None else Configuration(variant.base, kept)
 
     def rebased(self, pipeline: Pipeline, old: Settings, new: Settings) -> Pipeline:
-        """`pipeline`, of the launch `old`, as one of the launch `new`: passes as `new`'s own pipeline has them, in the order of
-        `pipeline`. Another target's own pipeline as it is, where that has other passes."""
+        """`pipeline`, of the launch `old`, as one of the launch `new`: passes as `new`'s default pipeline has them, in the order of
+        `pipeline`. Another target's default pipeline as it is, where that has other passes."""
         if old == new:
             return pipeline
         before, after = self._variant(old), self._variant(new)
@@ -209,7 +209,7 @@ class Candidates:
 
 
 def with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:
-    """`pipeline` with `step` behind the last pass that chooses layouts of accesses, in place of one for the same access."""
+    """`pipeline` with `step` after the last pass that chooses layouts of accesses, in place of one for the same access."""
     access = getattr(step, "access", None)
     steps = [s for s in pipeline.steps if s.name != step.name or getattr(s, "access", None) != access]
     behind = [

@@ -1,6 +1,6 @@
 """The workers of a Dask cluster in place of this machine's processes: batches out, records back, the store written here.
 
-    sweep(["@train"], Space(), orders=500, client=distributed.Client("tcp://..."), store="orders.db")
+    sweep(["@train"], Space(), count=500, client=distributed.Client("tcp://..."), store="sweep.db")
 
 A worker keeps the states of the kernels it has seen, as a process here does. A worker that dies takes its batches to another; what
 ends workers again and again is tried configuration by configuration, and a configuration that ends one by itself is recorded as crashed. Times are taken by
@@ -51,7 +51,9 @@ def answer(batch: ConfigurationBatch, run: bool, measured: Measured | None = Non
         return BatchAnswer(drawn=list(state.drawn(batch)))
     if measured is None:
         records, programs = state.evaluated(batch, set())
-        return BatchAnswer(records, programs, state.own_point(batch.reference), made=state.made(batch.reference))
+        return BatchAnswer(
+            records, programs, state.own_configuration(batch.reference), made=state.made(batch.reference)
+        )
     numbers, cubins = state.numbers(batch, measured.programs, measured.own, measured.known)
     return BatchAnswer(numbers=numbers, cubins=cubins)
 
@@ -114,7 +116,7 @@ def check_client(client: Any) -> None:
         raise MinitritonError("a cluster needs Dask", help="pip install 'minitriton[lab]'") from None
     if not isinstance(client, distributed.Client):
         raise MinitritonError(
-            f"client={client!r} is no client of a cluster", help='give distributed.Client("tcp://ADDRESS:8786")'
+            f"client={client!r} is not a client of a cluster", help='give distributed.Client("tcp://ADDRESS:8786")'
         )
 
 
@@ -179,8 +181,8 @@ class ClusterWorkers:
     def _measured(store: Store, batch: ConfigurationBatch) -> Measured:
         name = batch.reference.name
         records = list(store.records(name))
-        own_point = store.kernels()[name][1]
-        own = [r.program for r in records if r.pipeline == own_point and r.program]
+        own_configuration = store.kernels()[name][1]
+        own = [r.program for r in records if r.pipeline == own_configuration and r.program]
         known = {r.program: r.metrics for r in records if r.program in batch.pipelines}
         return Measured(store.programs(name, batch.pipelines), next(iter(store.programs(name, own)), None), known)
 

@@ -1,11 +1,11 @@
 """`minitriton sweep`: many configurations about kernels, from the command line; `minitriton measure`, more numbers of what a store holds;
 and `minitriton corpus`, the kernels that have names.
 
-minitriton sweep running_sums @reducing --orders 500 --jobs 2 --store orders.db
-minitriton sweep all --orders 0 --neighbours
-minitriton sweep @train --orders 50 --constants --vary 'optimize-llvm-ir{level}=1,2,3' --metrics cycles,registers --store tuning.db
+minitriton sweep running_sums @reducing --count 500 --jobs 2 --store sweep.db
+minitriton sweep all --count 0 --neighbours
+minitriton sweep @train --count 50 --constants --vary 'optimize-llvm-ir{level}=1,2,3' --metrics cycles,registers --store tuning.db
 minitriton measure tuning.db --metrics microseconds
-minitriton sweep softmax.py:softmax --signature '*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=1024' --orders 200
+minitriton sweep softmax.py:softmax --signature '*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=1024' --count 200
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def add_sweep_commands(commands: Subcommands) -> None:
     sweep.add_argument(
         "kernels", nargs="+", help="names of the corpus, @family, all, FILE.py:kernel, or folders of recorded launches"
     )
-    sweep.add_argument("--orders", type=int, default=100, metavar="N", help="pipelines a kernel (default: %(default)s)")
+    sweep.add_argument("--count", type=int, default=100, metavar="N", help="pipelines a kernel (default: %(default)s)")
     sweep.add_argument(
         "--neighbours", action="store_true", help="and every removal, swap of neighbours and duplication"
     )
@@ -42,7 +42,7 @@ def add_sweep_commands(commands: Subcommands) -> None:
         "--metrics",
         default="",
         metavar="NAME,...",
-        help="what to measure beside counts: cycles, registers, sass, microseconds, ...",
+        help="what to measure in addition to counts: cycles, registers, sass, microseconds, ...",
     )
     sweep.add_argument("--illegal", action="store_true", help="draw pipelines whose contracts do not hold, too")
     sweep.add_argument("--seed", type=int, default=0)
@@ -99,7 +99,7 @@ def run_sweep(given: argparse.Namespace) -> int:
         table = sweep(
             kernels,
             space_of(given, legal=not given.illegal),
-            orders=given.orders,
+            count=given.count,
             seed=given.seed,
             jobs=given.jobs,
             store=given.store,
@@ -119,7 +119,7 @@ def run_sweep(given: argparse.Namespace) -> int:
         return 130
     if given.json:
         best = table.best(given.best) if given.best else {}
-        print_json({"seconds": table.seconds, "best": best, "points": table.records})
+        print_json({"seconds": table.seconds, "best": best, "configurations": table.records})
         return 1 if table.not_right() else 0
     print(table.text())
     if given.best:
@@ -138,7 +138,7 @@ def run_measure(given: argparse.Namespace) -> int:
         given.store, names, kernels=given.kernel, jobs=given.jobs, again=given.again, progress=progress_shown()
     )
     if given.json:
-        print_json({"best": {n: table.best(n) for n in names if n in METRICS}, "points": table.records})
+        print_json({"best": {n: table.best(n) for n in names if n in METRICS}, "configurations": table.records})
         return 0
     print(table.text())
     for name in names:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.space import Space
 
 
-_SPACE_OPTIONS = ("insert", "vary", "constants", "llvm", "layouts", "memory")
+_SPACE_OPTIONS = ("insert", "vary", "constants", "llvm", "layouts", "memory", "heuristics")
 
 
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +66,9 @@ def add_space_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE,...",
         help="a compile option, a constant of the kernel, arch, or PASS{OPTION} to vary; may be given again",
     )
+    parser.add_argument(
+        "--heuristics", action="store_true", help="vary what passes choose by a rule: widths, instructions"
+    )
     parser.add_argument("--constants", action="store_true", help="vary what the kernel names as worth trying")
     parser.add_argument("--llvm", action="store_true", help="choose LLVM's own passes one by one")
     parser.add_argument("--layouts", action="store_true", help="vary the layouts of loads and stores")
@@ -90,6 +93,7 @@ def space_of(given: argparse.Namespace, *, legal: bool = True) -> Space:
         legal=legal,
         vary=vary,
         constants=given.constants,
+        heuristics=given.heuristics,
         llvm=given.llvm,
         layouts=given.layouts,
         memory=given.memory,

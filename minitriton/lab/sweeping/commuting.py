@@ -3,12 +3,12 @@
     found = commutation(["running_sums", "tiled_dot"])
     print(found.text())
 
-For each two passes of a level that the own pipeline has, run from the state in which the first of them stands in it:
+For each two passes of a level that the default pipeline has, run from the state in which the first of them stands in it:
 
     =      the same program in either order                       A B = B A
-    >      the one above changes something only behind the other   enables
+    >      the one above changes something only after the other   enables
     <      it changes something only before the other              destroyed by it
-    x      both orders change something, and differ
+    x      both pass orders change something, and differ
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SAME, ENABLED, DESTROYED, DIFFER, FAILS = "=", ">", "<", "x", "!"
 
 @dataclass
 class Commutation:
-    """How often, over kernels and places, two passes (`row` run after or before `column`) were in each relation."""
+    """How often, over kernels and states, two passes (`row` run after or before `column`) were in each relation."""
 
     counts: dict[tuple[str, str], Counter[str]] = field(default_factory=dict[tuple[str, str], Counter[str]])
 

@@ -73,7 +73,7 @@ def settings_of(words: list[str]) -> Settings:
     for word in words:
         name, equals, value = word.partition("=")
         if not (equals and name.isidentifier() and value):
-            raise MinitritonError(f"{word!r} is no setting", help="write NAME=VALUE, as in [BLOCK=512 num_warps=8]")
+            raise MinitritonError(f"{word!r} is not a setting", help="write NAME=VALUE, as in [BLOCK=512 num_warps=8]")
         found[name] = value_of(value)
     return sorted_settings(found)
 

@@ -7,7 +7,7 @@
     wrong         other arrays, or the run ended in a fault                    pass, where the checker is to name it
     unsound       the right arrays, and races, bad accesses or missing waits found on the way
     compiled      not run: nothing was asked about numbers
-    unjudged      it compiles to PTX that the emulator cannot run
+    unevaluated   it compiles to PTX that the emulator cannot run
     crashed       the process ended, or the time for one configuration ran out
 
 Equal PTX is run once.
@@ -45,7 +45,7 @@ class Class(StrEnum):
     WRONG = "wrong"
     UNSOUND = "unsound"
     COMPILED = "compiled"
-    UNJUDGED = "unjudged"
+    UNEVALUATED = "unevaluated"
     CRASHED = "crashed"
 
 
@@ -55,7 +55,7 @@ class Evaluation:
 
     kernel: str
     pipeline: str
-    """The configuration as text: the pipeline, behind its settings in brackets if it has any."""
+    """The configuration as text: the pipeline, after its settings in brackets if it has any."""
     result: Class
     culprit: str = ""
     reason: str = ""
@@ -167,7 +167,7 @@ class CorrectnessChecker:
             run_metrics(outcome.report, self.task.scale, self.task.footprint) if outcome.report is not None else {}
         )
         if outcome.gap is not None:
-            return Class.UNJUDGED, outcome.gap, counted
+            return Class.UNEVALUATED, outcome.gap, counted
         if outcome.fault is not None:
             return Class.WRONG, str(outcome.fault), counted
         if self._has_other_numbers(outcome):
@@ -202,7 +202,7 @@ class CorrectnessChecker:
             if not self._reference.ran:
                 raise MinitritonError(
                     f"kernel {self.task.name!r} cannot be evaluated: {self._reference.fault or self._reference.gap}",
-                    help="give it inputs that it runs on, or sweep without numbers",
+                    help="give it inputs that suit it, or sweep without numbers",
                 )
         if state is not None:
             self._launch.shared = state.launch_facts.shared
@@ -231,8 +231,8 @@ class Culprits:
         self._known: dict[Digest, bool] = {}
 
     def of(self, pipeline: Pipeline) -> str:
-        """The name of a pass before which the numbers are right, and behind which they are wrong, as they are at the end. Between two
-        programs of which one cannot be run it is the latter's."""
+        """The name of a pass before which the numbers are right, and after which they are wrong, as they are at the end. Between two
+        programs one of them that cannot be run it is the latter's."""
         met = [self._states.first]
         for step in pipeline.steps:
             following = self._states.follow(met[-1], step)

@@ -4,17 +4,17 @@
         issue       instructions of all warps, over the schedulers: each SM has four, and they take one instruction a cycle each. Those of
                     machine code where there is no loop (a division is ten of them); what runs again counts as in PTX, since loops are
                     unrolled
-        memory      bytes of the arrays, over the bandwidth of memory; of the L2 cache where they fit into it. More for pieces of rows,
+        memory      bytes of the arrays, over the bandwidth of memory; of the L2 cache where they fit into it. More for parts of rows,
                     which are lines that a CTA reads in part; for what the CTAs that run at once read before the first of them stores;
-                    and for what is spilled, as far as it is more than is kept near the SM
-        cache       bytes of the arrays, those asked for again, and sectors that are written piece by piece, over the bandwidth of the L2
+                    and for what is spilled, as far as it is more than is cached near the SM
+        cache       bytes of the arrays, those asked for again, and sectors that are written in parts, over the bandwidth of the L2
                     cache: again as far as the CTAs that run at once touch more than is kept near their SM
         near        lines that requests of a warp touch, asynchronous copies of few bytes, and wavefronts of shared memory, over the SMs
         special     exponentials, divisions and conversions, which have fewer lanes
         tensor      operations of tensor cores, over their rate
         waiting     what one CTA waits for by itself (loads, barriers, special functions), times the rounds in which the CTAs run: as
                     many at once as occupancy lets
-    of which there is less than
+    where there is less than
         dispatch    the CTAs of an SM, which start one after the other, and so do their warps
     and at the end
         last        what the last CTA waits for by itself, and the part of the last round in which SMs have nothing left to do
@@ -44,7 +44,7 @@ LINE_SECTORS = 4
 SECTOR_BYTES = 32
 
 _DISPATCH_ORDER = 8.0
-"""Of the norm of dispatch and the rest: the starts of CTAs are behind the work of those before, or all that can be seen."""
+"""Of the norm of dispatch and the rest: the starts of CTAs are hidden by the work of those before, or all that can be seen."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Model:
     memory: float
     """A byte of memory, over the whole GPU."""
     piece: float
-    """Bytes as dear as a line of memory that a CTA reads in part."""
+    """Bytes as expensive as a line of memory that a CTA reads in part."""
     ahead: float
     """A byte that CTAs read before the first of them stores, to one of the arrays."""
     partial: float
@@ -74,7 +74,7 @@ class Model:
     again: float
     """A byte asked for again and no longer near the SM, to one asked for at first."""
     near: float
-    """Bytes that are kept near an SM (its L1 cache)."""
+    """Bytes that stay near an SM (its L1 cache)."""
     line: float
     """A line that a request touches, in its SM."""
     small_copy: float
@@ -86,7 +86,7 @@ class Model:
     tensor: float
     """An operation of tensor cores, in its SM."""
     load_latency: float
-    """What a warp waits for a load of global memory, those beside it on their way as they are on average."""
+    """What a warp waits for a load of global memory, others outstanding as they are on average."""
     barrier_latency: float
     """For a barrier or branch, and what it waits for."""
     special_latency: float

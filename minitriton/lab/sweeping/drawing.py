@@ -1,6 +1,6 @@
 """Which configurations of a space a sweep tries: drawn by the process that evaluates the kernel, since drawing takes a tenth of the time.
 
-for text in Drawing(Space(), orders=500).points(task): ...
+for text in Drawing(Space(), count=500).configurations(task): ...
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TRIES = 20
 
 @dataclass(frozen=True)
 class Drawing:
-    """`orders` configurations of `space`, the kernel's own first; with `neighbours`, every configuration that is one change away besides."""
+    """`count` configurations of `space`, the kernel's own first; with `neighbours`, every configuration that is one change away besides."""
 
     space: Space
-    orders: int
+    count: int
     seed: int = 0
     neighbours: bool = False
 
-    def points(self, task: TuningTask) -> Iterator[str]:
+    def configurations(self, task: TuningTask) -> Iterator[str]:
         """The configurations as text, each once: the same ones in the same order wherever they are drawn.
 
         Raises `MinitritonError` for a setting that the kernel does not have.
@@ -37,8 +37,8 @@ class Drawing:
         if self.neighbours:
             found.update(dict.fromkeys(map(str, candidates.neighbours())))
         yield from found
-        most = len(found) + self.orders - 1
-        for _ in range(_TRIES * self.orders):
+        most = len(found) + self.count - 1
+        for _ in range(_TRIES * self.count):
             if len(found) >= most:
                 return
             text = str(candidates.sample(rng))

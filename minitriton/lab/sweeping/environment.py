@@ -1,14 +1,14 @@
-"""Pass orders as a Gymnasium environment: an agent chooses one pass after another, and is rewarded for the program at the end.
+"""Pass ordering as a Gymnasium environment: an agent chooses one pass after another, and is rewarded for the program at the end.
 
-    env = PassOrderEnvironment(["running_sums", "product"], objective="instructions")
+    env = PassOrderEnvironment(["running_sums", "log_sum_exp"], objective="instructions")
     observation, info = env.reset(seed=0)
     observation, reward, terminated, truncated, info = env.step(env.action("canonicalize"))
 
 Action: the next pass, or `NEXT_LEVEL`, which takes the step to the next representation. An action whose contract does not hold changes
 nothing; `info["action_mask"]` says which do.
 Observation: how many ops of each kind the program has (logarithms), which facts hold, and how far the levels have been gone through.
-Reward: at the end the logarithm of the own pipeline's objective by that of the program made, 0 before; `NOT_RIGHT` for a program that is
-not right. Built for learned orders as in CompilerGym (Cummins et al., CGO 2022).
+Reward: at the end the logarithm of the default pipeline's objective by that of the program made, 0 before; `NOT_RIGHT` for a program that is
+not right. Built for learned pass orders as in CompilerGym (Cummins et al., CGO 2022).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NEXT_LEVEL = 0
 
 NOT_RIGHT = -2.0
 MOST_PASSES = 90
-"""Actions of an episode; then it is truncated, and the rest of the own pipeline is taken."""
+"""Actions of an episode; then it is truncated, and the rest of the default pipeline is taken."""
 
 OPS = tuple(
     op.name
@@ -63,7 +63,7 @@ OPS = tuple(
 
 
 class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
-    """One kernel an episode, drawn from `kernels`. `passes`: the names to choose from (default: those of the kernels' own pipelines, and
+    """One kernel an episode, drawn from `kernels`. `passes`: the names to choose from (default: those of the kernels' default pipelines, and
     every other that takes no options, with `foreign`). Raises `MinitritonError` for kernels that are not right as they are."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}

@@ -21,7 +21,7 @@ from minitriton.pipeline.pass_manager import Pipeline
 
 
 class Evaluator:
-    """Evaluates and measures configurations of `task`. With `prune`, programs of which the cost model expects more than `prune` times the
+    """Evaluates and measures configurations of `task`. With `prune`, programs for which the cost model expects more than `prune` times the
     cycles of the best one so far are not timed. Raises `MinitritonError` for metrics that cannot be measured here."""
 
     def __init__(self, task: TuningTask, metrics: Sequence[str], prune: float | None = None) -> None:

@@ -1,6 +1,6 @@
 """What the machine code of a program says: metrics of the groups `machine` and `sass`.
 
-In: a program of the store. Out: numbers by name. Assembles by what `codegen.cubin` finds, nvJitLink or ptxas; no GPU is needed.
+In: a program of the store. Out: numbers by name. Assembles by what `codegen.assemblers` finds, nvJitLink or ptxas; no GPU is needed.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ import functools
 import math
 import re
 import time
-from dataclasses import dataclass
 
-from minitriton.codegen.cubin import assembler_available, ptx_to_cubin
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources, text_bytes
-from minitriton.codegen.occupancy import WARPS, blocks_on_sm
+from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.program import KernelProgram
+from minitriton.pipeline.pipelines import assembly_step
+from minitriton.pipeline.request import environment_switches
+from minitriton.pipeline.stages import assemble
 from minitriton.target import GPUTarget
 
 _SASS_BYTES = 16
@@ -41,33 +43,17 @@ def cubin_of(program: KernelProgram) -> bytes:
     return program.cubin or _assembled(program)
 
 
-@dataclass(frozen=True)
-class _Options:
-    """What assembling asks of a program's options."""
-
-    enable_fp_fusion: bool
-    maxnreg: int | None
-    ptx_options: str | None
-    shared: int
-
-
 @functools.lru_cache(maxsize=256)
 def _assembled(program: KernelProgram) -> bytes:
-    options = program.options
-    given = _Options(
-        enable_fp_fusion=options.enable_fp_fusion,
-        maxnreg=options.maxnreg,
-        ptx_options=options.ptx_options,
-        shared=program.shared,
-    )
-    return ptx_to_cubin(program.ptx, GPUTarget("cuda", program.arch), given)
+    target = GPUTarget("cuda", program.arch)
+    return assemble(program.ptx, assembly_step(target, program.options, environment_switches()))
 
 
 def entry_of(ptx: str) -> str:
     """The kernel's name in the PTX."""
     found = _ENTRY.search(ptx)
     if found is None:
-        raise MinitritonError("the PTX has no kernel")
+        raise MinitritonError("the PTX lacks a kernel")
     return found[1]
 
 
@@ -85,13 +71,13 @@ def machine_metrics(program: KernelProgram) -> dict[str, float]:
     seconds = time.perf_counter() - start
     name, threads = entry_of(program.ptx), threads_of(program.ptx)
     taken = kernel_resources(cubin, name)
-    warps = max(1, -(-threads // 32))
+    warps, sm = max(1, -(-threads // 32)), GPUTarget("cuda", program.arch).features
     return {
         "registers": taken.registers,
         "spill_bytes": taken.local_bytes,
         "sass_instructions": text_bytes(cubin, name) // _SASS_BYTES,
         "cubin_bytes": len(cubin),
-        "occupancy": blocks_on_sm(taken.registers, threads, program.shared) * warps / WARPS,
+        "occupancy": ctas_on_sm(sm, taken.registers, threads, program.shared) * warps / sm.warps_per_sm,
         "cubin_seconds": seconds,
     }
 

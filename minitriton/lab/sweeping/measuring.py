@@ -1,6 +1,6 @@
 """What is measured of programs once all configurations are evaluated: each different program once, however many configurations it is of.
 
-    measure("orders.db", ["time"])          everything in the store that lacks it, on this machine
+    measure("sweep.db", ["time"])          everything in the store that lacks it, on this machine
 
 A store may be filled on one machine and measured on another: it holds the PTX, and how each kernel's inputs are made.
 """
@@ -26,8 +26,8 @@ ASSEMBLED_AT_ONCE = 10
 TIMED_AT_ONCE = 48
 """Programs that are timed in one set of rounds, the kernel's own besides."""
 
-MEASURED = (Class.RIGHT, Class.COMPILED, Class.UNSOUND, Class.UNJUDGED)
-"""Points whose programs are measured."""
+MEASURED = (Class.RIGHT, Class.COMPILED, Class.UNSOUND, Class.UNEVALUATED)
+"""Configurations whose programs are measured."""
 
 
 def check_possible(groups: Iterable[str]) -> None:
@@ -63,7 +63,7 @@ def measure(
     known = of_store(first)
     for kernel in kernels or ():
         if kernel not in known:
-            raise MinitritonError(f"{store} has no kernel {kernel!r}", help="it has: " + ", ".join(known))
+            raise MinitritonError(f"{store} lacks kernel {kernel!r}", help="it has: " + ", ".join(known))
     wanted = {k: reference for k, reference in known.items() if kernels is None or k in kernels}
     start = time.monotonic()
     workers = WorkerProcesses(Work(Path(store), first.compiler), jobs, limit)
@@ -78,16 +78,16 @@ def add_groups(
     workers: WorkerProcesses | ClusterWorkers,
     kernels: Mapping[str, Reference],
     groups: Sequence[str],
-    points: Mapping[str, set[str]] | None,
+    configurations: Mapping[str, set[str]] | None,
     progress: Callable[[str], None] | None,
     *,
     again: bool = False,
 ) -> None:
-    """Measures `groups` of the programs of `kernels` that lack them, of `points` where given. GPU times are taken by one process."""
+    """Measures `groups` of the programs of `kernels` that lack them, of `configurations` where given. GPU times are taken by one process."""
     for group in groups:
         batches: list[ConfigurationBatch] = []
         for name, reference in kernels.items():
-            wanted = _programs_of(store.records(name), None if points is None else points[name])
+            wanted = _programs_of(store.records(name), None if configurations is None else configurations[name])
             known = set[str]() if again else store.measured(name, group)
             left = [digest for digest in wanted if digest not in known]
             size = TIMED_AT_ONCE if group == "time" else ASSEMBLED_AT_ONCE
@@ -102,7 +102,11 @@ def add_groups(
                     progress(f"{group}: {progress_text(done, total, since)}")
 
 
-def _programs_of(records: Iterable[Evaluation], points: set[str] | None) -> list[str]:
+def _programs_of(records: Iterable[Evaluation], configurations: set[str] | None) -> list[str]:
     """The different programs of right configurations, in the order of their text."""
-    found = [r for r in records if r.program and r.result in MEASURED and (points is None or r.pipeline in points)]
+    found = [
+        r
+        for r in records
+        if r.program and r.result in MEASURED and (configurations is None or r.pipeline in configurations)
+    ]
     return list(dict.fromkeys(r.program for r in sorted(found, key=lambda r: r.pipeline)))

@@ -57,7 +57,7 @@ MIX = {
 
 METRICS: dict[str, Metric] = {
     "ptx_instructions": Metric("text", "instructions", "in the text of the PTX"),
-    "ptx_bytes": Metric("text", "bytes", "of PTX without comments and places"),
+    "ptx_bytes": Metric("text", "bytes", "of PTX without comments and locations"),
     "shared_bytes": Metric("text", "bytes", "of shared memory a CTA"),
     "ttir_seconds": Metric("seconds", "s", "in passes over TTIR"),
     "ttgir_seconds": Metric("seconds", "s", "in passes over TTGIR and the lowering"),
@@ -100,10 +100,10 @@ METRICS: dict[str, Metric] = {
     "microseconds": Metric("time", "µs", "of one launch, the median of interleaved rounds"),
     "spread": Metric("time", "ratio", "of the middle half of the rounds to the median"),
     "speedup": Metric(
-        "time", "ratio", "of the own pipeline's time to this one's in the same rounds", more_is_better=True
+        "time", "ratio", "of the default pipeline's time to this one's in the same rounds", more_is_better=True
     ),
-    "sm_mhz": Metric("time", "MHz", "of the multiprocessors behind the rounds", more_is_better=True),
-    "memory_mhz": Metric("time", "MHz", "of the memory behind the rounds", more_is_better=True),
+    "sm_mhz": Metric("time", "MHz", "of the multiprocessors after the rounds", more_is_better=True),
+    "memory_mhz": Metric("time", "MHz", "of the memory after the rounds", more_is_better=True),
 }
 
 GROUPS = tuple(dict.fromkeys(metric.group for metric in METRICS.values()))
@@ -177,7 +177,7 @@ def run_metrics(report: Report, scale: float = 1.0, footprint: float = 0.0) -> d
 
 
 def reach_metrics(report: Report) -> dict[str, float]:
-    """What each CTA reads and writes of global memory, however often it asks, where the run was told to count that."""
+    """What each CTA reads and writes of global memory, however often it asks, where the run was asked to count that."""
     reach = report.reach
     if reach is None:
         return {}
@@ -199,7 +199,7 @@ _WIDE_COPY = 16
 
 
 def global_metrics(report: Report) -> dict[str, float]:
-    """How global memory was asked: what of it was read, in how many pieces, and how often at most by one instruction."""
+    """How global memory was asked: what of it was read, in how many parts, and how often at most by one instruction."""
     found = dict.fromkeys(
         ("lines", "read_requests", "read_bytes", "read_sectors", "read_lines", "partial_bytes", "small_copies"), 0.0
     )

@@ -2,8 +2,8 @@
 
 A configuration becomes numbers in [0, 1], so that every sampler can work on it:
 
-    keep 3     below 0.1: pass number 3 of the own pipeline is left out
-    place 3    how far it moves within its level: between 0.1 and 0.9 it stays, 0 is to the front, 1 to the end
+    keep 3     below 0.1: pass number 3 of the default pipeline is left out
+    index 3    how far it moves within its level: between 0.1 and 0.9 it stays, 0 is to the start, 1 to the end
     BLOCK      which of its values
     insert cse, layout of access 0, optimize-llvm-ir{level}, ...      below 0.5 as it is; above, which of the `alternatives`
 
@@ -30,7 +30,7 @@ from minitriton.pipeline.pass_registry import Step
 _LEFT_OUT = 0.1
 _STAYS = 0.5
 _MOVES = 0.4
-"""How far from `_STAYS` a place begins to move its pass."""
+"""How far from `_STAYS` an index begins to move its pass."""
 _KEPT = 0.8
 _AS_IT_IS = 0.5
 """Below it an alternative is not taken."""
@@ -79,7 +79,7 @@ def optuna_sampler(name: str, objectives: int, seed: int) -> Sampler:
 
 
 class _Coordinates:
-    """Points of a space as numbers by name."""
+    """Configurations of a space as numbers by name."""
 
     def __init__(self, candidates: Candidates) -> None:
         self.candidates = candidates
@@ -209,7 +209,7 @@ def _with_option(pipeline: Pipeline, *, name: str, option: str, value: Value) ->
 
 
 def _with_llvm(pipeline: Pipeline, *, name: str, first: bool) -> Pipeline:
-    """With one more of LLVM's passes, before or behind those that are chosen, or those of the level."""
+    """With one more of LLVM's passes, before or after those that are chosen, or those of the level."""
     return Pipeline(
         tuple(with_llvm_pass(s, name, first=first) if s.name == "optimize-llvm-ir" else s for s in pipeline.steps)
     )

@@ -29,10 +29,10 @@ import json, sys
 from dataclasses import asdict
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.references import Reference
-told = json.loads(sys.stdin.readline())
-reference = Reference.of_text(told["reference"])
+given = json.loads(sys.stdin.readline())
+reference = Reference.of_text(given["reference"])
 task = (reference.task if hasattr(reference, "task") else reference.subject)()  # older checkouts say `subject`
-evaluate = Evaluator(task, told["metrics"])
+evaluate = Evaluator(task, given["metrics"])
 for line in sys.stdin:
     text = json.loads(line)
     try:
@@ -50,7 +50,7 @@ class OtherVersion:
         self.tree = Path(tree)
         if not (self.tree / "minitriton" / "lab" / "sweeping" / "evaluation.py").exists():
             raise MinitritonError(
-                f"{tree} is no checkout of minitriton with this laboratory",
+                f"{tree} is not a checkout of minitriton with this laboratory",
                 help="give the folder that holds `minitriton/`",
             )
         path = os.pathsep.join([str(self.tree.resolve()), *filter(None, sys.path)])
@@ -70,7 +70,7 @@ class OtherVersion:
             raise MinitritonError(f"the minitriton of {self.tree} has ended", help="what it printed says why") from None
 
     def record(self, point: Configuration | str | None) -> Evaluation:
-        """What that version makes of `point`; of its own pipeline for None."""
+        """What that version makes of `point`; of its default pipeline for None."""
         self._say(None if point is None else str(point))
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -93,7 +93,7 @@ class OtherVersion:
 
 @dataclass(frozen=True)
 class Change:
-    """What one kernel's own pipeline gives in the other version (`before`) and in this one (`after`)."""
+    """What one kernel's default pipeline gives in the other version (`before`) and in this one (`after`)."""
 
     kernel: str
     metric: str
@@ -121,7 +121,7 @@ class Change:
 def compare_versions(
     tree: str | Path, kernels: str | Reference | Sequence[str | Reference], metric: str = "instructions"
 ) -> list[Change]:
-    """Each kernel's own pipeline in the minitriton of `tree` and in this one."""
+    """Each kernel's default pipeline in the minitriton of `tree` and in this one."""
     found: list[Change] = []
     for reference in references_of(kernels):
         evaluate = Evaluator(reference.task(), [metric])

@@ -1,8 +1,8 @@
-"""What a store holds, as one HTML page: counts, the best configurations, fronts, what passes are worth, which commute, what the best agree on.
+"""What a store holds, as one HTML page: counts, the best configurations, Pareto fronts, ablations of passes, which commute, what the best agree on.
 
     write_page("tuning.db", "tuning.html")
 
-The page holds everything itself: no scripts, no files beside it.
+The page holds everything itself: no scripts, no further files.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.host.output_files import check_place, write_output
 from minitriton.lab.sweeping import plots
+from minitriton.lab.sweeping.ablation import leave_one_out
 from minitriton.lab.sweeping.agreement import agreed_order
 from minitriton.lab.sweeping.commuting import commutation
 from minitriton.lab.sweeping.correctness import Class, Evaluation
@@ -25,7 +26,6 @@ from minitriton.lab.sweeping.references import Reference, of_store
 from minitriton.lab.sweeping.search import difference
 from minitriton.lab.sweeping.store import Store
 from minitriton.lab.sweeping.table import Table
-from minitriton.lab.sweeping.worth import leave_one_out
 
 _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 72em; color: #1d2733 }
@@ -57,7 +57,7 @@ def write_page(
     progress: Callable[[str], None] | None = None,
 ) -> Path:
     """Writes the page about `store`. `metric`: what configurations are best by; `passes`: whether kernels are compiled anew to see what each pass
-    is worth and which commute. Raises `MinitritonError` for a store without records, and for a place that cannot be written."""
+    contributes and which commute. Raises `MinitritonError` for a store without records, and for a path that cannot be written."""
     check_place(Path(path))
     table, kernels, name = _read(Path(store), compiler, compiled=passes)
     chosen = metric or next((m for m in PREFERRED if any(m in r.all_metrics for r in table.records)), PREFERRED[-1])
@@ -65,22 +65,24 @@ def write_page(
     parts = [
         f"<h1>{html.escape(Path(store).name)}</h1><p>{len(table)} configurations of {len(table.kernels())} kernels, compiler "
         f"<code>{name[:12]}</code>. Less is better of every metric but {', '.join(n for n, m in METRICS.items() if m.more_is_better)}.</p>",
-        _section("Points by class", _counts(table)),
+        _section("Configurations by class", _counts(table)),
         _section("What is not right", _faults(table)),
     ]
     if metric or any(record.result in (Class.RIGHT, Class.COMPILED) for record in table.records):
         parts += [
             _section(f"Best by {chosen}", _best(table, chosen)),
-            _section("Fronts", _fronts(table, chosen)),
-            _section("What the best orders agree on", f"<pre>{html.escape(agreed_order(table, chosen).text())}</pre>"),
+            _section("Pareto fronts", _pareto_fronts(table, chosen)),
+            _section(
+                "What the best pass orders agree on", f"<pre>{html.escape(agreed_order(table, chosen).text())}</pre>"
+            ),
             _section("Estimate and time", _estimates(table)),
         ]
     if passes:
         few = list(kernels.values())[:PLOTTED]
-        say(f"what passes are worth for {len(few)} kernels")
+        say(f"ablation of passes for {len(few)} kernels")
         counted = _countable(chosen)
-        worth = plots.svg(plots.worth_plot(leave_one_out(few, [counted]), counted))
-        parts.append(_section("What each pass is worth", worth))
+        ablation = plots.svg(plots.ablation_plot(leave_one_out(few, [counted]), counted))
+        parts.append(_section("Ablation of passes", ablation))
         say(f"which passes commute on {min(4, len(few))} kernels")
         parts.append(_section("Which passes commute", _commutation(few[:4])))
     text = f"<!doctype html><meta charset='utf-8'><title>{html.escape(Path(store).name)}</title><style>{_STYLE}</style>"
@@ -170,7 +172,7 @@ def _best(table: Table, metric: str) -> str:
                 _how(before, record),
             )
         )
-    return _rows(("kernel", "own pipeline", "best", "", "how"), rows)
+    return _rows(("kernel", "default pipeline", "best", "", "how"), rows)
 
 
 def _how(before: Evaluation | None, record: Evaluation) -> str:
@@ -179,7 +181,7 @@ def _how(before: Evaluation | None, record: Evaluation) -> str:
     return f"<details><summary>{len(lines)} changes</summary><pre>{shown}\n\n{html.escape(record.pipeline)}</pre></details>"
 
 
-def _fronts(table: Table, metric: str) -> str:
+def _pareto_fronts(table: Table, metric: str) -> str:
     other = "registers" if any("registers" in r.metrics for r in table.records) else "ptx_instructions"
     if metric == other:
         return ""

@@ -1,7 +1,7 @@
 """Plots of sweeps and searches, as SVG text or files (matplotlib).
 
 figure = pareto_plot(table, "registers", "cycles", kernel="tiled_dot")
-save(figure, "front.png")            .png, .svg, .pdf or .html
+save(figure, "pareto.png")           .png, .svg, .pdf or .html
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import BinaryIO, Protocol, TextIO
 
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import write_whole
+from minitriton.lab.sweeping.ablation import Ablation
 from minitriton.lab.sweeping.commuting import DESTROYED, DIFFER, ENABLED, FAILS, SAME, Commutation
 from minitriton.lab.sweeping.correctness import Class
 from minitriton.lab.sweeping.metrics import METRICS
 from minitriton.lab.sweeping.search import Found
-from minitriton.lab.sweeping.table import Table, check_measured, pareto_front
-from minitriton.lab.sweeping.worth import Worth
+from minitriton.lab.sweeping.table import Table, check_measured, undominated
 
 _RELATIONS = (SAME, ENABLED, DESTROYED, DIFFER, FAILS)
 
@@ -98,15 +98,15 @@ def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Figure:
     measured, and a kernel that the table does not have."""
     if kernel not in table.kernels():
         raise MinitritonError(
-            f"the table has no kernel {kernel!r}", help="it has: " + (", ".join(table.kernels()) or "none")
+            f"the table lacks kernel {kernel!r}", help="it has: " + (", ".join(table.kernels()) or "none")
         )
     check_measured(table.records, x, y)
     figure, axes = _figure(5, 3.5)
     records = [r for r in table.records if r.kernel == kernel and r.result is Class.RIGHT]
     known = [r.all_metrics for r in records if x in r.all_metrics and y in r.all_metrics]
     axes.scatter([m[x] for m in known], [m[y] for m in known], s=14, color="#9aa5b1")
-    front = [r.all_metrics for r in pareto_front(records, (x, y))]
-    axes.plot([m[x] for m in front], [m[y] for m in front], "o-", color="#c0392b", markersize=4)
+    best = [r.all_metrics for r in undominated(records, (x, y))]
+    axes.plot([m[x] for m in best], [m[y] for m in best], "o-", color="#c0392b", markersize=4)
     axes.set_xlabel(_label(x))
     axes.set_ylabel(_label(y))
     axes.set_title(kernel)
@@ -119,18 +119,18 @@ def convergence_plot(found: Found | Sequence[Found]) -> Figure:
     figure, axes = _figure(5, 3.5)
     for one in found:
         axes.step(range(1, len(one.records) + 1), one.convergence(), where="post", label=one.kernel)
-    axes.set_xlabel("points")
+    axes.set_xlabel("configurations")
     axes.set_ylabel(_label(found[0].objective) if found else "")
     axes.legend(fontsize="small")
     return figure
 
 
-def worth_plot(worth: Worth, metric: str) -> Figure:
+def ablation_plot(ablation: Ablation, metric: str) -> Figure:
     """By pass and kernel, how much more of `metric` there is without the pass; where that is no right program, `no`."""
-    kernels = list(worth.whole)
-    names = [n for n in worth.passes() if any(_matters(worth, k, n, metric) for k in kernels)]
+    kernels = list(ablation.whole)
+    names = [n for n in ablation.passes() if any(_matters(ablation, k, n, metric) for k in kernels)]
     figure, axes = _figure(4 + 0.55 * len(kernels), 2.5 + 0.24 * max(len(names), 1))
-    numbers = [[worth.change(k, n, metric) if n in worth.without[k] else None for k in kernels] for n in names]
+    numbers = [[ablation.change(k, n, metric) if n in ablation.without[k] else None for k in kernels] for n in names]
     shown = [[0.0 if value is None else max(-1.0, min(1.0, value)) for value in row] for row in numbers]
     if names:
         axes.imshow(shown, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
@@ -144,8 +144,8 @@ def worth_plot(worth: Worth, metric: str) -> Figure:
     return figure
 
 
-def _matters(worth: Worth, kernel: str, name: str, metric: str) -> bool:
-    return name in worth.without[kernel] and worth.change(kernel, name, metric) != 0
+def _matters(ablation: Ablation, kernel: str, name: str, metric: str) -> bool:
+    return name in ablation.without[kernel] and ablation.change(kernel, name, metric) != 0
 
 
 def commutation_plot(found: Commutation) -> Figure:

@@ -28,7 +28,7 @@ class KernelProgram:
     shared: int = 0
     """Bytes of shared memory a CTA."""
     global_scratch: int = 0
-    """Bytes of global memory that each program needs beside its arguments."""
+    """Bytes of global memory that each program needs in addition to its arguments."""
     maps: str = ""
     """The tensor maps that it takes, as text (`repr`); empty where it takes none."""
     cubin: bytes = field(default=b"", compare=False, repr=False)

@@ -64,7 +64,7 @@ class Reference:
 
     @property
     def launch(self) -> tuple[object, ...]:
-        """What its records depend on beside name and pipeline."""
+        """What its records depend on in addition to name and pipeline."""
         given = (self.signature, self.grid, self.numbers, self.sizes, self.options) if ".py:" in self.kernel else ()
         return (self.arch, self.seed, self.content, self.run, *given)
 
@@ -92,7 +92,7 @@ class Reference:
         return bool(self.files or self.loads or ".py" in self.kernel)
 
     def source_length(self) -> int:
-        """Characters of the kernel of the corpus, 0 of any other: a guess at what its configurations cost beside those of other kernels."""
+        """Characters of the kernel of the corpus, 0 of any other: a guess at what its configurations cost compared with those of other kernels."""
         if ".py:" in self.kernel or is_launch(self.kernel):
             return 0
         with contextlib.suppress(MinitritonError):  # of a file that this process has not added
@@ -152,7 +152,7 @@ class Reference:
 
 @dataclass
 class _Generated:
-    """Arguments made for a kernel's signature, that `task` runs on."""
+    """Arguments made for a kernel's signature, that suit `task`."""
 
     reference: Reference
     parameters: Parameters

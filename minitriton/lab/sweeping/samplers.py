@@ -24,7 +24,7 @@ _CROSSED = 0.5
 """How often a child has two parents. Not tuned."""
 
 
-def random_points(candidates: Candidates, rng: random.Random, ask: Ask) -> Iterator[None]:
+def random_configurations(candidates: Candidates, rng: random.Random, ask: Ask) -> Iterator[None]:
     """Draws for ever."""
     while True:
         ask(candidates.sample(rng))
@@ -71,7 +71,7 @@ def evolutionary(candidates: Candidates, rng: random.Random, ask: Ask) -> Iterat
 
 
 SAMPLERS: dict[str, Sampler] = {
-    "random": random_points,
+    "random": random_configurations,
     "exhaustive": exhaustive,
     "hill-climb": hill_climb,
     "evolutionary": evolutionary,

@@ -3,7 +3,7 @@
     found = search("log_sum_exp", Space(), "sectors", sampler="evolutionary", budget=300, seed=1)
     found.best.pipeline, found.gain                 the text to give to `--pipeline`, and 0.12 for 12 % fewer
 
-    search("bench_matmul", Space(constants=True), ("microseconds", "registers"), sampler="nsga2").front()
+    search("bench_matmul", Space(constants=True), ("microseconds", "registers"), sampler="nsga2").pareto_front()
 
 Only right programs count. A configuration asked for before costs nothing, and a program known before is not run again.
 """
@@ -28,7 +28,7 @@ from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.samplers import sampler_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
-from minitriton.lab.sweeping.table import pareto_front
+from minitriton.lab.sweeping.table import undominated
 from minitriton.lab.sweeping.timing import ROUNDS, time_programs
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pipeline_spec import format_step
@@ -66,9 +66,9 @@ class Found:
             values.append(least)
         return values
 
-    def front(self) -> list[Evaluation]:
+    def pareto_front(self) -> list[Evaluation]:
         """The records that no other is better than in one objective and no worse in the rest, by the first objective."""
-        return pareto_front(self.records, self.objectives)
+        return undominated(self.records, self.objectives)
 
     def text(self) -> str:
         """The result and how the best configuration differs from the first."""
@@ -77,7 +77,7 @@ class Found:
         lines = [head, *difference(self.first.pipeline, self.best.pipeline), f"    {self.best.pipeline}"]
         if len(self.objectives) > 1:
             lines += ["", "none is better in all of " + ", ".join(self.objectives)]
-            for record in self.front():
+            for record in self.pareto_front():
                 numbers = ", ".join(f"{name} {value_of(record, name):g}" for name in self.objectives)
                 lines.append(f"  {numbers}\n    {record.pipeline}")
         return "\n".join(lines)
@@ -96,13 +96,13 @@ def search(
     store: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Found:
-    """The best of `budget` configurations for `kernel`, by the metric `objective` (less is better); of several, none of which is better in all.
+    """The best of `budget` configurations for `kernel`, by the metric `objective` (less is better); of several objectives, the Pareto front.
 
-    `patience`: configurations without a gain after which it stops. `prune`: programs of which the cost model expects more than `prune` times the
-    cycles of the best so far are not timed; only with a time among the objectives. A time is compared with the own pipeline's of the same rounds, and the best one is timed
-    once more: if it is not faster by more than the spread then, the own pipeline is the best. `store`: a file of sweeps in which each
-    configuration is kept once it is evaluated, so that the same search, begun again, goes on; not for times, which compare within rounds. Raises `MinitritonError` for a sampler
-    or an objective that there is not, one that cannot be measured here, and for a kernel whose own pipeline is not right.
+    `patience`: configurations without a gain after which it stops. `prune`: programs for which the cost model expects more than `prune` times the
+    cycles of the best so far are not timed; only with a time among the objectives. A time is compared with the default pipeline's of the same rounds, and the best one is timed
+    once more: if it is not faster by more than the spread then, the default pipeline is the best. `store`: a file of sweeps in which each
+    configuration is stored once it is evaluated, so that the same search, begun again, goes on; not for times, which compare within rounds. Raises `MinitritonError` for a sampler
+    or an objective that there is not, one that cannot be measured here, and for a kernel whose default pipeline is not right.
     """
     objectives = (objective,) if isinstance(objective, str) else tuple(objective)
     for name in objectives:
@@ -117,7 +117,7 @@ def search(
     walk_of = sampler_of(sampler, len(objectives), seed)
     if store is not None and ("time" in groups_of(objectives) or isinstance(kernel, TuningTask)):
         raise MinitritonError(
-            "a search by time, or of a TuningTask, keeps no store: times compare within rounds, and a TuningTask has no name to be found by",
+            "a search by time, or of a TuningTask, keeps no store: times compare within rounds, and a TuningTask lacks a name to be found by",
             help="search without store, or by another metric a kernel of the corpus or FILE.py:kernel",
         )
     reference = None if isinstance(kernel, TuningTask) else _reference(kernel)
@@ -164,7 +164,7 @@ def _check_numbers(budget: int, patience: int | None, prune: float | None) -> No
 
 
 def _confirm(found: Found, task: TuningTask, evaluate: Evaluator) -> None:
-    """Times the best once more beside the own pipeline; takes that one where the difference was chance."""
+    """Times the best once more next to the default pipeline; takes that one where the difference was chance."""
     programs = evaluate.checker.programs
     own, best = programs[found.first.program], programs[found.best.program]
     again = time_programs(task, own, [best], 3 * ROUNDS)[best.digest]

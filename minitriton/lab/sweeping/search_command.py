@@ -1,8 +1,8 @@
-"""`minitriton search`, `worth` and `report`: the best configuration, what passes are worth, a page about a store.
+"""`minitriton search`, `worth` and `report`: the best configuration, ablation of passes, a page about a store.
 
 minitriton search log_sum_exp --objective sectors --budget 300
 minitriton search bench_matmul --objective microseconds,registers --sampler nsga2 --constants --prune 2
-minitriton worth @reducing --metric barriers
+minitriton ablate @reducing --metric barriers
 minitriton report tuning.db --html tuning.html
 """
 
@@ -29,7 +29,7 @@ from minitriton.pipeline.pass_registry import load_own_passes
 def add_search_commands(commands: Subcommands) -> None:
     """Adds the subcommands to an `argparse` set of them."""
     _add_search(commands)
-    _add_worth(commands)
+    _add_ablation(commands)
     add_bisect_command(commands)
     _add_report(commands)
 
@@ -41,7 +41,9 @@ def _add_report(commands: Subcommands) -> None:
     report.add_argument(
         "--metric", help="what configurations are best by (default: the first it has of time, cycles, instructions)"
     )
-    report.add_argument("--no-passes", action="store_true", help="compile nothing anew: not what each pass is worth")
+    report.add_argument(
+        "--no-passes", action="store_true", help="compile nothing anew: leave out the ablation of passes"
+    )
     add_json(report)
     report.set_defaults(run=run_report)
 
@@ -60,8 +62,8 @@ def _add_search(commands: Subcommands) -> None:
         default="evolutionary",
         help="random, exhaustive, hill-climb, evolutionary (the default); with Optuna tpe, cma-es, nsga2",
     )
-    search.add_argument("--budget", type=int, default=200, metavar="N", help="points (default: %(default)s)")
-    search.add_argument("--patience", type=int, metavar="N", help="points without a gain after which to stop")
+    search.add_argument("--budget", type=int, default=200, metavar="N", help="configurations (default: %(default)s)")
+    search.add_argument("--patience", type=int, metavar="N", help="configurations without a gain after which to stop")
     search.add_argument(
         "--prune",
         type=float,
@@ -81,13 +83,13 @@ def _add_search(commands: Subcommands) -> None:
     search.set_defaults(run=run_search)
 
 
-def _add_worth(commands: Subcommands) -> None:
-    worth = commands.add_parser("worth", help="what each pass is worth: a metric of kernels without it")
-    worth.add_argument("kernels", nargs="+", help="names of the corpus, @family, all, or FILE.py:kernel")
-    worth.add_argument("--metric", default="instructions", help="(default: %(default)s)")
-    add_kernel_arguments(worth)
-    add_json(worth)
-    worth.set_defaults(run=run_worth)
+def _add_ablation(commands: Subcommands) -> None:
+    ablation = commands.add_parser("ablate", help="ablation of passes: a metric of kernels without each of them")
+    ablation.add_argument("kernels", nargs="+", help="names of the corpus, @family, all, or FILE.py:kernel")
+    ablation.add_argument("--metric", default="instructions", help="(default: %(default)s)")
+    add_kernel_arguments(ablation)
+    add_json(ablation)
+    ablation.set_defaults(run=run_ablation)
 
 
 def run_search(given: argparse.Namespace) -> int:
@@ -108,8 +110,8 @@ def run_search(given: argparse.Namespace) -> int:
     )
     if given.json:
         print_json({
-            "kernel": found.kernel, "objectives": found.objectives, "first": found.first, "best": found.best, "points": len(found.records),
-            "convergence": [one if isfinite(one) else None for one in found.convergence()], "front": found.front(),
+            "kernel": found.kernel, "objectives": found.objectives, "first": found.first, "best": found.best, "evaluations": len(found.records),
+            "convergence": [one if isfinite(one) else None for one in found.convergence()], "pareto_front": found.pareto_front(),
         })  # fmt: skip
         return 0
     print(found.text())
@@ -128,14 +130,14 @@ def run_report(given: argparse.Namespace) -> int:
     return 0
 
 
-def run_worth(given: argparse.Namespace) -> int:
+def run_ablation(given: argparse.Namespace) -> int:
     """Prints a row a pass, a column a kernel."""
-    from minitriton.lab.sweeping.worth import leave_one_out
+    from minitriton.lab.sweeping.ablation import leave_one_out
 
-    worth = leave_one_out(references_of(given, given.kernels), [given.metric])
+    ablation = leave_one_out(references_of(given, given.kernels), [given.metric])
     if given.json:
-        changes = {n: {k: worth.change(k, n, given.metric) for k in worth.whole} for n in worth.passes()}
+        changes = {n: {k: ablation.change(k, n, given.metric) for k in ablation.whole} for n in ablation.passes()}
         print_json({"metric": given.metric, "change_without": changes})
     else:
-        print(worth.text(given.metric))
+        print(ablation.text(given.metric))
     return 0

@@ -98,5 +98,5 @@ class _Serving:
         reference, state = batch.reference, self._state
         if reference not in state.claimed:
             made = state.made(reference)
-            self._store.add_kernel(reference.name, made.text(), state.own_point(reference), made.is_that_of)
+            self._store.add_kernel(reference.name, made.text(), state.own_configuration(reference), made.is_that_of)
             state.claimed.add(reference)

@@ -1,4 +1,4 @@
-"""The smallest kernel that still shows something, behind the smallest pipeline.
+"""The smallest kernel that still shows something, after the smallest pipeline.
 
     found = smallest(Evaluator(corpus.task("running_sums"), []), bad_pipeline)
     print(found.pipeline); print(found.ir)

@@ -1,4 +1,4 @@
-"""Which configurations there are to try: what may vary about a kernel's own pipeline and launch.
+"""Which configurations there are to try: what may vary about a kernel's default pipeline and launch.
 
     space = Space(insert=("canonicalize",), vary={"num_warps": (2, 4, 8), "optimize-llvm-ir{level}": (1, 2, 3)})
     space.sample(base, facts, rng)    one legal pipeline: passes in another order, some left out, some twice, some put in
@@ -35,7 +35,7 @@ _WALK = 40
 Vary = tuple[tuple[str, tuple[Value, ...]], ...]
 
 _PASS_OPTION = re.compile(r"([\w.-]+)\{([\w-]+)\}")
-_SWITCHES = ("order", "omit", "duplicate", "constants", "llvm", "layouts", "memory")
+_SWITCHES = ("order", "omit", "duplicate", "constants", "llvm", "layouts", "memory", "heuristics")
 
 SPACE_WORDS = ", ".join(_SWITCHES) + ", illegal, insert=PASS,..., NAME=VALUE,..."
 """What the text of a space is made of."""
@@ -49,6 +49,13 @@ LLVM_PASSES = (
 _LLVM_AT_FIRST = ("sroa", "instcombine", "simplifycfg", "gvn", "instcombine", "adce")
 
 
+HEURISTICS: Vary = (
+    ("tritongpu-coalesce{width}", (0, 1, 2, 4, 8)),
+    ("tritongpu-accelerate-matmul{instruction}", ("", "mma.sync", "fma")),
+)
+"""Options that take another candidate than the rule of a pass (`pipeline.choice`), with the values to try."""
+
+
 @dataclass(frozen=True)
 class Space:
     """What may vary. `insert` names passes (with options, as in a pipeline's text) that may be put in; with `legal`, only
@@ -60,7 +67,7 @@ class Space:
     `vary`: values by name, of a compile option (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`), a constant of the kernel, `arch`, or
     a pass's option (`optimize-llvm-ir{level}`). `constants`: the values that the kernel itself names as worth trying. `llvm`: LLVM's
     own passes, chosen one by one. `layouts`: the blocked encodings of loads and stores. `memory`: how they treat the
-    caches, and whether launches overlap.
+    caches, and whether launches overlap. `heuristics`: what passes choose by a rule (`HEURISTICS`).
     """
 
     order: bool = True
@@ -73,6 +80,7 @@ class Space:
     llvm: bool = False
     layouts: bool = False
     memory: bool = False
+    heuristics: bool = False
 
     def __post_init__(self) -> None:
         pairs = self.vary.items() if isinstance(self.vary, Mapping) else self.vary
@@ -80,7 +88,7 @@ class Space:
         object.__setattr__(self, "insert", tuple(self.insert))
         for name, values in self.settings + tuple((f"{p}{{{o}}}", v) for (p, o), v in self.pass_options):
             if not values:
-                raise MinitritonError(f"{name} has no values to vary over", help=f"write {name}=VALUE,VALUE")
+                raise MinitritonError(f"{name} lacks values to vary over", help=f"write {name}=VALUE,VALUE")
 
     @property
     def settings(self) -> Vary:
@@ -90,7 +98,8 @@ class Space:
     @property
     def pass_options(self) -> tuple[tuple[tuple[str, str], tuple[Value, ...]], ...]:
         """What varies about passes: `((pass, option), values)`."""
-        found = ((_PASS_OPTION.fullmatch(name), values) for name, values in self._vary)
+        rules = HEURISTICS if self.heuristics else ()
+        found = ((_PASS_OPTION.fullmatch(name), values) for name, values in dict((*rules, *self._vary)).items())
         return tuple(((match[1], match[2]), values) for match, values in found if match is not None)
 
     @property
@@ -149,7 +158,7 @@ class Space:
         return base
 
     def _walk(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
-        """Up to `_WALK` single changes of `base`, of which each leaves every contract intact: far from it, and legal."""
+        """Up to `_WALK` single changes of `base`, each of them leaving every contract intact: far from it, and legal."""
         steps = base.steps
         for _ in range(rng.randint(1, _WALK)):
             changed = self._change(steps, rng)
@@ -166,7 +175,7 @@ class Space:
         return pipeline
 
     def cross(self, a: Pipeline, b: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
-        """`a` up to some place, level by level, and `b` from there on; `a` where that is not legal."""
+        """`a` up to some step, level by level, and `b` from there on; `a` where that is not legal."""
         parts: list[Step] = []
         for first, second in zip(segments(a.steps), segments(b.steps), strict=True):
             at = rng.random()
@@ -264,7 +273,7 @@ def with_option(step: Step, option: str, value: Value) -> Step:
 
 
 def with_llvm_pass(step: Step, name: str, *, first: bool) -> Step:
-    """`optimize-llvm-ir` with one more of LLVM's passes, before or behind those it has, or those that are begun with."""
+    """`optimize-llvm-ir` with one more of LLVM's passes, before or after those it has, or those that are begun with."""
     names: list[str] = list(getattr(step, "passes", ()) or _LLVM_AT_FIRST)
     return with_option(step, "passes", ",".join([name, *names] if first else [*names, name]))
 
@@ -285,7 +294,7 @@ def _other_llvm_passes(step: Step, rng: random.Random) -> Step:
 
 
 def _place_near(steps: Sequence[Step], index: int, rng: random.Random) -> int:
-    """A place within the level that `steps[index]` stands in."""
+    """An index within the level that `steps[index]` stands in."""
     first = last = index
     while first > 0 and not is_fixed(steps[first - 1]):
         first -= 1

@@ -1,7 +1,7 @@
 """Records on disk: a SQLite file that many processes write at once.
 
 A configuration is kept once: by compiler, kernel and pipeline. What a transaction has written survives the death of its process; what it has
-not is done again. Beside the configurations: each different program once, so that it can be assembled and launched again, and what was
+not is done again. In addition to the configurations: each different program once, so that it can be assembled and launched again, and what was
 measured of it, group by group.
 
 Each row has a digest of what it says, so that a damaged one is an error and no other result. How a kernel is found again has the user's seal
@@ -30,7 +30,7 @@ from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.target import OPTIONS_THAT_NAME_FILES
 
-VERSION = 5
+VERSION = 6
 _WAIT_SECONDS = 60
 
 _SCHEMA = """
@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS tasks (
     task INTEGER PRIMARY KEY, compiler TEXT NOT NULL, kernel TEXT NOT NULL, UNIQUE (compiler, kernel)
 );
 CREATE TABLE IF NOT EXISTS steps (step INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS points (
+CREATE TABLE IF NOT EXISTS evaluations (
     task INTEGER NOT NULL, digest BLOB NOT NULL, pipeline TEXT NOT NULL,
     class TEXT NOT NULL, culprit TEXT NOT NULL, reason TEXT NOT NULL, program TEXT NOT NULL, own TEXT NOT NULL,
     sound BLOB NOT NULL, UNIQUE (task, digest)
@@ -143,7 +143,7 @@ class Store:
             store.close()
             of = f" of compiler {compiler}" if compiler else ""
             raise MinitritonError(
-                f"{path} has no configurations{of}", help="its compilers: " + (", ".join(names) or "none")
+                f"{path} lacks configurations{of}", help="its compilers: " + (", ".join(names) or "none")
             )
         return store
 
@@ -159,9 +159,9 @@ class Store:
             for p in programs
         ]
         self._number(rows)
-        points = [self._row(record) for record in rows]
+        evaluations = [self._row(record) for record in rows]
         with self._transaction():  # others wait for this: all that can be done before is
-            self._db.executemany("INSERT OR IGNORE INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", points)
+            self._db.executemany("INSERT OR IGNORE INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", evaluations)
             self._db.executemany("INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?)", numbers)
             self._db.executemany("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, NULL, ?)", texts)
         self._counted |= fresh
@@ -236,7 +236,7 @@ class Store:
         )
 
     def kernels(self) -> dict[str, tuple[str, str]]:
-        """By name, how each kernel is found and its own configuration, as `add_kernel` was told."""
+        """By name, how each kernel is found and its own configuration, as `add_kernel` was given."""
         return {kernel: (reference, own) for kernel, reference, own, _ in self._kernels()}
 
     def own_kernels(self) -> set[str]:
@@ -292,7 +292,7 @@ class Store:
         ):
             for *row, sound in self._db.execute(ask):
                 self._check(sound, *row)
-        ask = "SELECT compiler, kernel, pipeline, class, culprit, reason, program, own, sound FROM points LEFT JOIN tasks USING (task)"
+        ask = "SELECT compiler, kernel, pipeline, class, culprit, reason, program, own, sound FROM evaluations LEFT JOIN tasks USING (task)"
         for compiler, kernel, pipeline, *row, sound in self._db.execute(ask):
             self._check(sound, compiler, kernel, self._text(pipeline), *row)
 
@@ -301,7 +301,7 @@ class Store:
             raise DamagedFile(self.path, f"a row of {row[1]} is not what was written", _AGAIN)
 
     def measured(self, kernel: str, group: str) -> set[str]:
-        """The programs of `kernel` of which `group` is known."""
+        """The programs of `kernel` whose `group` is known."""
         ask = "SELECT program FROM metrics WHERE compiler = ? AND kernel = ? AND name = ?"
         with self._said():
             return {program for (program,) in self._db.execute(ask, (self.compiler, kernel, group))}
@@ -329,14 +329,14 @@ class Store:
 
     def known(self, kernel: str) -> set[str]:
         """The pipelines of `kernel` that have a record."""
-        ask = "SELECT pipeline FROM points WHERE task = ?"
+        ask = "SELECT pipeline FROM evaluations WHERE task = ?"
         with self._said():
             rows = self._db.execute(ask, (self._task(kernel),)).fetchall()
             return {self._text(pipeline) for (pipeline,) in rows}
 
     def known_of(self, kernel: str, pipelines: Iterable[str]) -> set[str]:
         """Those of `pipelines` that have a record."""
-        ask = "SELECT 1 FROM points WHERE task = ? AND digest = ?"
+        ask = "SELECT 1 FROM evaluations WHERE task = ? AND digest = ?"
         with self._said():
             task = self._task(kernel)
             return {p for p in pipelines if self._db.execute(ask, (task, _digest(p))).fetchone()}
@@ -363,7 +363,7 @@ class Store:
         for name, program, group, text, sound in self._db.execute(ask, given):
             self._check(sound, self.compiler, name, program, group, text)
             metrics.setdefault((name, program), {}).update(parse_json(text))
-        ask = "SELECT pipeline, class, culprit, reason, program, own, sound FROM points WHERE task = ?"
+        ask = "SELECT pipeline, class, culprit, reason, program, own, sound FROM evaluations WHERE task = ?"
         for name, task in self._db.execute(f"SELECT kernel, task FROM tasks WHERE {of}", given).fetchall():
             for pipeline, result, culprit, reason, program, own, sound in self._db.execute(ask, (task,)):
                 found = metrics.get((name, program), {})
@@ -373,7 +373,7 @@ class Store:
 
     def compilers(self) -> list[str]:
         """Whose configurations the file holds, the one whose kernels came last at the end."""
-        pointed = "EXISTS (SELECT 1 FROM points WHERE points.task = tasks.task)"
+        pointed = "EXISTS (SELECT 1 FROM evaluations WHERE evaluations.task = tasks.task)"
         ask = f"SELECT compiler FROM tasks WHERE {pointed} GROUP BY compiler ORDER BY max(task)"
         with self._said():
             return [name for (name,) in self._db.execute(ask)]

@@ -1,6 +1,6 @@
 """Many pipelines of many kernels over many processes, into one store.
 
-    table = sweep(["running_sums", "log_sum_exp"], Space(), orders=500, jobs=2, store="orders.db")
+    table = sweep(["running_sums", "log_sum_exp"], Space(), count=500, jobs=2, store="sweep.db")
     print(table.text())
 
 A sweep that was stopped goes on where it was: configurations that the store has are not evaluated again.
@@ -35,7 +35,7 @@ def sweep(
     kernels: str | Reference | Sequence[str | Reference],
     space: Space | Configuration | Pipeline | str | Iterable[Configuration | Pipeline | str] | None = None,
     *,
-    orders: int = 100,
+    count: int = 100,
     seed: int = 0,
     jobs: int = 1,
     store: str | Path | None = None,
@@ -46,10 +46,10 @@ def sweep(
     client: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> Table:
-    """Evaluates `orders` configurations drawn from `space` for each kernel (or the configurations given), its own among them.
+    """Evaluates `count` configurations drawn from `space` for each kernel (or the configurations given), its own among them.
 
     `kernels` are names of the corpus, `@family`, `all`, or `Reference`s. `neighbours` adds every configuration that is one change away.
-    Without `run` nothing is executed: only whether it compiles, and what the text says. `metrics`: what is measured beside text,
+    Without `run` nothing is executed: only whether it compiles, and what the text says. `metrics`: what is measured in addition to text,
     counts and seconds, by name or group (`metrics.METRICS`). `limit`: seconds for one configuration. `client`: a `dask.distributed.Client`,
     whose workers evaluate in place of `jobs` processes. Without `store` the records live as long as the table.
     Raises `MinitritonError` for what names no kernel and for metrics that cannot be measured here.
@@ -58,10 +58,10 @@ def sweep(
     groups = groups_of([metrics] if isinstance(metrics, str) else metrics)
     if "counts" in groups and not run:
         raise MinitritonError("what a run counts is not measured without running", help="leave out --compile-only")
-    if jobs < 1 or orders < 0 or not limit > 0:
+    if jobs < 1 or count < 0 or not limit > 0:
         raise MinitritonError(
-            f"cannot sweep {orders} orders with {jobs} jobs and {limit:g} s for a configuration",
-            help="orders: at least 0 (the kernel's own configuration alone); jobs: at least 1; seconds: more than 0",
+            f"cannot sweep {count} configurations with {jobs} jobs and {limit:g} s for a configuration",
+            help="count: at least 0 (the kernel's own configuration alone); jobs: at least 1; seconds: more than 0",
         )
     found = [replace(one, run=run) for one in references_of(kernels)]
     if not found:
@@ -70,14 +70,14 @@ def sweep(
         )
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(store) if store is not None else Path(scratch) / "sweep.db"
-        plan = _Plan(found, space, orders, seed, neighbours)
+        plan = _Plan(found, space, count, seed, neighbours)
         work = Work(path, compiler_name(), run)
         if client is not None:
             check_client(client)
             check_possible(set(groups) - {"time"})
-            return _judged(plan, work, groups, ClusterWorkers(work, client, limit), progress)
+            return _evaluated(plan, work, groups, ClusterWorkers(work, client, limit), progress)
         check_possible(groups)
-        return _judged(plan, work, groups, WorkerProcesses(work, jobs, limit), progress)
+        return _evaluated(plan, work, groups, WorkerProcesses(work, jobs, limit), progress)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Plan:
 
     kernels: list[Reference]
     space: Space | Iterable[Configuration | Pipeline | str] | None
-    orders: int
+    count: int
     seed: int
     neighbours: bool
 
@@ -94,11 +94,11 @@ class _Plan:
         """What every kernel's configurations are drawn from; None where they are given."""
         if self.space is not None and not isinstance(self.space, Space):
             return None
-        return Drawing(self.space or Space(), self.orders, self.seed, self.neighbours)
+        return Drawing(self.space or Space(), self.count, self.seed, self.neighbours)
 
     def most_expensive_first(self) -> list[Reference]:
         """The kernels, those that probably take longest first: the most expensive, begun last, would keep a sweep after all others. By length of
-        source `tiled_dot`, half as expensive again as any other, is the first of the 25 of `benchmarks/orders_a_minute.py` (2026-11-25)."""
+        source `tiled_dot`, half as expensive again as any other, is the first of the 25 of `benchmarks/configurations_a_minute.py` (2026-11-25)."""
         return sorted(self.kernels, key=Reference.source_length, reverse=True)
 
     def given(self) -> list[str]:
@@ -110,17 +110,17 @@ class _Wanted:
     """The configurations of each kernel, as they are drawn."""
 
     def __init__(self, store: Store, kernels: Iterable[Reference]) -> None:
-        self.points: dict[str, set[str]] = {kernel.name: set() for kernel in kernels}
-        self._known = {name: store.known(name) for name in self.points}
-        self._judged: dict[str, dict[str, Evaluation]] = {name: {} for name in self.points}
+        self.configurations: dict[str, set[str]] = {kernel.name: set() for kernel in kernels}
+        self._known = {name: store.known(name) for name in self.configurations}
+        self._evaluated: dict[str, dict[str, Evaluation]] = {name: {} for name in self.configurations}
         self.left = 0
-        """Points that the store did not have."""
+        """Configurations that the store did not have."""
 
-    def batches(self, reference: Reference, points: Sequence[str]) -> list[ConfigurationBatch]:
-        """What is to be evaluated of `points`: those that are new, here and in the store. A kernel may be drawn for twice, where a process
+    def batches(self, reference: Reference, configurations: Sequence[str]) -> list[ConfigurationBatch]:
+        """What is to be evaluated of `configurations`: those that are new, here and in the store. A kernel may be drawn for twice, where a process
         was lost."""
-        wanted, known = self.points[reference.name], self._known[reference.name]
-        fresh = [text for text in dict.fromkeys(points) if text not in wanted]
+        wanted, known = self.configurations[reference.name], self._known[reference.name]
+        fresh = [text for text in dict.fromkeys(configurations) if text not in wanted]
         wanted.update(fresh)
         left = [text for text in fresh if text not in known]
         self.left += len(left)
@@ -129,13 +129,13 @@ class _Wanted:
     def add(self, records: Iterable[Evaluation]) -> None:
         """What was evaluated of them."""
         for record in records:
-            self._judged[record.kernel][record.pipeline] = record
+            self._evaluated[record.kernel][record.pipeline] = record
 
     def records(self, name: str, store: Store, more_measured: bool) -> list[Evaluation]:
         """Of all configurations of a kernel, by their text: from the store where that has others besides, or `more_measured` of these."""
-        points, found = self.points[name], self._judged[name].values()
-        if more_measured or self._known[name] or len(found) != len(points):
-            found = (record for record in store.records(name) if record.pipeline in points)
+        configurations, found = self.configurations[name], self._evaluated[name].values()
+        if more_measured or self._known[name] or len(found) != len(configurations):
+            found = (record for record in store.records(name) if record.pipeline in configurations)
         return sorted(found, key=lambda record: record.pipeline)
 
 
@@ -147,7 +147,7 @@ def _check_launches(store: Store, kernels: Iterable[Reference]) -> None:
             raise store.of_another(kernel.name)
 
 
-def _judged(
+def _evaluated(
     plan: _Plan,
     work: Work,
     groups: Sequence[str],
@@ -168,14 +168,14 @@ def _judged(
         done += evaluated.done
         wanted.add(evaluated.records)
         if progress is not None:
-            drawn = sum(map(len, wanted.points.values()))
-            expected = len(plan.kernels) * plan.orders if drawing is not None else 0
+            drawn = sum(map(len, wanted.configurations.values()))
+            expected = len(plan.kernels) * plan.count if drawing is not None else 0
             progress(progress_text(done, max(wanted.left, expected - drawn + wanted.left), since))
     seconds = time.monotonic() - since
     later = [group for group in groups if group in LATER]
     kernels = {reference.name: reference for reference in plan.kernels}
-    add_groups(store, workers, kernels, later, wanted.points, progress)
-    records = [record for name in wanted.points for record in wanted.records(name, store, bool(later))]
-    own = {name: point for name, (_, point) in store.kernels().items() if name in wanted.points}
+    add_groups(store, workers, kernels, later, wanted.configurations, progress)
+    records = [record for name in wanted.configurations for record in wanted.records(name, store, bool(later))]
+    own = {name: point for name, (_, point) in store.kernels().items() if name in wanted.configurations}
     store.close()
     return Table(records, seconds, wanted.left, own)

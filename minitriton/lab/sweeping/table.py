@@ -21,7 +21,7 @@ from minitriton.host.whole_file import write_whole
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.metrics import METRICS
 
-_NOT_RIGHT = (Class.WRONG, Class.UNSOUND, Class.FAILED, Class.CRASHED, Class.UNJUDGED)
+_NOT_RIGHT = (Class.WRONG, Class.UNSOUND, Class.FAILED, Class.CRASHED, Class.UNEVALUATED)
 _NUMBERS = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
 
 
@@ -72,15 +72,15 @@ class Table:
             raise _not_measured(metric, known)
         return found
 
-    def front(self, *metrics: str, kernel: str | None = None) -> list[Evaluation]:
+    def pareto_front(self, *metrics: str, kernel: str | None = None) -> list[Evaluation]:
         """The right records that no other is better than in one of `metrics` and no worse in the rest (of one kernel). Raises
         `MinitritonError` for a metric that was not measured."""
         kernels = self.kernels()
         if kernel is None and len(kernels) > 1:
-            raise MinitritonError("a front is of one kernel", help="name it: kernel=" + repr(kernels[0]))
+            raise MinitritonError("a Pareto front is of one kernel", help="name it: kernel=" + repr(kernels[0]))
         records = [r for r in self.records if kernel in (None, r.kernel)]
         check_measured(records, *metrics)
-        return pareto_front(records, metrics)
+        return undominated(records, metrics)
 
     def not_right(self) -> list[Evaluation]:
         """What needs looking at: all but right, refused and merely compiled."""
@@ -180,7 +180,7 @@ def _record_of(row: dict[str, str | float]) -> Evaluation:
     return Evaluation(result=Class(row["class"]), metrics=numbers, own=own, **texts)
 
 
-def pareto_front(records: Iterable[Evaluation], metrics: Sequence[str]) -> list[Evaluation]:
+def undominated(records: Iterable[Evaluation], metrics: Sequence[str]) -> list[Evaluation]:
     """The right records that none is better than in one of `metrics` and no worse in the rest, one of each program, by the first."""
     signs = [-1 if name in METRICS and METRICS[name].more_is_better else 1 for name in metrics]
     valued: dict[tuple[float, ...], Evaluation] = {}

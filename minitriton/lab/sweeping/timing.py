@@ -70,7 +70,7 @@ def time_programs(
     *,
     cold: bool = False,
 ) -> dict[str, dict[str, float]]:
-    """Times `programs`, and `own` beside them, in orders drawn from `seed`. A program is left out that cannot be assembled or launched.
+    """Times `programs`, and `own` next to them, in an order drawn from `seed`. A program is left out that cannot be assembled or launched.
     Processes of one machine time in turns. `cold`: single launches, each with nothing of its buffers in the L2 cache.
 
     Raises `MinitritonError` where there is no GPU, and for a fault on the device, after which the process can use it no more.

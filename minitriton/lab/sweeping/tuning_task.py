@@ -139,7 +139,7 @@ class TuningTask:
         for name in given:
             if name not in constants:
                 raise MinitritonError(
-                    f"kernel {self.name!r} has no constant {name!r}, and no compile option is called so",
+                    f"kernel {self.name!r} lacks a constant {name!r}, and no compile option is called so",
                     help="its constants: " + (", ".join(sorted(constants)) or "none"),
                 )
         if given:
@@ -220,8 +220,8 @@ class TuningTask:
         return Launch(self.source.entry, arguments, self.grid, self.target, self.options)
 
     def pipeline(self) -> Pipeline:
-        """The target's own pipeline, from where the source stands."""
-        return stages.own_pipeline(self.target, self.options, self.source.ext)
+        """The target's default pipeline, from where the source stands."""
+        return stages.default_pipeline(self.target, self.options, self.source.ext)
 
 
 _KEPT = OPTIONS - {"backend_name", "supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "max_num_imprecise_acc_default"}  # fmt: skip

@@ -31,9 +31,9 @@ class WorkerState:
         self.own: dict[Reference, str] = {}
         """The kernels seen, with their own configurations."""
         self.claimed: set[Reference] = set()
-        """Those of which the store knows."""
+        """Those that the store knows."""
 
-    def own_point(self, reference: Reference) -> str:
+    def own_configuration(self, reference: Reference) -> str:
         """The launch and the pipeline that a kernel has by itself, as text."""
         if reference not in self.own:
             self.own[reference] = str(Configuration(self._checker(reference).task.pipeline()))
@@ -52,7 +52,7 @@ class WorkerState:
     def drawn(self, batch: ConfigurationBatch) -> Iterator[str]:
         """The configurations that the batch asks for."""
         assert batch.drawing is not None
-        return batch.drawing.points(self._checker(batch.reference).task)
+        return batch.drawing.configurations(self._checker(batch.reference).task)
 
     def evaluated(self, batch: ConfigurationBatch, known: set[str]) -> tuple[list[Evaluation], list[KernelProgram]]:
         """The records of the configurations that are not `known`, and the programs that no batch before gave."""
@@ -67,7 +67,7 @@ class WorkerState:
         """The metrics of a group of the batch's programs, from `store`, which keeps their machine code."""
         name = batch.reference.name
         records = list(store.records(name))
-        own = [r.program for r in records if r.pipeline == self.own_point(batch.reference) and r.program]
+        own = [r.program for r in records if r.pipeline == self.own_configuration(batch.reference) and r.program]
         known = {r.program: r.metrics for r in records if r.program in batch.pipelines}
         programs = store.programs(name, batch.pipelines)
         numbers, cubins = self.numbers(batch, programs, next(iter(store.programs(name, own)), None), known)

@@ -181,7 +181,7 @@ FUNCTIONS = {name: _declare(name) for name in OVERLOADS}
 def __getattr__(name: str) -> Builtin[..., tensor]:
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    raise AttributeError(f"libdevice has no function {name!r}")
+    raise AttributeError(f"libdevice lacks the function {name!r}")
 
 
 def __dir__() -> list[str]:

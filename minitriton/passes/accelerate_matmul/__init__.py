@@ -23,7 +23,7 @@ and on sm_90, with %a in a buffer if it comes from memory, else in registers,
 
 Counterpart of `BlockedToMMA` of lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
-Operands of a type that the chosen instruction does not multiply are widened in front of it.
+Operands of a type that the chosen instruction does not multiply are widened before it.
 
     tt.dot %a, %b, %c : f8E4M3FN on mma.sync, sm_90   =>   tt.dot (tt.fp_to_fp %a : f16), (tt.fp_to_fp %b : f16), %c
     tt.dot %a, %b, %c : f16 -> f32, multiply-adds     =>   tt.dot (arith.extf %a : f32), (arith.extf %b : f32), %c
@@ -44,8 +44,9 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.errors import PipelineError
 from minitriton.layouts.encodings import NvidiaMma
-from minitriton.passes.accelerate_matmul.instruction import FP8, mma_layout
+from minitriton.passes.accelerate_matmul.instruction import FP8, INSTRUCTIONS, mma_layout
 from minitriton.passes.accelerate_matmul.operands import (
     in_registers,
     in_shared_memory,
@@ -95,7 +96,9 @@ def _promoted(dot: tt.DotOp, value: SSAValue, element: Attribute) -> SSAValue:
 _TF32_BITS = 32
 
 
-def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[[tt.DotOp, Rewriter], bool]:
+def blocked_to_mma(
+    arch: int, swap_tf32: bool, wide_integers: bool, newest: str = ""
+) -> Callable[[tt.DotOp, Rewriter], bool]:
     """The pattern for one compute capability (times ten); with `swap_tf32` a left operand of tf32 with K not contiguous goes by registers,
     with `wide_integers` `wgmma` of integers has up to 256 columns."""
 
@@ -103,7 +106,7 @@ def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[
         layout = layout_of_value(op.result)
         if layout is None or isinstance(layout, NvidiaMma):
             return False
-        mma = mma_layout(op, arch, wide_integers)
+        mma = mma_layout(op, arch, wide_integers, newest)
         if architecture_of(arch).has_wgmma and (mma is None or not mma.is_hopper):
             remark(op, "MMA version 3 acceleration not applied due to unsupported shapes or data types.")
         if mma is None:
@@ -133,7 +136,10 @@ def blocked_to_mma(arch: int, swap_tf32: bool, wide_integers: bool) -> Callable[
 
 @register_pass
 class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
-    """Chooses tensor-core instructions for dots."""
+    """Chooses tensor-core instructions for dots.
+
+    `instruction`: `wgmma`, `mma.sync` or `fma`, where the target and the dot allow it; the fastest if it is empty.
+    """
 
     name: ClassVar[str] = "tritongpu-accelerate-matmul"
     acts_on = frozenset({tt.DotOp, tt.DotScaledOp})
@@ -143,8 +149,16 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
     """Whether tf32 operands with K not contiguous go through registers, on the left (not Triton's way)."""
     wide_integers: bool = False
     """Whether `wgmma` of int8 has up to 256 columns, as many as the instruction can (in Triton 224: of 256 it makes two times 128)."""
+    instruction: str = ""
     least_scale: bool = False
     """Whether the scale 0 of `tt.dot_scaled` is 2^-127, as the format says (in Triton 3.6.0: 0 where the dot is of bf16)."""
+
+    def __post_init__(self) -> None:
+        if self.instruction not in INSTRUCTIONS:
+            raise PipelineError(
+                f"{self.name}: instruction={self.instruction}",
+                help=f"give one of {', '.join(filter(None, INSTRUCTIONS))}",
+            )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module; a module without one is left as it is."""
@@ -157,13 +171,15 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
                 transpose_for_left_scale(dot)
             elif self.swap_tf32:
                 swap_product(dot, arch)
-        apply_patterns_greedily(op, _patterns(arch, self.swap_tf32, self.wide_integers, self.least_scale))
+        apply_patterns_greedily(
+            op, _patterns(arch, self.swap_tf32, self.wide_integers, self.least_scale, self.instruction)
+        )
         promote_operands(op, arch)
 
 
 @cache
-def _patterns(arch: int, swap_tf32: bool, wide_integers: bool, least_scale: bool) -> PatternSet:
+def _patterns(arch: int, swap_tf32: bool, wide_integers: bool, least_scale: bool, newest: str) -> PatternSet:
     patterns = PatternSet()
-    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32, wide_integers))
+    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32, wide_integers, newest))
     patterns.pattern(tt.DotScaledOp)(decompose_scaled(least_scale))
     return patterns

@@ -35,13 +35,14 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.target.architectures import architecture_of, least_mma_depth
 
 FP8 = (Float8E4M3FNType, Float8E5M2Type)
 _ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)
 """Every fp8 can be widened to f16."""
 LAST_IMPRECISE = 32
-"""wgmma sums fp8 products with fewer bits than f32: it is for dots that allow at least this many such sums."""
+"""wgmma accumulates fp8 terms with fewer bits than f32: it is for dots that allow at least this many such accumulators."""
 
 _INTEGER_COLUMNS = (256, 240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 24, 16, 8)
 """Columns of integer `wgmma` (PTX ISA, "wgmma.mma_async": not every multiple of 8 as for floats)."""
@@ -53,10 +54,18 @@ def is_int8(element: Attribute) -> bool:
     return instance_of(element, IntegerType) and element.width.data == 8
 
 
-def mma_layout(dot: tt.DotOp | tt.DotScaledOp, arch: int, wide_integers: bool = False) -> NvidiaMma | None:
+INSTRUCTIONS = {"": 3, "wgmma": 3, "mma.sync": 2, "fma": 0}
+"""The newest version of tensor cores that an option allows; 0: multiply-adds."""
+
+
+def mma_layout(
+    dot: tt.DotOp | tt.DotScaledOp, arch: int, wide_integers: bool = False, newest: str = ""
+) -> NvidiaMma | None:
     """The layout of the result of a plain dot on tensor cores; None if it stays with multiply-adds. `wgmma` of integers has at most 224
-    columns, as in Triton, without `wide_integers`."""
-    version = _version(dot, arch)
+    columns, as in Triton, without `wide_integers`. `newest`: an instruction of `INSTRUCTIONS`, and none newer."""
+    possible = _version(dot, arch)
+    version = min(possible, INSTRUCTIONS[newest])
+    note(dot, lambda: _instruction_choice(dot, possible, version))
     if version == 0:
         return None
     type_ = cast(TensorType, dot.result.type)
@@ -87,6 +96,24 @@ def _version(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> int:
     elif not (_has_mma(a) and _has_mma(b)):
         return 0
     return 3 if target.has_wgmma and _fits_wgmma(dot) else 2
+
+
+def _instruction_choice(dot: tt.DotOp | tt.DotScaledOp, possible: int, taken: int) -> Choice:
+    """What a dot could be made of, by how many instructions a warp issues for it (PTX ISA, shapes of `wgmma` and `mma.sync`)."""
+    a, b = (cast(TensorType, operand.type) for operand in (dot.a, dot.b))
+    m, k = a.get_shape()[-2:]
+    n = b.get_shape()[-1]
+    warps, depth = ttg.num_warps(dot), 256 // max(element_bits(a), 1)
+    whole = m * n * k / warps
+    found = [Candidate("fma", whole / 32, "a multiply-add of each thread for each term")]
+    if possible >= 2:
+        found.append(Candidate("mma.sync", whole / (16 * 8 * depth), "operands in registers; a warp waits for each"))
+    if possible >= 3:
+        columns = min(n, _FLOAT_COLUMNS[0])
+        found.append(Candidate("wgmma", whole / (16 * columns * depth), "operands from shared memory, asynchronous"))
+    names = {0: "fma", 2: "mma.sync", 3: "wgmma"}
+    option = "tritongpu-accelerate-matmul{instruction=@}"
+    return Choice(f"instruction of {dot.name}", "instructions a warp", option, tuple(reversed(found)), names[taken])
 
 
 def _is_deep_enough(dot: tt.DotOp) -> bool:

@@ -8,7 +8,7 @@ In: an operand of a dot. Out: the same in a `#ttg.dot_op` layout, or a buffer th
 Counterpart of `getSharedMemoryMMAOperand`, `convertDotOperandForMMA`, `computeOrigBitWidth` of
 lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
 
-A product of tf32 whose right operand lies with K not contiguous changes sides: what was on the right comes first, and goes through registers.
+A dot of tf32 whose right operand is not K-major has its operands swapped: what was on the right comes first, and goes through registers.
 
     for ... iter_args(%c = 0 : MxN)                     for ... iter_args(%t = 0 : NxM)
         %d = tt.dot %a, %b, %c       : MxN      =>          %d = tt.dot (tt.trans %b), (tt.trans %a), %t     : NxM
@@ -56,10 +56,10 @@ def in_registers(value: SSAValue, op_idx: int, bits: int, mma: NvidiaMma, rewrit
 
 
 def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAValue:
-    """A new buffer with `value`, swizzled for wgmma. Only 16-bit elements may lie in memory with K not contiguous.
+    """A new buffer with `value`, swizzled for wgmma. Only 16-bit elements may be MN-major in memory.
 
-    Each CTA has in its buffer what its part of the product takes, whatever part of `value` it computes (in Triton: the part that it
-    computes, and products are wrong where that is less)."""
+    Each CTA has in its buffer what its part of the dot takes, whatever part of `value` it computes (in Triton: the part that it
+    computes, and dots are wrong where that is less)."""
     source = without_conversions(value)
     type_ = cast(TensorType, source.type)
     layout, taken = layout_of_value(source), layout_of_value(value)
@@ -106,7 +106,7 @@ def is_not_k_major(value: SSAValue, op_idx: int) -> bool:
 
 
 def loaded_bits(value: SSAValue) -> int:
-    """Bits of an element of `value` as it lies in memory: the narrowest type that is loaded for it."""
+    """Bits of an element of `value` as it is in memory: the narrowest type that is loaded for it."""
     ops = backward_ops(value, _is_passed, through_arguments=False)
     if any(isinstance(op, ttg.Fp4ToFpOp) for op in ops):
         return 4
@@ -117,7 +117,7 @@ def loaded_bits(value: SSAValue) -> int:
 
 
 def _is_passed(op: Operation) -> bool:
-    """Whether the numbers that `op` gives lie in memory as its operands do, or are what it loads."""
+    """Whether the numbers that `op` gives are in memory as its operands are, or are what it loads."""
     if isinstance(op, tt.LoadOp | tt.DescriptorLoadOp):
         return True
     return any(fact.of(op) is not None for fact in (Elementwise, ViewOfTensor, KeepsData))
@@ -134,7 +134,7 @@ _ROWS = 64
 
 
 def swap_product(dot: tt.DotOp, arch: int) -> None:
-    """Swaps the sides of `dot` where that keeps an operand from being transposed on its way to shared memory; the sum turns with them."""
+    """Swaps the sides of `dot` where that keeps an operand from being transposed into shared memory; the accumulator is transposed too."""
     if not _gains(dot, arch):
         return
     block = cast(Block, dot.parent)
@@ -159,8 +159,8 @@ def swap_product(dot: tt.DotOp, arch: int) -> None:
 
 
 def _gains(dot: tt.DotOp, arch: int) -> bool:
-    """Whether the right operand alone, of 32 bits, lies across in memory, and the turned product is one of `wgmma` too. Not with
-    several CTAs: each has loaded, of either operand, what its own part of the product takes on that side."""
+    """Whether the right operand alone, of 32 bits, is MN-major in memory, and the transposed dot is one of `wgmma` too. Not with
+    several CTAs: each has loaded, of either operand, what its own part of the dot takes on that side."""
     type_ = cast(TensorType, dot.a.type)
     if not isinstance(type_.element_type, Float32Type) or not (is_from_memory(dot.a) and is_from_memory(dot.b)):
         return False
@@ -185,7 +185,7 @@ def _place_in_loop(dot: tt.DotOp) -> int | None:
 
 
 def _turn_sum(loop: scf.ForOp, place: int) -> None:
-    """Value number `place` of `loop` is the transpose of what it was; behind the loop it is turned back."""
+    """Value number `place` of `loop` is the transpose of what it was; after the loop it is transposed back."""
     argument, result = loop.body.block.args[place + 1], loop.results[place]
     init = place + 3
     loop.operands[init] = _turned(loop.operands[init], loop)

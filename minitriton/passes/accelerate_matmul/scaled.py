@@ -8,7 +8,7 @@
     %x   = arith.select (%s == 255), nan, arith.mulf %a16, %rep           without fastMath
     %d   = tt.dot %x, %b16, %c
 
-Scales of nvfp4 are e4m3, one for each 16 elements; Triton 3.6.0 has no product of them on sm_90. Scales lie row by row of the result on either side: those of b are transposed. Counterpart of
+Scales of nvfp4 are e4m3, one for each 16 elements; Triton 3.6.0 lacks a dot of them on sm_90. Scales are row-major of the result on either side: those of b are transposed. Counterpart of
 lib/Dialect/TritonGPU/Transforms/DecomposeScaledBlocked.cpp and `transposeDotOp` of AccelerateMatmul.cpp; OCP Microscaling Formats
 (MX) v1.0, section 5.4, for what a scale means.
 """
@@ -81,7 +81,7 @@ def _decompose(op: tt.DotScaledOp, rewriter: Rewriter, least_scale: bool) -> boo
         return False
     if not (op.lhs_k_pack.value.data and op.rhs_k_pack.value.data):
         raise IRError(
-            "tt.dot_scaled: this target has no product of fp4 numbers that are packed along M or N",
+            "tt.dot_scaled: this target lacks a dot of fp4 numbers that are packed along M or N",
             user_location(op.location),
             help="pack two neighbours along K to a byte (lhs_k_pack=True, rhs_k_pack=True)",
         )
@@ -151,7 +151,7 @@ class _Side:
         return product if done else self._nan_where(product, scale, k_dim, group)
 
     def _as_float(self, scale: SSAValue) -> SSAValue:
-        """The scale in the type of the product: of nvfp4 an e4m3, else 2 to the power of (scale - 127); f16 has too few exponents and goes by f32."""
+        """The scale in the type of the dot: of nvfp4 an e4m3, else 2 to the power of (scale - 127); f16 has too few exponents and goes by f32."""
         if isinstance(cast(TensorType, scale.type).element_type, AnyFloat):
             return self._add(tt.FpToFpOp(scale, with_element(scale, self.compute)))
         wide = f32 if self.compute == f16 else self.compute

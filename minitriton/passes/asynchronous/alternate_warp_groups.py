@@ -1,4 +1,4 @@
-"""`minitriton-alternate-warp-groups`: two warp groups take turns at the tensor cores, so that one computes while the other's products run.
+"""`minitriton-alternate-warp-groups`: two warp groups take turns at the tensor cores, so that one computes while the other's dots run.
 
     scf.for ...                                         ttng.end_turn from 14 only 1            group 0 begins
       %s = warp_group_dot %q, %k, %0 {isAsync}          scf.for ...
@@ -9,12 +9,12 @@
                                                           softmax of %s
                                                         ttng.wait_for_turn from 14 only 0       its last turn, not used
 
-In: TTGIR of kernels with two warp groups, with loops that have products and, between them, work on what these leave. Out: the same;
-a group's products of an iteration (from the last before the loop's end to the first, if the work stands between them) begin when
-those of the other group have begun. Turns are named barriers of the hardware, one for the group whose turn it is (`named_barriers`). Behind the
+In: TTGIR of kernels with two warp groups, with loops that have dots and, between them, work on what these leave. Out: the same;
+a group's dots of an iteration (from the last before the loop's end to the first, if the work stands between them) begin when
+those of the other group have begun. Turns are named barriers of the hardware, one for the group whose turn it is (`named_barriers`). After the
 loop all threads meet, so that turns of the next loop are not taken for those of this one.
 
-In step, both groups would wait for the same products and then compute while tensor cores rest. (Shah et al., "FlashAttention-3",
+In step, both groups would wait for the same dots and then compute while tensor cores rest. (Shah et al., "FlashAttention-3",
 section 3.1: ping-pong scheduling.)
 """
 
@@ -39,7 +39,7 @@ _WARPS_OF_TWO_GROUPS = 8
 
 @register_pass
 class AlternateWarpGroups(Pass, stage="llir"):
-    """Makes two warp groups take turns at the tensor cores in loops that compute between products."""
+    """Makes two warp groups take turns at the tensor cores in loops that compute between dots."""
 
     name: ClassVar[str] = "minitriton-alternate-warp-groups"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
@@ -87,7 +87,7 @@ def _take_turns(loop: scf.ForOp, first: Operation, last: Operation) -> None:
 
 
 def _take_turns_over_the_end(loop: scf.ForOp, first: Operation, last: Operation) -> None:
-    """A turn from `last` to `first` of the next iteration; group 1 begins behind group 0, and at the end is let go by it."""
+    """A turn from `last` to `first` of the next iteration; group 1 begins after group 0, and at the end is let go by it."""
     _put(ttng.WaitForTurnOp(first=TURNS.start, group=1), before=loop)
     _put(ttng.EndTurnOp(first=TURNS.start), behind=first)
     _put(ttng.WaitForTurnOp(first=TURNS.start), before=last)

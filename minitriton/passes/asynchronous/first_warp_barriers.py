@@ -7,17 +7,17 @@ the warp that starts the copies.
       ttg.local_barrier                              =>       ttng.first_warp_waits %fill from 1
       async_tma_copy %d[..] %ring[%next]                      async_tma_copy %d[..] %ring[%next]
 
-In: TTGIR with barriers. Out: the same; in loops that touch shared memory by tensor copies and by products on tensor cores alone, the
+In: TTGIR with barriers. Out: the same; in loops that touch shared memory by tensor copies and by dots on tensor cores alone, the
 barrier becomes a named one of the hardware at which other warps arrive and go on. Warp groups drift apart then: one computes while the
 other keeps the tensor cores busy.
 
-Why this is enough, with `analysis.in_flight` for places in rings of n buffers:
+Why this is enough, with `analysis.in_flight` for slots in rings of n buffers:
 
-- a copy in iteration i writes what was read d iterations before, 0 < d < n; other warps have finished that iteration's products, or
+- a copy in iteration i writes what was read d iterations before, 0 < d < n; other warps have finished that iteration's dots, or
   the wait for them stands before the arrival. The same holds for the mbarriers that the copy's completion turns.
-- a warp runs ahead of the first at most until it needs a buffer that is not filled yet: n iterations have n named barriers, so that no
+- a warp is ahead of the first at most until it needs a buffer that is not filled yet: n iterations have n named barriers, so that no
   warp arrives at one twice before the first warp has met it.
-- behind the loop all threads meet.
+- after the loop all threads meet.
 
 Without it (Triton's way) warps of different groups meet in every iteration, and tensor cores rest while all of them compute.
 """
@@ -120,7 +120,7 @@ class _Loop:
         return is_memory_effect_free(op)
 
     def _is_waited_for(self, dot: Operation) -> tuple[int, int] | None:
-        """How many iterations later, and behind which op, `dot` is known to be over; None if that is not known."""
+        """How many iterations later, and after which op, `dot` is known to be over; None if that is not known."""
         if not is_true(dot.properties["isAsync"]):
             return 0, self.index[dot]
         start = self.index[dot] + 1

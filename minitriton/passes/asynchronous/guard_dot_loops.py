@@ -1,6 +1,6 @@
-"""`minitriton-guard-dot-loops`: the wait for the products of a loop stands where the loop has run, not where it was skipped.
+"""`minitriton-guard-dot-loops`: the wait for the dots of a loop stands where the loop has run, not where it was skipped.
 
-In: TTGIR in which a wait takes the accumulator of a loop of asynchronous products. Out: loop and wait under the condition that the loop
+In: TTGIR in which a wait takes the accumulator of a loop of asynchronous dots. Out: loop and wait under the condition that the loop
 runs at all.
 
     %r = scf.for %i = %lo to %hi ... (%c = %0)           %w = scf.if (%lo < %hi) {
@@ -10,8 +10,8 @@ runs at all.
                                                            %0
                                                          }
 
-Where both ways meet before the wait, the accumulator is what a product in flight writes on one and zeros that were moved there on the
-other. ptxas takes the move for a write to registers of a product that runs, and then runs all products of the loop one by one (its
+Where both ways meet before the wait, the accumulator is what a dot in flight writes on one and zeros that were moved there on the
+other. ptxas takes the move for a write to registers of a dot that runs, and then runs all dots of the loop one by one (its
 message C7515).
 """
 
@@ -36,7 +36,7 @@ from minitriton.rewriting.constants import int_constant
 
 @register_pass
 class GuardDotLoops(Pass, stage="llir"):
-    """Waits for the products of a loop only where the loop runs."""
+    """Waits for the dots of a loop only where the loop runs."""
 
     name: ClassVar[str] = "minitriton-guard-dot-loops"
     acts_on = frozenset({ttng.WarpGroupDotWaitOp})
@@ -52,7 +52,7 @@ class GuardDotLoops(Pass, stage="llir"):
 
 
 def _loop_in_flight(wait: Operation) -> scf.ForOp | None:
-    """The loop before `wait` whose products are still running, if it may be skipped."""
+    """The loop before `wait` whose dots are still running, if it may be skipped."""
     for value in wait.operands:
         if not isinstance(value, OpResult) or not isinstance(value.op, scf.ForOp) or value.op.parent is not wait.parent:
             continue

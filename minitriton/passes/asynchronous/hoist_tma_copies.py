@@ -9,7 +9,7 @@
     use %k                                                       use %k
 
 In: TTGIR with copies that are waited for in the same block. Out: the same. What starts a copy (its buffer, its mbarrier, the copy) moves up
-behind what it needs; the wait and what ends the mbarrier move down to the first use of the buffer. Neither passes what writes global memory,
+after what it needs; the wait and what ends the mbarrier move down to the first use of the buffer. Neither passes what writes global memory,
 which the copy reads, a loop, or an op that may do anything. Attention starts the copies of the first keys while the queries come,
 and that of values while scores are computed.
 """
@@ -93,7 +93,7 @@ def _copy_before(wait: ttng.WaitBarrierOp) -> _AwaitedCopy | None:
 
 
 def _start_early(copy: _AwaitedCopy) -> None:
-    """Move the start behind the last op that it needs or must not pass."""
+    """Move the start after the last op that it needs or must not pass."""
     needed = {v.op for op in copy.start for v in op.operands if isinstance(v, OpResult) and v.op not in copy.start}
     block = cast(Block, copy.wait.parent)
     place = copy.start[0]
@@ -117,7 +117,7 @@ def _between(first: Operation, last: Operation) -> list[Operation]:
 
 
 def _wait_late(copy: _AwaitedCopy) -> None:
-    """Move the wait in front of the first op that uses the buffer, or that it must not pass."""
+    """Move the wait before the first op that uses the buffer, or that it must not pass."""
     place = copy.end.next_op
     while place is not None and _may_pass(place, copy.own):
         place = place.next_op

@@ -23,7 +23,7 @@ after that wait, slice by slice, and the dots stay in flight:
 
 In TTGIR every iteration has values of its own, in PTX they have the same registers, and "accessing the registers of matrix A of a
 wgmma.mma_async without first performing a wgmma.wait_group is undefined" (PTX ISA, "Asynchronous wgmma instructions"). Triton's PTX
-has the fault too; there ptxas happens to run such products one by one (its message C7515).
+has the fault too; there ptxas happens to run such dots one by one (its message C7515).
 """
 
 from __future__ import annotations
@@ -221,12 +221,12 @@ class _Body:
         return [_LateConversion(dot, wait, views, convert, tied[0])]
 
     def _first_write(self, sources: dict[OpResult, bool]) -> int:
-        """Before which op registers of A cannot be written: behind the last source, but before one that is A itself."""
+        """Before which op registers of A cannot be written: after the last source, but before one that is A itself."""
         direct = [self.index[value.op] for value, is_converted in sources.items() if not is_converted]
         return min(direct) if direct else max((self.index[value.op] for value in sources), default=0) + 1
 
     def _sources(self, value: SSAValue) -> dict[OpResult, bool]:
-        """The results of loads, products and waits of this body that `value` is computed from, and whether by more than views."""
+        """The results of loads, dots and waits of this body that `value` is computed from, and whether by more than views."""
         found: dict[OpResult, bool] = {}
         seen: set[tuple[SSAValue, bool]] = set()
         pending = [(value, False)]
@@ -257,6 +257,6 @@ class _Body:
                     user.operands[use.index] = new
 
     def _in_flight(self) -> list[BlockArgument]:
-        """Arguments of the body that carry the result of a product from one iteration to the next."""
+        """Arguments of the body that carry the result of a dot from one iteration to the next."""
         carried = zip(self.block.args[1:], self.ops[-1].operands, strict=True)
         return [argument for argument, value in carried if dot_of(value) is not None]

@@ -1,12 +1,12 @@
-"""`minitriton-share-pointer-steps`: pointers that a loop of wgmma products moves along share what they have moved by.
+"""`minitriton-share-pointer-steps`: pointers that a loop of wgmma dots moves along share what they have moved by.
 
     scf.for iter_args(%a = %a0, %b = %b0) {        scf.for iter_args(%i = 0, %j = 0) {
       %a1 = tt.addptr %a, %dense_64                  %i1 = arith.addi %i, 64 {ttg.opaque}
       %b1 = tt.addptr %b, %splat_stride      =>      %a1 = tt.addptr %a0, splat %i1
-      ... copies, products                           %j1 = arith.addi %j, %stride {ttg.opaque}
+      ... copies, dots                           %j1 = arith.addi %j, %stride {ttg.opaque}
                                                      %b1 = tt.addptr %b0, splat %j1
 
-In: TTGIR loops with wgmma products, copies, and pointers that move by the same number of elements in every iteration. Out: a counter of
+In: TTGIR loops with wgmma dots, copies, and pointers that move by the same number of elements in every iteration. Out: a counter of
 64 bits in place of each such tensor of pointers; tensors with the same step share one.
 
 A thread has about a dozen of these pointers. LLVM's strength reduction makes of them what takes the fewest registers: one of them, and
@@ -48,7 +48,7 @@ Step = int | SSAValue
 
 @register_pass
 class SharePointerSteps(Pass, stage="llir"):
-    """Gives loops of wgmma products counters in place of pointers that all move alike."""
+    """Gives loops of wgmma dots counters in place of pointers that all move alike."""
 
     name: ClassVar[str] = "minitriton-share-pointer-steps"
     acts_on = frozenset({ttng.WarpGroupDotOp})
@@ -102,7 +102,7 @@ def _step(offset: SSAValue, loop: scf.ForOp) -> Step | None:
 
 
 def _pointers(moved: Sequence[_MovedPointer], threads: int) -> int:
-    """How many addresses a thread has where each access takes all elements that lie together in its layout."""
+    """How many addresses a thread has where each access takes all elements that are contiguous in its layout."""
     count = 0
     for pointer in moved:
         type_ = pointer.move.result.type

@@ -1,4 +1,4 @@
-"""`minitriton-sink-dot-waits`: a wait for a product on tensor cores stands where its result is first needed.
+"""`minitriton-sink-dot-waits`: a wait for a dot on tensor cores stands where its result is first needed.
 
     %s = warp_group_dot %q, %k, %0 {isAsync}              %s = warp_group_dot %q, %k, %0 {isAsync}
     %s1 = warp_group_dot_wait %s {pendings = 0}           %o = warp_group_dot %p, %v, %acc {isAsync}
@@ -7,12 +7,12 @@
     %x = softmax %s1                                      %o1 = warp_group_dot_wait %o, %p {pendings = 0}
     %y = arith.mulf %o1, %f                               %y = arith.mulf %o1, %f
 
-In: TTGIR with asynchronous products. Out: the same; each wait moved behind ops that neither use what it hands on nor write memory or meet
-other threads, and one more product left running for each that begins before it. Operands in registers go through the wait: nothing may be
-written there while the product reads them (PTX ISA, "Asynchronous wgmma instructions").
+In: TTGIR with asynchronous dots. Out: the same; each wait moved after ops that neither use what it forwards nor write memory or meet
+other threads, and one more dot left running for each that begins before it. Operands in registers go through the wait: nothing may be
+written there while the dot reads them (PTX ISA, "Asynchronous wgmma instructions").
 
-A buffer that a product reads may be written again behind the next such op, so no wait passes one, except a copy to another place of the
-rings that its products read, as the counters of the loop show (`analysis.in_flight`).
+A buffer that a dot reads may be written again after the next such op, so no wait passes one, except a copy to another slot of the
+rings that its dots read, as the counters of the loop show (`analysis.in_flight`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from minitriton.rewriting.effects import is_memory_effect_free
 
 @register_pass
 class SinkDotWaits(Pass, stage="llir"):
-    """Moves waits for products on tensor cores to where their results are needed."""
+    """Moves waits for dots on tensor cores to where their results are needed."""
 
     name: ClassVar[str] = "minitriton-sink-dot-waits"
     acts_on = frozenset({ttng.WarpGroupDotWaitOp})
@@ -44,7 +44,7 @@ class SinkDotWaits(Pass, stage="llir"):
     keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT | {Property.DOT_OPERANDS_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Move every wait, the last of a block first: the ones before can pass the products that it stood behind."""
+        """Move every wait, the last of a block first: the ones before can pass the dots that it stood after."""
         for wait in reversed(ops_of(op, ttng.WarpGroupDotWaitOp)):
             _delay(wait)
 
@@ -63,7 +63,7 @@ def _delay(wait: ttng.WarpGroupDotWaitOp) -> None:
 
 
 def _must_follow(op: Operation, results: set[SSAValue], read: list[SSAValue] | None) -> bool:
-    """Whether `op` has to stay behind the wait with these results, for products that read these buffers."""
+    """Whether `op` has to stay after the wait with these results, for dots that read these buffers."""
     if op.has_trait(IsTerminator) or any(operand in results for operand in nested_operands(op)):
         return True
     if isinstance(op, ttng.WarpGroupDotOp):
@@ -74,11 +74,11 @@ def _must_follow(op: Operation, results: set[SSAValue], read: list[SSAValue] | N
 
 
 _HARMLESS = (ttng.WaitBarrierOp, ttng.BarrierExpectOp, *VIEWS)
-"""Ops with effects on nothing that a product reads or writes."""
+"""Ops with effects on nothing that a dot reads or writes."""
 
 
 def _all_buffers_read(wait: ttng.WarpGroupDotWaitOp) -> list[SSAValue] | None:
-    """The buffers that the products waited for read, views seen through; None if a product is not known: a wait that leaves
+    """The buffers that the dots waited for read, views seen through; None if a dot is not known: a wait that leaves
     some running is for those of iterations before, whose buffers it does not name."""
     if wait.pendings.value.data:
         return None
@@ -102,7 +102,7 @@ def _is_followed_by_work(wait: Operation, end: Operation) -> bool:
 
 
 def _replace(wait: ttng.WarpGroupDotWaitOp, before: Operation, pendings: int) -> None:
-    """The same wait elsewhere, for registers that its products read too."""
+    """The same wait elsewhere, for registers that its dots read too."""
     values: dict[SSAValue, None] = dict.fromkeys(wait.operands)
     for value in wait.operands:
         dot = value.op if isinstance(value, OpResult) else None

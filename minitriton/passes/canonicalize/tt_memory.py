@@ -55,7 +55,7 @@ def simplify_masked_store(op: tt.StoreOp, rewriter: Rewriter) -> bool:
 
 
 def _unmasked(op: Operation, operands: tuple[SSAValue, ...], dropped: int) -> Operation:
-    """`op` with only its first operands; the `dropped` optional ones behind them are absent."""
+    """`op` with only its first operands; the `dropped` optional ones after them are absent."""
     properties = dict(op.properties)
     if "operandSegmentSizes" in properties:
         properties["operandSegmentSizes"] = i32_array((1,) * len(operands) + (0,) * dropped)

@@ -22,11 +22,11 @@ A loop with loops in it becomes one loop.
             other(i, k)                         if T == inner - 1:      last(i)
         last(i)                                 T = 0 if T == inner - 1 else T + 1
 
-Each piece becomes an `scf.if`; every value that a piece makes for a later one is carried by the fused loop, and so is what
+Each part becomes an `scf.if`; every value that a part makes for a later one is carried by the fused loop, and so is what
 each inner loop carries. The last iteration of one inner loop is the first of the next, hence the -1 for each loop but one.
 If the length of an inner loop depends on i, a small loop in front adds the lengths up.
 
-A value that the outer loop carries must not change before the last piece has run: where the next value is known earlier and
+A value that the outer loop carries must not change before the last part has run: where the next value is known earlier and
 the current one is still read, the last `scf.if` chooses between them. (Triton 3.6.0 lets it change at once.)
 """
 
@@ -64,7 +64,7 @@ DISALLOW_ACC_MULTI_BUFFER = "tt.disallow_acc_multi_buffer"
 
 
 def fuse(node: LoopNode, dominance: Dominance, *, exact: bool) -> None:
-    """Fuses the loops in `node.loop` with it, those whose bounds are computable in front of it or from its counter."""
+    """Fuses the loops in `node.loop` with it, those whose bounds are computable before it or from its counter."""
     outer = node.loop
     inner, hoisted = _fusible(node, dominance)
     node.children = []
@@ -91,7 +91,7 @@ def _fusible(node: LoopNode, dominance: Dominance) -> tuple[list[InnerLoop], set
 
 
 def _fuse_loops(outer: scf.ForOp, lengths: Lengths, dominance: Dominance) -> scf.ForOp:
-    """The fused loop, which has taken the place of the outer one."""
+    """The fused loop, which has replaced the outer one."""
     at = Inserter.before(outer)
     loops = [each.loop for each in lengths.inner]
     each_length, inner_length, total = lengths.in_front(at)

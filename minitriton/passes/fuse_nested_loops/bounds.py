@@ -1,4 +1,4 @@
-"""How long loops are, and what must be computed in front of an outer loop for that to be known there.
+"""How long loops are, and what must be computed before an outer loop for that to be known there.
 
 scf.for %i = ... {                                     %u = arith.addi %n, %n
   %u = arith.addi %n, %n                        =>     scf.for %i = ... {
@@ -9,7 +9,7 @@ How many iterations a fused loop has (64 bits, as they are a product), and how m
     inner = max(1, len_j) + max(1, len_k) - 1           one iteration ends a loop and begins the next
     total = len_i * inner
 
-What depends on the outer counter is left out of `inner` here; a loop in front of the fused one adds it to `total`, and the
+What depends on the outer counter is left out of `inner` here; a loop before the fused one adds it to `total`, and the
 fused loop adds it to `inner` whenever the counter moves.
 """
 
@@ -45,7 +45,7 @@ def bounds_of(loop: scf.ForOp) -> tuple[SSAValue, SSAValue, SSAValue]:
 def ops_before(
     values: Iterable[SSAValue], anchor: scf.ForOp, may_use: Callable[[BlockArgument], bool], dominance: Dominance
 ) -> list[Operation] | None:
-    """The ops in `anchor` that must be computed in front of it for `values` to be known there; None if one may not be.
+    """The ops in `anchor` that must be computed before it for `values` to be known there; None if one may not be.
 
     `may_use` says of a block argument that is not defined there whether it may be used nevertheless. What is read there must be what
     the loop would read: nothing in it writes.
@@ -74,7 +74,7 @@ def ops_before(
 
 
 def invariant_ops(loop: scf.ForOp, outer: scf.ForOp, dominance: Dominance) -> list[Operation] | None:
-    """What must move in front of `outer` for the bounds of `loop` to be known there; None if they depend on `outer`."""
+    """What must move before `outer` for the bounds of `loop` to be known there; None if they depend on `outer`."""
     return ops_before(bounds_of(loop), outer, lambda _: False, dominance)
 
 
@@ -106,7 +106,7 @@ def in_program_order(ops: Iterable[Operation], root: Operation) -> list[Operatio
 
 
 def hoist(ops: Iterable[Operation], loop: scf.ForOp) -> None:
-    """Moves `ops`, all inside `loop`, in front of it: where one of them may fail or reads, only if the loop has an iteration."""
+    """Moves `ops`, all inside `loop`, before it: where one of them may fail or reads, only if the loop has an iteration."""
     ops = in_program_order(ops, loop)
     if not all(is_memory_effect_free(op) and is_safe_to_speculate(op) for op in ops):
         put_under_condition(loop)
@@ -195,11 +195,11 @@ class Lengths:
         return at.value(arith.MaxSIOp(at.integer(self.type, 1), length))
 
     def in_front(self, at: Inserter) -> tuple[list[SSAValue], SSAValue, SSAValue]:
-        """In front of the loop: the length of each inner loop (zero where it varies), of all of them, and of the fused one."""
+        """Before the loop: the length of each inner loop (zero where it varies), of all of them, and of the fused one."""
         outer_length = self._of(at, bounds_of(self.outer))
         if (
             len(self.inner) > 1 and not self.all_invariant
-        ):  # the product below would be positive of two negative numbers
+        ):  # the multiplication below would be positive of two negative numbers
             outer_length = at.value(arith.MaxSIOp(at.integer(self.type, 0), outer_length))
         lengths: list[SSAValue] = []
         for each in self.inner:

@@ -1,4 +1,4 @@
-"""The body of a fused loop: each piece of the outer loop's body becomes an `scf.if` on T.
+"""The body of a fused loop: each part of the outer loop's body becomes an `scf.if` on T.
 
 first(i)                          %s:2 = scf.if %T == 0 { first(i); yield lj, ... } else { yield last j, ... }
 for j in range(lj, uj, sj):       %b:2 = scf.if %T in range { body(i, j); yield j + sj, ... } else { yield j, ... }
@@ -88,7 +88,7 @@ class FusedBody:
         return self.at.value(arith.SubiOp(start, self.integer(number)))
 
     def add_section(self, number: int) -> None:
-        """What stands in front of inner loop `number`, where it begins."""
+        """What stands before inner loop `number`, where it begins."""
         self.start = self._start(number)
         condition = self.compare("eq", self.t, self.start)
         section, loop = self.sections[number], self.loops[number]
@@ -169,7 +169,7 @@ class FusedBody:
             result.replace_all_uses_with(new)
 
     def add_last_section(self) -> None:
-        """What stands behind the last inner loop, in the last iteration of the inner loops; then T moves on."""
+        """What stands after the last inner loop, in the last iteration of the inner loops; then T moves on."""
         section = self.sections[-1]
         outer_yield = _yield_of(self.rules.outer.regions[0])
         last = self.at.value(arith.SubiOp(self.inner_length, self.integer(1)))
@@ -189,7 +189,7 @@ class FusedBody:
                 outer_yield.operands[index] = _append_choice(branch, value, argument)
 
     def _is_read_later(self, argument: SSAValue, outer_yield: Operation) -> bool:
-        """True if a value that the outer loop carries is read after the first section, or handed on as another one."""
+        """True if a value that the outer loop carries is read after the first section, or forwarded as another one."""
         first = self.section_ifs[0].regions[0]
         readers = [use.operation for use in argument.uses if use.operation not in self.loops]
         return any(reader is outer_yield or not is_inside(reader, first) for reader in readers)
@@ -211,8 +211,8 @@ class FusedBody:
         self._initialize_in_front()
 
     def _initialize_in_front(self) -> None:
-        """What an inner loop starts with is set in front of the fused loop, and again by the last section, if it is known
-        there: then the inner loops do not wait for the sections in front of them."""
+        """What an inner loop starts with is set before the fused loop, and again by the last section, if it is known
+        there: then the inner loops do not wait for the sections before them."""
         last = _yield_of(self.fused.regions[0])
         for number, loop in enumerate(self.loops):
             removed: dict[int, SSAValue] = {}

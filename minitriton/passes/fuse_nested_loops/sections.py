@@ -1,4 +1,4 @@
-"""The pieces of an outer loop's body in front of, between and behind its inner loops.
+"""The parts of an outer loop's body before, between and after its inner loops.
 
 scf.for %i {
   %a = ...  ; %b = f(%a)       section 0, its output %b

@@ -40,7 +40,7 @@ def prepare(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> bool:
 
 
 def _sink_behind(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> None:
-    """Pure ops in front of `inner` that only ops behind it use move behind it."""
+    """Pure ops before `inner` that only ops after it use move after it."""
     sunk: set[Operation] = set()
     op = inner.prev_op
     while op is not None:

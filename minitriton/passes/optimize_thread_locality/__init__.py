@@ -9,7 +9,7 @@ loops that accumulate per thread and reduce across threads once, after the loop.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/OptimizeThreadLocality.cpp.
 
-A `tt.gather` whose source and indices lie so that shuffles within a warp do.
+A `tt.gather` whose source and indices are such that shuffles within a warp do.
 
     %2 = tt.gather %src[%idx] {axis = 0} : #a                 %s = ttg.convert_layout %src : #a -> #warp_columns
                                                         =>    %i = ttg.convert_layout %idx : #a -> #warp_columns
@@ -18,7 +18,7 @@ A `tt.gather` whose source and indices lie so that shuffles within a warp do.
 Each warp spans whole columns along the axis. A thread does `elements of the source` times `indices along the axis` shuffles; the
 first is given by the shape, so threads go along the axis as far as it reaches, which keeps the second small.
 
-A `tt.reshape` that may reorder elements keeps the axis of the reduction behind it in one thread.
+A `tt.reshape` that may reorder elements keeps the axis of the reduction after it in one thread.
 
     %1 = tt.reshape %0 allow_reorder : -> tensor<32x4xf32, #threads_along_1>
     %2 = "tt.reduce"(%1) <{axis = 1}>

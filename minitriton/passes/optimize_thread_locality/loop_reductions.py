@@ -49,7 +49,7 @@ def reduce_after_loops(module: ModuleOp) -> bool:
 
 
 def reduce_any_axis_after_loops(module: ModuleOp) -> bool:
-    """Moves all reductions of `module` of which a thread holds several positions; whether there are any."""
+    """Moves all reductions of `module` along which a thread holds several positions; whether there are any."""
     return _move([found for reduce in ops_of(module, tt.ReduceOp) if (found := _of_any_axis(reduce)) is not None])
 
 
@@ -97,7 +97,7 @@ def _accumulation(reduce: tt.ReduceOp) -> _Accumulation | None:
 
 
 def _of_load(reduce: tt.ReduceOp) -> _LoopReduction | None:
-    """The reduction as Triton moves it, its elements reordered freely: to the order in which threads hold them."""
+    """The reduction as Triton moves it, its elements reordered freely: to the order of the threads' elements."""
     source = reduce.operands[0]
     layout, shape, found = layout_of_value(source), shape_of(source), _accumulation(reduce)
     if found is None or not isinstance(layout, Blocked) or len(shape) < 2 or axis_of(reduce) != len(shape) - 1:

@@ -41,7 +41,7 @@ SMALLEST_COPY = 4
 
 Load = tt.LoadOp | tt.DescriptorLoadOp | tt.DescriptorGatherOp
 LOADS = (tt.LoadOp, tt.DescriptorLoadOp, tt.DescriptorGatherOp)
-"""Loads that can run ahead."""
+"""Loads that can be prefetched."""
 
 
 class Incompatible(Exception):
@@ -158,7 +158,7 @@ def stays_in_shared_memory(load: Load) -> bool:
 
 
 def copied_bytes(load: Operation, buffer: SharedEncoding) -> int:
-    """How many bytes of a thread's registers lie next to each other in the buffer too."""
+    """How many bytes of a thread's registers are contiguous in the buffer too."""
     value = load.results[0]
     layout, shape = layout_of_value(value), shape_of(value)
     assert layout is not None and instance_of(value.type, TensorType)

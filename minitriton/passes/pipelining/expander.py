@@ -11,7 +11,7 @@ iterations that are not there are held back (`predication`), so no epilogue is n
 carried by the loop, once for each iteration that it lives on.
 
 A loop marked `ENDS_AFTER_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
-once less, its last stage once more behind it, and all of it but the first copies under the condition that there is an iteration at all.
+once less, its last stage once more after it, and all of it but the first copies under the condition that there is an iteration at all.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
 """
@@ -50,7 +50,7 @@ def expand(
 
 
 def is_possible(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> bool:
-    """Whether each op runs behind what it uses, and nothing reaches back more than one iteration."""
+    """Whether each op runs after what it uses, and nothing reaches back more than one iteration."""
     length = len(order)
     cycle = {op: number + stages[op] * length for number, op in enumerate(order)}
     for op in order:
@@ -312,7 +312,7 @@ class _Expansion:
             return new
         return at.value(arith.SelectOp(conditions[stage], new, block.args[index + 1]))
 
-    # Behind the loop
+    # After the loop
 
     def _ending(self, kernel: scf.ForOp, carried: dict[tuple[SSAValue, int], int]) -> list[SSAValue]:
         """The last stage of the last iteration; what the old loop yields then."""

@@ -5,12 +5,12 @@
                                                      use %x                                        {stage 2}
 
 A ring has a buffer for each stage between, one more where an asynchronous dot still reads when the next copy begins. A load too
-narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped products (`overlap_dots`) the early ones
-are over when copies begin: by one warp group, which has no other to let run ahead, their rings are one shorter.
+narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped dots (`overlap_dots`) the early ones
+are over when copies begin: by one warp group, next to which no other runs, their rings are one shorter.
 
 Counterpart of lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
 
-A load that runs ahead becomes a `cp.async` to a ring of buffers.
+A load that is ahead becomes a `cp.async` to a ring of buffers.
 
     %x = tt.load %p  {stage 0}                       %view = ttg.memdesc_index %ring[%fill]        {stage 0}
     use %x           {stage 2}            =>         ttg.async_copy_global_to_local %p, %view      {stage 0}
@@ -134,7 +134,7 @@ class _CopiedLoad:
 
 
 def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> None:
-    """Makes the loads of `loop` that run ahead asynchronous; new ops get places in `schedule`."""
+    """Makes the loads of `loop` that are prefetched asynchronous; new ops get locations in `schedule`."""
     copies = _copies(loop, schedule, facts)
     for copy in copies:
         if not instance_of(copy.load.results[0].type, TensorType):

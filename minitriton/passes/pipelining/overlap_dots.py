@@ -1,4 +1,4 @@
-"""`minitriton-overlap-dots`: what stands between two products of a loop runs under the products of another iteration.
+"""`minitriton-overlap-dots`: what stands between two dots of a loop runs under the dots of another iteration.
 
     s(i) = q k(i)                  s(0) = q k(0); p(0) = softmax s(0)
     p(i) = softmax s(i)            for i: s(i + 1) = q k(i + 1)       both run on tensor cores ...
@@ -6,12 +6,12 @@
                                           p(i + 1) = softmax s(i + 1)   ... the second one under this
                                    o += p(n - 1) v(n - 1)
 
-In: loops with a schedule whose products feed each other through registers: *late* products take what *early* ones left as their operand
-A, and only add to an accumulator of the loop. Out: late products one stage later, between the early products of the next iteration and
-what these feed; loads that only late products need start one stage later too. The loop carries A instead of computing it anew, and its
-last stage stands behind it (`expander`): no product runs for an iteration that is not there.
+In: loops with a schedule whose dots feed each other through registers: *late* dots take what *early* ones left as their operand
+A, and only add to an accumulator of the loop. Out: late dots one stage later, between the early dots of the next iteration and
+what these feed; loads that only late dots need start one stage later too. The loop carries A instead of computing it anew, and its
+last stage stands after it (`expander`): no dot runs for an iteration that is not there.
 
-Tensor cores rest during the softmax of attention otherwise, unless another warp group has products for them. (Shah et al.,
+Tensor cores rest during the softmax of attention otherwise, unless another warp group has dots for them. (Shah et al.,
 "FlashAttention-3", section 3.2 and algorithm 2: pipelining within a warp group.) The carried operand costs registers: loops that would
 need more than a thread has stay as they are.
 """
@@ -41,12 +41,12 @@ REGISTERS = 255
 """Registers of 32 bits that a thread has."""
 
 OTHER_REGISTERS = 36
-"""What addresses, counters and row sums take beside the tiles: attention of 128x128 by 8 warps takes 187 with 160 in tiles."""
+"""What addresses, counters and row sums take next to the tiles: attention of 128x128 by 8 warps takes 187 with 160 in tiles."""
 
 
 @register_pass
 class OverlapDots(Pass, stage="ttgir"):
-    """Delays products that depend on others to the next iteration, so that what is between them runs beside products."""
+    """Delays dots that depend on others to the next iteration, so that what is between them runs next to dots."""
 
     name: ClassVar[str] = "minitriton-overlap-dots"
     acts_on = frozenset({scf.ForOp})
@@ -80,7 +80,7 @@ def _overlap(loop: scf.ForOp, schedule: Schedule, registers: int, threads: int) 
     between = _results_of(early, ops)
     if any(not instance_of(dot.a.type, TensorType) or dot.a not in between for dot in late):
         return
-    # A product is waited for where its accumulators are used; else it would still read registers that the next iteration writes.
+    # A dot is waited for where its accumulators are used; else it would still read registers that the next iteration writes.
     if any(not _users_of_accumulators(loop, [dot]) for dot in late):
         return
     if _needed_registers(early, late, threads) > registers:
@@ -91,7 +91,7 @@ def _overlap(loop: scf.ForOp, schedule: Schedule, registers: int, threads: int) 
 
 
 def _only_accumulates(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> bool:
-    """Whether the loop hands the result on and uses it for nothing else, and c comes from what it handed on by pure ops."""
+    """Whether the loop forwards the result and uses it for nothing else, and c comes from what it forwarded by pure ops."""
     end = terminator_of(loop)
     uses = list(dot.results[0].uses)
     if len(uses) != 1 or uses[0].operation is not end:
@@ -112,7 +112,7 @@ def _only_accumulates(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> bool:
 
 
 def _results_of(early: list[ttng.WarpGroupDotOp], ops: list[Operation]) -> set[SSAValue]:
-    """What an iteration computes from the early products."""
+    """What an iteration computes from the early dots."""
     found: set[SSAValue] = {dot.results[0] for dot in early}
     for op in ops:
         if any(value in found for value in nested_operands(op)):
@@ -155,9 +155,9 @@ def _operands_in_memory(late: list[ttng.WarpGroupDotOp], schedule: Schedule) -> 
 def _reschedule(
     loop: scf.ForOp, schedule: Schedule, late: list[ttng.WarpGroupDotOp], moved: dict[Operation, int]
 ) -> None:
-    """Early products and what they need, then late ones, the rest of the last stage, copies, and what waits for late products.
+    """Early dots and what they need, then late ones, the rest of the last stage, copies, and what waits for late dots.
 
-    The barrier before the copies keeps `ptxas` from moving the wait for late products up into the rest, which has no
+    The barrier before the copies keeps `ptxas` from moving the wait for late dots up into the rest, which has no
     dependence on it (seen in the machine code of attention without it).
     """
     ops, last = body_ops(loop), schedule.stages - 1

@@ -1,12 +1,12 @@
 """`tritongpu-pipeline`: loops with a schedule are pipelined.
 
 In: loops whose ops carry stages and clusters (`schedule`). Out: asynchronous copies (`lower_loads`), a prologue and a loop in
-which the stages overlap (`expander`), and no schedule any more; then in all loops products on tensor cores that run on
+which the stages overlap (`expander`), and no schedule any more; then in all loops dots on tensor cores that stay in flight
 (`warp_group_dots`), waits that leave later copies in flight and stores in the background (`tensor_maps`).
 
-`tritongpu-test-pipeline-lower-loop` stops behind the first step.
+`tritongpu-test-pipeline-lower-loop` stops after the first step.
 
-How many copies may still be under way behind a wait: all that began after the one that is waited for.
+How many copies may still be under way after a wait: all that began after the one that is waited for.
 
     commit 0; commit 1; for: wait (0); ...; commit i + 2          =>          wait {num = 1}
 
@@ -92,7 +92,7 @@ class _Search:
 
 
 def _join_following(wait: ttg.AsyncWaitOp) -> list[Operation]:
-    """Makes one wait of `wait` and those behind it that no commit or branch separates from it; those that are gone."""
+    """Makes one wait of `wait` and those after it that no commit or branch separates from it; those that are gone."""
     group: list[ttg.AsyncWaitOp] = [wait]
     following = wait.next_op
     while (
@@ -147,7 +147,7 @@ class PipelineLoops(Pass, stage="ttgir", origin="triton"):
     num_stages: int = 3
     """The number of stages of loops that name none."""
     slice_from: int = 0
-    """Elements of a product's sum from which an operand of `wgmma` in registers is made part by part along K; 0: none is (Triton's way)."""
+    """Elements of a dot's accumulator from which an operand of `wgmma` in registers is sliced along K; 0: none is (Triton's way)."""
     async_integer_dots: bool = False
     """Whether `wgmma` of integers may run into the next iteration as those of floats may (in Triton each is waited for at once)."""
     exact_bounds: bool = False

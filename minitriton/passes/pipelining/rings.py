@@ -32,7 +32,7 @@ SHARED_MEMORY = ttg.SharedMemorySpaceAttr()
 
 
 class Placer:
-    """Inserts ops where `at` stands, each with the same place in the schedule."""
+    """Inserts ops where `at` stands, each with the same position in the schedule."""
 
     def __init__(self, schedule: Schedule, at: Inserter, place: tuple[int, Cluster]) -> None:
         self.schedule = schedule
@@ -64,7 +64,7 @@ class Counters(NamedTuple):
 
 
 def ring_for(tensor: TensorType, layout: SharedEncoding, length: int, loop: scf.ForOp, source: Operation) -> SSAValue:
-    """A ring of `length` buffers for values of type `tensor`, with the location of `source`; freed behind the loop."""
+    """A ring of `length` buffers for values of type `tensor`, with the location of `source`; freed after the loop."""
     type_ = ttg.MemDescType(
         (length, *tensor.get_shape()), tensor.element_type, ttg.encoding_attr(layout), SHARED_MEMORY, mutable=True
     )

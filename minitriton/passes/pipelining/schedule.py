@@ -26,7 +26,7 @@ MAX_STAGE = "tt.scheduled_max_stage"
 
 
 class Cluster:
-    """A place in the order of one iteration; only its position among the others counts."""
+    """A position in the order of one iteration; only its position among the others counts."""
 
 
 class Schedule:
@@ -55,7 +55,7 @@ class Schedule:
     # Clusters
 
     def new_cluster(self, position: int | None = None) -> Cluster:
-        """A new cluster before the one at `position`, by default behind all."""
+        """A new cluster before the one at `position`, by default after all."""
         cluster = Cluster()
         self.clusters.insert(len(self.clusters) if position is None else position, cluster)
         return cluster
@@ -67,14 +67,14 @@ class Schedule:
         self.places[op] = (stage, cluster)
 
     def insert_if_absent(self, op: Operation, stage: int, cluster: Cluster) -> bool:
-        """Places an op that has no place yet; whether it had none."""
+        """Places an op that is not in the schedule yet; whether it had none."""
         if op in self.places:
             return False
         self.places[op] = (stage, cluster)
         return True
 
     def insert_earliest(self, op: Operation, stage: int, cluster: Cluster) -> bool:
-        """Places an op here unless it is earlier already; whether its place changed."""
+        """Places an op here unless it is earlier already; whether its position changed."""
         place = self.places.get(op)
         if place is not None:
             if stage > place[0]:
@@ -89,7 +89,7 @@ class Schedule:
     ) -> None:
         """Places what `op` needs, and what that needs, with `op`.
 
-        `through_arguments`: also what the previous iteration hands on. `earliest`: also ops that have a later place.
+        `through_arguments`: also what the previous iteration forwards. `earliest`: also ops that have a later location.
         """
         insert = self.insert_earliest if earliest else self.insert_if_absent
         pending = [op]
@@ -100,7 +100,7 @@ class Schedule:
                     pending.append(producer)
 
     def in_order(self, loop: scf.ForOp) -> list[Operation]:
-        """The ops of the body that have a place, in the order in which one iteration runs them."""
+        """The ops of the body that are scheduled, in the order in which one iteration runs them."""
         buckets: dict[Cluster, list[Operation]] = {cluster: [] for cluster in self.clusters}
         for op in body_ops(loop):
             place = self.places.get(op)

@@ -5,7 +5,7 @@
 
 Ops that follow from a load run as many stages later as latencies lie between; in one iteration later stages come first, so
 that a buffer is read before it is filled again. Then what these need is placed with them, what they need of the previous
-iteration one stage later, conditionals in front of or behind everything, and all else in the last stage.
+iteration one stage later, conditionals before or after everything, and all else in the last stage.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
 
@@ -20,7 +20,7 @@ not pass, if any.
     v = tl.load(y)                stage 0: it would read what `y` held before the store of the iteration before
     tl.store(y, v + 1)            stage 2
 
-Loads that are started ahead of their iteration are judged by `stored_arrays`. Different pointer arguments are taken to be different arrays.
+Loads that are started ahead of their iteration are checked by `stored_arrays`. Different pointer arguments are taken to be different arrays.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 Waits can then let all but one of them run while the registers of the first are filled again. Counterpart of splitRSDot in
 lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 
-An operand in registers is made step by step along K: each part is loaded and converted where its product begins.
+An operand in registers is sliced along K: each slice is loaded and converted where its dot begins.
 
     %x = local_load %buffer                    : 128x64xi8           %x0 = local_load (subslice %buffer[0, 0])      : 128x16xi8
     %w = arith.sitofp %x                       : 128x64xbf16         %w0 = arith.sitofp %x0                         : 128x16xbf16
@@ -15,9 +15,9 @@ An operand in registers is made step by step along K: each part is loaded and co
     %d0 = warp_group_dot %w0, ...                                    %x1 = local_load (subslice %buffer[0, 16])
     %d1 = warp_group_dot %w1, ...                                    ...
 
-Where the whole operand is loaded at once, its registers are written while no product may run that still reads them: tensor cores wait for
-loads and conversions. Part by part a part's registers are free as soon as its own product of the iteration before has ended, while the
-products of the other parts still run. That pays where an SM holds one CTA; beside another one, whose products run meanwhile, it costs 3 to
+Where the whole operand is loaded at once, its registers are written while no dot may run that still reads them: tensor cores wait for
+loads and conversions. In slices, a slice's registers are free as soon as its own dot of the iteration before has ended, while the
+dots of the other slices still run. That pays where an SM holds one CTA; next to another one, whose dots run meanwhile, it costs 3 to
 9 % (docs/tensor-cores.md). Triton 3.6.0 loads the whole operand.
 """
 
@@ -43,7 +43,7 @@ from minitriton.rewriting.insertion import Inserter
 
 def can_be_sliced(value: SSAValue, k: int, block: Block) -> bool:
     """Whether `value`, a matrix, comes from loads of buffers in `block` by what looks at each element alone, transposes, or repeats along `k`,
-    whatever the layouts: a part is loaded in the layout that its product wants."""
+    whatever the layouts: a part is loaded in the layout that its dot wants."""
     loads = 0
     pending, seen = [(value, k)], set[SSAValue]()
     while pending:
@@ -162,7 +162,7 @@ _NEVER_PROMOTES = 1 << 30
 
 def split_along_k(dot: ttng.WarpGroupDotOp, slice_from: int = 0) -> list[ttng.WarpGroupDotOp]:
     """The dots in place of `dot`; itself if A is a buffer or one step is all there is. Each part of A is made where its
-    dot stands, if the sum has `slice_from` elements or more (0: never) and A comes from buffers element by element."""
+    dot stands, if the accumulator has `slice_from` elements or more (0: never) and A comes from buffers element by element."""
     a, layout = dot.a.type, layout_of_value(dot.result)
     if not instance_of(a, TensorType):
         return [dot]
@@ -205,7 +205,7 @@ def split_along_k(dot: ttng.WarpGroupDotOp, slice_from: int = 0) -> list[ttng.Wa
 
 
 def _split_a(at: Inserter, a: SSAValue, step: int, count: int) -> list[SSAValue]:
-    """`a` as M x 2 x .. x 2 x step, the twos behind, split one after the other; each part has the registers it had in `a`."""
+    """`a` as M x 2 x .. x 2 x step, the twos last, split one after the other; each part has the registers it had in `a`."""
     type_ = a.type
     assert instance_of(type_, TensorType)
     rows = type_.get_shape()[:-1]

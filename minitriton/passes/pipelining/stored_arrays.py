@@ -1,4 +1,4 @@
-"""Loads that must not run ahead: the loop stores through the pointer argument that they read.
+"""Loads that must not be prefetched: the loop stores through the pointer argument that they read.
 
     for i in range(n):                              an iteration may read what the one before has stored;
         x = tl.load(p + i)                    →     started a stage ahead, the load would read what was there before

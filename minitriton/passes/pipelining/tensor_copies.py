@@ -1,4 +1,4 @@
-"""Loads through descriptors that run ahead: tensor copies to a ring of buffers, each with an mbarrier.
+"""Loads through descriptors that are prefetched: tensor copies to a ring of buffers, each with an mbarrier.
 
     %x = tt.descriptor_load %d[%i]  {stage 0}            ttng.barrier_expect %bars[%fill], BYTES                    {stage 0}
     use %x                          {stage 2}     =>     ttng.async_tma_copy_global_to_local %d[%i] %ring[%fill], %bars[%fill]
@@ -49,7 +49,7 @@ class TensorCopy:
 
 
 def barrier_ring(loop: scf.ForOp, length: int) -> SSAValue:
-    """`length` mbarriers of one arrival each, made before the loop and gone behind it."""
+    """`length` mbarriers of one arrival each, made before the loop and gone after it."""
     at = Inserter.before(loop)
     ring = at.value(ttg.LocalAllocOp(None, ttg.MemDescType((length, 1), i64, _BARRIER, SHARED_MEMORY, mutable=True)))
     for number in range(length):
@@ -91,7 +91,7 @@ def _bytes(load: DescriptorLoad) -> int:
 
 
 def _groups(copies: list[TensorCopy], schedule: Schedule) -> list[list[TensorCopy]]:
-    """Copies that one barrier can stand for: same place and ring, and nothing between them uses an earlier one."""
+    """Copies that one barrier can stand for: same slot and ring, and nothing between them uses an earlier one."""
     of_load: dict[Operation, TensorCopy] = {copy.load: copy for copy in copies}
     seen: set[Operation] = set()
     groups: list[list[TensorCopy]] = []
@@ -116,7 +116,7 @@ def _groups(copies: list[TensorCopy], schedule: Schedule) -> list[list[TensorCop
 
 
 def _users(load: DescriptorLoad) -> set[Operation]:
-    """The ops beside `load` that use it, or the buffer that it is only put into."""
+    """The ops other than `load` that use it, or the buffer that it is only put into."""
     result: SSAValue = load.results[0]
     if stays_in_shared_memory(load):
         alloc = next(iter(result.uses)).operation
@@ -129,7 +129,7 @@ def _users(load: DescriptorLoad) -> set[Operation]:
 
 
 def copy_descriptor_load(copy: TensorCopy, counters: Counters, loop: scf.ForOp, schedule: Schedule) -> None:
-    """The copy in place of the load; users read the buffer behind the wait."""
+    """The copy in place of the load; users read the buffer after the wait."""
     load = copy.load
     assert copy.barrier is not None and copy.wait is not None
     first = first_user([load], loop, schedule)

@@ -1,4 +1,4 @@
-"""Descriptors that a pipelined loop makes: each iteration writes its tensor map to another of several places in global memory.
+"""Descriptors that a pipelined loop makes: each iteration writes its tensor map to another of several slots in global memory.
 
     scf.for ...                                          %maps = ttg.global_scratch_alloc : 3 * 128 bytes
       %d = tt.make_tensor_descriptor ...        =>       scf.for ... iter_args(%n = 0)
@@ -46,7 +46,7 @@ from minitriton.rewriting.insertion import Inserter
 
 
 def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:
-    """Gives every descriptor made in `loop` as many places as its last copy needs to end; not one that a `while` makes, whose copies end in it."""
+    """Gives every descriptor made in `loop` as many slots as its last copy needs to end; not one that a `while` makes, whose copies end in it."""
     made = [op for op in ops_of(loop, tt.MakeTensorDescOp) if not _is_in_while(op, loop)]
     if not made:
         return
@@ -87,7 +87,7 @@ def _write(
     loop: scf.ForOp,
     schedule: Schedule,
 ) -> SSAValue:
-    """The map in place of `op`, which nothing uses any more; the number of the next iteration's place."""
+    """The map that replaces `op`, which nothing uses any more; the number of the next iteration's slot."""
     at = Inserter.before(op)
     target: Inserter | Placer = at
     if op in schedule:
@@ -104,7 +104,7 @@ def _write(
 
 
 def _handed_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSAValue) -> SSAValue:
-    """What `number` is behind the ops of the loop's body that `op` stands in, if it is `following` behind `op`."""
+    """What `number` is after the ops of the loop's body that `op` stands in, if it is `following` after `op`."""
     block = op.parent
     assert block is not None
     while block is not loop.regions[0].block:
@@ -145,7 +145,7 @@ _MAPS_IN_TURN = 2
 
 
 def pipeline_stores(loop: scf.ForOp) -> None:
-    """Lets the stores of `loop` run on, those of loops in it left out."""
+    """Lets the stores of `loop` stay in flight, those of loops in it left out."""
     stores = list(_stores(loop.regions[0].block))
     if not stores:
         return

@@ -1,4 +1,4 @@
-"""Products on tensor cores (`wgmma`) in loops run on while their threads go ahead; waits are put where results are needed.
+"""Dots on tensor cores (`wgmma`) in loops stay in flight while their threads go ahead; waits are put where results are needed.
 
     scf.for ... iter_args(%acc)                        scf.for ... iter_args(%acc)
       %d = warp_group_dot %a, %b, %acc        =>         %d = warp_group_dot %a, %b, %acc {isAsync}
@@ -7,10 +7,10 @@
                                                        warp_group_dot_wait {pendings = 0}
 
 A dot may run into the next iteration ("properly asynchronous") if
-1. its buffers have copies in turn, so that no load writes what it reads (A may be in registers: then the wait for the dot of the
-   iteration before stands right behind the dot);
-2. no op of the loop uses its result except in a conditional, behind a wait at that block's beginning;
-3. the iteration after uses it only as the accumulator of a dot, or behind a wait for all.
+1. its buffers are multi-buffered, so that no load writes what it reads (A may be in registers: then the wait for the dot of the
+   iteration before stands right after the dot);
+2. no op of the loop uses its result except in a conditional, after a wait at that block's beginning;
+3. the iteration after uses it only as the accumulator of a dot, or after a wait for all.
 Every other dot is waited for at once. What is waited for is handed through the wait, buffers too: they live until then.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
@@ -42,7 +42,7 @@ _ACCUMULATOR = 2
 
 def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, async_integer_dots: bool = False) -> bool:
     """Makes the dots directly in `loop` asynchronous, and waits for each as late as is safe. Whether there are any. Operands in
-    registers of products with `slice_from` elements or more, if that is not 0, are made part by part. Sums of integers are waited for at
+    registers of dots with `slice_from` elements or more, if that is not 0, are sliced. Sums of integers are waited for at
     once unless `async_integer_dots`."""
     carried: dict[ttng.WarpGroupDotOp, int] = {}
     dots = [op for op in loop.regions[0].block.ops if isinstance(op, ttng.WarpGroupDotOp)]
@@ -61,7 +61,7 @@ def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, async_integer_
     return bool(dots)
 
 
-# Which dots may run on
+# Which dots may stay in flight
 
 
 def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
@@ -145,7 +145,7 @@ def _is_accumulator(use: Use) -> bool:
 
 
 def _first_full_wait(loop: scf.ForOp) -> ttng.WarpGroupDotWaitOp | None:
-    """The first wait directly in `loop` behind which no dot runs."""
+    """The first wait directly in `loop` after which no dot runs."""
     waits = (op for op in loop.regions[0].block.ops if isinstance(op, ttng.WarpGroupDotWaitOp))
     return next((wait for wait in waits if wait.pendings.value.data == 0), None)
 
@@ -169,7 +169,7 @@ def _wait(at: Inserter, values: list[SSAValue], pendings: int) -> None:
 def _wait_in_loop(loop: scf.ForOp, dots: list[ttng.WarpGroupDotOp]) -> None:
     """Waits for the dots of the iteration before, and in conditionals that use a dot.
 
-    The last wait stands right behind the last dot: what follows may write to the buffers of the iteration before.
+    The last wait stands right after the last dot: what follows may write to the buffers of the iteration before.
     """
     for dot in dots:
         _wait_in_conditionals(dot, loop)
@@ -202,7 +202,7 @@ def _reads_registers_of_the_loop(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> b
 
 
 def _hand_through(wait: ttng.WarpGroupDotWaitOp, values: Iterable[SSAValue]) -> None:
-    """Makes a new wait of `wait` that has also `values` and the buffers of the dots they come from; users behind it take its results."""
+    """Makes a new wait of `wait` that has also `values` and the buffers of the dots they come from; users after it take its results."""
     values = list(values)
     operands = dict.fromkeys((*operand_values(wait), *values))
     for value in values:
@@ -228,7 +228,7 @@ def _follows(op: Operation, wait: Operation) -> bool:
 
 
 def _dots_before(value: SSAValue, wait: Operation) -> list[ttng.WarpGroupDotOp]:
-    """The dots that `value` comes from through ops beside `wait`, the nearest on each way."""
+    """The dots that `value` comes from through ops other than `wait`, the nearest on each way."""
     found: list[ttng.WarpGroupDotOp] = []
     seen: set[Operation] = set()
     pending = [value]

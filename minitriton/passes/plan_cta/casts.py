@@ -34,12 +34,12 @@ def is_backward(cast: Cast) -> bool:
 
 
 def before(op: Operation) -> InsertPoint:
-    """The place directly before an op."""
+    """The insertion point directly before an op."""
     return InsertPoint.before(op)
 
 
 def behind(value: SSAValue) -> InsertPoint:
-    """The place directly behind what defines a value."""
+    """The insertion point directly after what defines a value."""
     owner = value.owner
     return InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
 

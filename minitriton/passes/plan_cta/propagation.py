@@ -221,7 +221,7 @@ def _agree(queue: CastQueue, value: SSAValue, cast: Cast) -> bool:
     """One backward cast for each layout in which casts want `value`.
 
     Waits as long as other users may yet become such casts. When nothing else moves the first of them is asked, and the users
-    behind it wait for another turn.
+    after it wait for another turn.
     """
     wanted: dict[Attribute, list[Cast]] = {}
     for use in tuple(value.uses):

@@ -45,7 +45,7 @@ class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
     visits_every_op = True
     beyond_triton: ClassVar[Mapping[str, object]] = {"recompute_indices": False}
     recompute_indices: bool = False
-    """Whether an operand of a product is converted where it is loaded although indices go into it, as in a mask of `tl.where`
+    """Whether an operand of a dot is converted where it is loaded although indices go into it, as in a mask of `tl.where`
     (in Triton it then goes through shared memory a second time)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
@@ -65,7 +65,7 @@ class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
 
 
 MAX_ROUNDS = 8
-"""Rounds of recomputing values, each of which may let the next one do more. Kernels take three at most, unless each round leaves
+"""Rounds of recomputing values, each may let the next one do more. Kernels take three at most, unless each round leaves
 a loop what the next one finds again (a reshape of a tile that is smaller than the threads, in the loop that carries it)."""
 
 

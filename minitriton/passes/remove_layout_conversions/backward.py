@@ -11,7 +11,7 @@ Is it worth computing values again to get rid of a conversion? The cost model of
 In: a conversion and its slice. Out: whether recomputing costs at most as much as converting, in thousandths of an SM's cycle.
 
 A conversion is a round trip through shared memory: 32 a byte, with at least 32 elements of 32 bits. Recomputing costs 1 a byte
-for arithmetic, 8 for a load (from L1) or for dear maths, and the shuffles of a reduction; ops that are used by nothing but the
+for arithmetic, 8 for a load (from L1) or for expensive maths, and the shuffles of a reduction; ops that are used by nothing but the
 slice move instead of being repeated, and cost nothing.
 """
 
@@ -34,7 +34,7 @@ from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shap
 
 
 def is_worthwhile(convert: Operation, found: BackwardSlice) -> bool:
-    """Whether recomputing the slice is no dearer than `convert`."""
+    """Whether recomputing the slice is no more expensive than `convert`."""
     limit = 32 * byte_count(convert.operands[0], min_elements=32, min_bits=32)
     cost = _recomputation_cost(convert, found)
     return cost is not None and cost <= limit
@@ -96,7 +96,7 @@ def _is_used_only_by(
 
 
 def _is_associative(reduce: Operation) -> bool:
-    """Whether the order of a reduction is free: no sums or products of floats, unless of two."""
+    """Whether the order of a reduction is free: no additions or multiplications of floats, unless of two."""
     source = cast(TensorType, reduce.operands[0].type)
     if not isinstance(source.element_type, AnyFloat) or source.get_shape()[axis_of(reduce)] <= 2:
         return True

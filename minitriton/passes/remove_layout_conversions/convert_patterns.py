@@ -90,7 +90,7 @@ def _again(origin: Operation, op: Operation) -> Operation:
 
 
 def _of_local_load(rewriter: Rewriter, op: Operation, origin: Operation) -> bool:
-    # Beside the first load: there may be writes between it and the conversion.
+    # Next to the first load: there may be writes between it and the conversion.
     load = rewriter.insert(_again(origin, op), origin)
     rewriter.replace_op(op, load.results[0])
     return True

@@ -217,7 +217,7 @@ class _Rewriter:
                 set_layout(value, new)
 
     def fit(self, op: Operation, index: int, layout: DistributedEncoding | None) -> None:
-        """Convert an operand of `op` to `layout`, right behind its definition, if it has another one."""
+        """Convert an operand of `op` to `layout`, right after its definition, if it has another one."""
         value = op.operands[index]
         now = layout_of_value(value)
         if layout is not None and now is not None and now != layout:

@@ -170,7 +170,7 @@ def _to_loads(step: Rematerialization, convert: Operation, recompute_indices: bo
     """Let the conversion happen at the loads, if there is nothing between that moves data.
 
     Ranges and splats begin without data: with `recompute_indices` they are made once more in the operand's layout, and loops carry what
-    comes of them alone (`offsets += BLOCK`) in both layouts.
+    is computed from them alone (`offsets += BLOCK`) in both layouts.
     """
 
     def moves_data(op: Operation) -> bool:

@@ -9,7 +9,7 @@ directly before its original, and the conversion replaced by the new source.
     use %3                                     %2  = arith.addi %1, %1 : #a
                                                use %2'
 
-Loops carry the second version of an argument beside the first; conditionals yield both.
+Loops carry the second version of an argument next to the first; conditionals yield both.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Rematerialization:
         return convert.results[0]
 
     def convert_after(self, value: SSAValue, layout: DistributedEncoding, like: Operation) -> SSAValue:
-        """A new conversion behind the op that gives `value`."""
+        """A new conversion after the op that gives `value`."""
         owner = cast(Operation, value.owner)
         convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
         convert.location = like.location

@@ -10,7 +10,7 @@ Out: a `BackwardSlice`: the values before it, each with the layout it would then
 The walk ends at ops that give their result in any layout, at operands that already have the wanted layout, at values for
 which a conversion to it exists, and where `stop` says so. It goes through `scf.if` results and `scf.for` arguments.
 
-Which ops decide on a layout, which are too dear to do twice, which can give their result in any layout.
+Which ops decide on a layout, which are too expensive to do twice, which can give their result in any layout.
 
 Questions about single ops that the steps of `tritongpu-remove-layout-conversions` ask.
 

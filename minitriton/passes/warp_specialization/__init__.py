@@ -5,13 +5,13 @@
       %d = warp_group_dot %a, %b, %c              partition0: for ... { wait until full; dot; release }
     } {tt.warp_specialize}                        partition1: the same with the other half of the rows
 
-In: layouts and products on tensor cores chosen, loops not pipelined yet. Out: the same computation in regions of `ttg.warp_specialize`,
+In: layouts and dots on tensor cores chosen, loops not pipelined yet. Out: the same computation in regions of `ttg.warp_specialize`,
 with buffers in shared memory and mbarriers between them; such loops are not pipelined any more.
 
 | file | |
 |---|---|
 | `task_ids` | which warp groups run an op |
-| `task_propagation` | loads are the producer's, products and stores the consumers'; what these need is theirs too |
+| `task_propagation` | loads are the producer's, dots and stores the consumers'; what these need is theirs too |
 | `partition_scheme`, `slicing`, `data_partition` | each consumer has a part of the rows |
 | `channels`, `counts` | values that go from one to another, their order, how often they went |
 | `buffers`, `communication` | memory for them, what fills and reads it, who waits for whom, by mbarriers |

@@ -10,7 +10,7 @@ Fourth step: what fills a channel's buffer and what reads it, for values that th
     %a = tt.load %p  {0}                %v = ttg.memdesc_index %ring[%i]; ttg.async_copy_global_to_local %p, %v   {0}
     use %a           {1}        =>      %w = ttg.memdesc_index %ring[%i]; %a = ttg.local_load %w; use %a         {1}
 
-What a product computes is stored by `ttg.local_store`. Counterpart of WSLowerMem.cpp.
+What a dot computes is stored by `ttg.local_store`. Counterpart of WSLowerMem.cpp.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def create_buffers(function: tt.FuncOp, channels: list[Channel]) -> dict[Channel
 
 
 def _layout(channel: Channel, type_: TensorType) -> Encoding:
-    """The layout of the buffers: the one of the descriptor that fills them, else as products read it, else plain."""
+    """The layout of the buffers: the one of the descriptor that fills them, else as dots read it, else plain."""
     source = channel.source
     descriptor = source.desc.type if isinstance(source, tt.DescriptorLoadOp) else None
     if isinstance(descriptor, TensorDescType) and ttg.layout_of(descriptor.block_type) is not None:

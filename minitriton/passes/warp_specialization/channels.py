@@ -3,7 +3,7 @@
     %a = tt.descriptor_load ...  {0}         a channel from task 0 to tasks 1 and 2,
     %b = ttg.local_alloc %a      {1, 2}      of as many buffers as the loop has stages
 
-Channels with the same consumer and tasks share their barriers: both operands of one product arrive together. Counterpart of collectAsyncChannels and
+Channels with the same consumer and tasks share their barriers: both operands of one dot arrive together. Counterpart of collectAsyncChannels and
 groupChannels in WSCodePartition.cpp.
 """
 
@@ -74,7 +74,7 @@ def loop_around(op: Operation) -> scf.ForOp | None:
 
 
 def collect_channels(function: Operation, default_buffers: int) -> list[Channel]:
-    """The channels of `function`: values of loads and products of one task that other tasks use."""
+    """The channels of `function`: values of loads and dots of one task that other tasks use."""
     dominance = Dominance()
     found: list[Channel] = []
     for op in ops_in_inner_first(function):
@@ -91,14 +91,14 @@ def collect_channels(function: Operation, default_buffers: int) -> list[Channel]
                 if consumers and _is_behind(op, user, dominance):
                     if user.operands[index] is not result and not isinstance(op, ttng.WarpGroupDotOp | tt.DotOp):
                         raise CannotSpecialize(
-                            user, "a value that one warp group loads is used behind the loop by another"
+                            user, "a value that one warp group loads is used after the loop by another"
                         )
                     found.append(Channel(tasks[0], consumers, user, index, buffers))
     return found
 
 
 def _real_users(value: SSAValue) -> list[tuple[Operation, int]]:
-    """The ops that use `value`, also behind the loops and branches that it is handed out of; each with the number of the operand."""
+    """The ops that use `value`, also after the loops and branches that return it; each with the number of the operand."""
     found: dict[tuple[Operation, int], None] = {}
     seen: set[SSAValue] = set()
 
@@ -128,7 +128,7 @@ def _is_behind(op: Operation, user: Operation, dominance: Dominance) -> bool:
 
 
 def actual_consumers(user: Operation) -> list[Operation]:
-    """What reads the buffer that `user` makes of a value (products, through transposing views); else `user` itself."""
+    """What reads the buffer that `user` makes of a value (dots, through transposing views); else `user` itself."""
     if not isinstance(user, ttg.LocalAllocOp):
         return [user]
     found: dict[Operation, None] = {}

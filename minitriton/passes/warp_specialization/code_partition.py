@@ -53,7 +53,7 @@ def partition_code(function: tt.FuncOp, default_buffers: int) -> bool:
 
 
 def _read_in_place(function: tt.FuncOp) -> None:
-    """What is loaded from a buffer only to be put into another like it is read where it lies."""
+    """What is loaded from a buffer only to be put into another like it is read where it is."""
     for alloc in ops_of(function, ttg.LocalAllocOp):
         source = alloc.src
         if not isinstance(source, OpResult) or not isinstance(source.op, ttg.LocalLoadOp):

@@ -148,7 +148,7 @@ def _beside(other: Operation, op: Operation) -> Operation:
 
 
 def _last_reader(group: Group, ends: _Ends) -> Operation:
-    """Behind which op the buffers of `group` may be filled again."""
+    """After which op the buffers of `group` may be filled again."""
     producer, last = ends.fills[-1], ends.reads[-1]
     if last.parent is not producer.parent:
         return _beside(producer, last)
@@ -157,7 +157,7 @@ def _last_reader(group: Group, ends: _Ends) -> Operation:
         while around is not None and around.parent is not last.parent:
             around = around.parent_op()
         if around is None:
-            raise CannotSpecialize(op, "a loaded tile is used behind the loop that loads it")
+            raise CannotSpecialize(op, "a loaded tile is used after the loop that loads it")
         if last.is_before_in_block(around):
             last = around
     return last

@@ -6,7 +6,7 @@
                                         }
 
 Each loop or branch in which values of channels are used has a count of its own. All loops and branches around it carry the count, in the order of the text,
-behind what they carried before. Counterpart of WSBuffer.cpp and CodePartitionUtility.cpp.
+after what they carried before. Counterpart of WSBuffer.cpp and CodePartitionUtility.cpp.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     %d = warp_group_dot %a, %b, %c   {1, 2}        %d0 = warp_group_dot %a0, %b, %c0   {1}
                                             =>     %d1 = warp_group_dot %a1, %b, %c1   {2}
 
-In: a function whose products belong to all consumers. Out: the same with a product for each (`partition_scheme` plans, `slicing` copies); the ops
-that were cut are gone. Counterpart of WSDataPartition.cpp.
+In: a function whose dots belong to all consumers. Out: the same with a dot for each (`partition_scheme` plans, `slicing` copies); the ops
+that were split are gone. Counterpart of WSDataPartition.cpp.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.partition_scheme import PartitionScheme, plan_partition
-from minitriton.passes.warp_specialization.slicing import Slices, cut_type
+from minitriton.passes.warp_specialization.slicing import Slices, split_type
 from minitriton.passes.warp_specialization.task_ids import (
     CannotSpecialize,
     TaskInserter,
@@ -34,7 +34,7 @@ _Value = TypeVar("_Value", bound=SSAValue)
 
 
 def partition_data(function: tt.FuncOp) -> bool:
-    """Cuts the tiles of `function`. False, and nothing is changed, if they cannot be cut."""
+    """Splits the tiles of `function`. False, and nothing is changed, if they cannot be split."""
     scheme = plan_partition(function)
     if scheme is None:
         return False
@@ -43,21 +43,21 @@ def partition_data(function: tt.FuncOp) -> bool:
     _repeat_ops(scheme)
     slices = [Slices(scheme, part) for part in range(scheme.parts)]
     for each in slices:
-        each.cut_all()
-    _erase_cut_ops(scheme, slices[0].carried)
-    _cut_descriptors(function, scheme, {op for each in slices for op in each.made})
+        each.split_all()
+    _erase_split_ops(scheme, slices[0].carried)
+    _split_descriptors(function, scheme, {op for each in slices for op in each.made})
     _complete_tasks(function)
     return True
 
 
 def _repeat_ops(scheme: PartitionScheme) -> None:
-    """One version of an op for each dimension along which it is cut; the users take the one that is cut as they are."""
+    """One version of an op for each dimension along which it is split; the users take the one that is split as they are."""
     for op, dims in scheme.repeated.items():
         for dim in dims[1:]:
             at = TaskInserter.before_op(op, tasks_of(op))
             if isinstance(op, ttg.LocalAllocOp) and dim >= 0:
                 type_ = op.result.type
-                part = cut_type(type_, dim, scheme.parts)
+                part = split_type(type_, dim, scheme.parts)
                 new = at.insert(ttg.MemDescSubsliceOp(op.result, part, offsets=(0,) * len(type_.get_shape())))
             elif isinstance(op, ttg.LocalAllocOp):
                 continue
@@ -82,8 +82,8 @@ def _dim_wanted(scheme: PartitionScheme, user: Operation) -> int | None:
     return dim
 
 
-def _erase_cut_ops(scheme: PartitionScheme, carried: list[tuple[scf.ForOp, int]]) -> None:
-    """Erases the ops of which there are parts now, and the wholes that loops carried.
+def _erase_split_ops(scheme: PartitionScheme, carried: list[tuple[scf.ForOp, int]]) -> None:
+    """Erases the ops that have parts now, and the wholes that loops carried.
 
     Raises `CannotSpecialize` if something still uses a whole.
     """
@@ -112,13 +112,13 @@ def _erase_cut_ops(scheme: PartitionScheme, carried: list[tuple[scf.ForOp, int]]
             result.index = index
 
 
-def _cut_descriptors(function: tt.FuncOp, scheme: PartitionScheme, parts: set[Operation]) -> None:
+def _split_descriptors(function: tt.FuncOp, scheme: PartitionScheme, parts: set[Operation]) -> None:
     """Descriptors of the host get blocks as large as a part. Raises `CannotSpecialize` if one is used for whole tiles too."""
     for descriptor, dim in scheme.descriptors.items():
         for use in descriptor.uses:
             if use.operation not in parts:
                 raise CannotSpecialize(use.operation, "a descriptor is used for whole tiles and for parts of tiles")
-        set_type(descriptor, cut_type(descriptor.type, dim, scheme.parts))
+        set_type(descriptor, split_type(descriptor.type, dim, scheme.parts))
     old = function.function_type
     types = [argument.type for argument in function.body.block.args]
     function.properties["function_type"] = FunctionType.from_lists(types, old.outputs.data)

@@ -1,14 +1,14 @@
-"""Third step, its plan: along which dimension the tiles of the consumers are cut, so that each consumer has a part of the rows.
+"""Third step, its plan: along which dimension the tiles of the consumers are split, so that each consumer has a part of the rows.
 
-In: products with as many ids as there are consumers. Out: for each op that has to do with them, the dimension of its result that is
-cut (`dims`), for products also the operand that is (`operand_of_dot`).
+In: dots with as many ids as there are consumers. Out: for each op that has to do with them, the dimension of its result that is
+split (`dims`), for dots also the operand that is (`operand_of_dot`).
 
-    %a : 128x64     cut along 0         each consumer: 64x64
-    %b : 64x256     not cut             both: 64x256
-    %d : 128x256    cut along 0         each consumer: 64x256
+    %a : 128x64     split along 0         each consumer: 64x64
+    %b : 64x256     not split             both: 64x256
+    %d : 128x256    split along 0         each consumer: 64x256
 
-The plan begins at the results of the products and goes backwards to what they are computed from and forwards to what is computed from
-them. It fails where an op would have to be cut two ways or cannot be cut. Counterpart of computePartitionScheme in WSDataPartition.cpp.
+The plan begins at the results of the dots and goes backwards to what they are computed from and forwards to what is computed from
+them. It fails where an op would have to be split two ways or cannot be split. Counterpart of computePartitionScheme in WSDataPartition.cpp.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from minitriton.passes.warp_specialization.task_ids import tasks_of
 from minitriton.rewriting.constants import number_of
 
 COPIED = -1
-"""In place of a dimension: the op is not cut, each consumer has a whole one (a product that is a sum of parts)."""
+"""In place of a dimension: the op is not split, each consumer has a whole one (a dot whose parts are added)."""
 _ROWS = 64
 """Rows of a part: what a warp group multiplies at once."""
 _COLUMNS = 128
@@ -42,7 +42,7 @@ _BACKWARD = (
     tt.LoadOp, tt.TransOp, ttg.MemDescTransOp, tt.AtomicRMWOp, tt.AddPtrOp, tt.DescriptorLoadOp, tt.FpToFpOp, tt.ReduceOp,
     tt.ReshapeOp, tt.SplitOp,
 )  # fmt: skip
-"""What is cut by cutting its operands likewise (beside what works element by element)."""
+"""What is split by splitting its operands likewise (in addition to what works element by element)."""
 _FORWARD = (*_BACKWARD, tt.StoreOp, tt.DescriptorStoreOp, ttng.WarpGroupDotOp)
 
 
@@ -55,14 +55,14 @@ def shape_of_type(type_: Attribute) -> tuple[int, ...]:
 
 @dataclass
 class PartitionScheme:
-    """What is cut, and how."""
+    """What is split, and how."""
 
     parts: int = 0
     ops: dict[Operation, None] = field(default_factory=dict[Operation, None])
     dims: dict[Operation, int] = field(default_factory=dict[Operation, int])
     operand_of_dot: dict[Operation, int] = field(default_factory=dict[Operation, int])
     repeated: dict[Operation, list[int]] = field(default_factory=dict[Operation, list[int]])
-    """Ops that are wanted cut along more than one dimension: one for each."""
+    """Ops that are wanted split along more than one dimension: one for each."""
     left_whole: set[Operation] = field(default_factory=set[Operation])
     carried: set[SSAValue] = field(default_factory=set[SSAValue])
     """Arguments and results of loops that have been planned."""
@@ -92,12 +92,12 @@ class PartitionScheme:
         return dim if dim == COPIED else self.parts - 1 - dim
 
     def sums_parts(self, dot: Operation) -> bool:
-        """Whether the parts of a product are summands: both operands are cut along what is summed over."""
+        """Whether the parts of a dot are summands: both operands are split along what is summed over."""
         dim, operand = self.dims[dot], self.operand_of_dot[dot]
         return (dim == 0 and operand == 1) or (dim == 1 and operand == 0)
 
     def backward(self, value: SSAValue, dim: int) -> bool:
-        """Plans what `value` is computed from, cut along `dim`. False if that cannot be."""
+        """Plans what `value` is computed from, split along `dim`. False if that cannot be."""
         if not self.has_to_cut(value, dim):
             return True
         if not _fills_swizzle(value.type, dim, self.parts):
@@ -113,7 +113,7 @@ class PartitionScheme:
         return self._backward_carried(loop, value, value.index - 1, dim)
 
     def _backward_carried(self, loop: scf.ForOp, value: SSAValue, index: int, dim: int) -> bool:
-        """What a loop carries: what it begins with and what an iteration hands on."""
+        """What a loop carries: what it begins with and what an iteration forwards."""
         if value in self.carried:
             return True
         self.carried.add(value)
@@ -158,7 +158,7 @@ class PartitionScheme:
         return dim if _keeps_dim(op, dim) else None
 
     def _repeat(self, op: Operation, dim: int) -> bool:
-        """Makes `op` one that there is a version of for each way in which it is cut."""
+        """Makes `op` one that there is a version of for each way in which it is split."""
         if op in self.repeated:
             if dim not in self.repeated[op]:
                 self.repeated[op].append(dim)
@@ -175,7 +175,7 @@ class PartitionScheme:
         return True
 
     def forward(self, value: SSAValue, dim: int, seen: set[SSAValue]) -> bool:
-        """Plans what is computed from `value`, which is cut along `dim`. False if that cannot be."""
+        """Plans what is computed from `value`, which is split along `dim`. False if that cannot be."""
         if value in seen or not self.has_to_cut(value, dim):
             return True
         seen.add(value)
@@ -242,7 +242,7 @@ class PartitionScheme:
         return dim if _keeps_dim(op, dim) else None
 
     def _dim_of_dot(self, dot: ttng.WarpGroupDotOp, value: SSAValue, dim: int) -> int | None:
-        """What is cut of the product of which an operand is cut along `dim`."""
+        """What is split of the dot with an operand that is split along `dim`."""
         if not ((dim == 0 and value is dot.b) or (dim == 1 and value is dot.a)):
             self.operand_of_dot[dot] = 0 if dim == 0 else 1
             return dim if _instruction_fits(dot, dim, self.parts) else None
@@ -252,7 +252,7 @@ class PartitionScheme:
         return COPIED
 
     def plan(self, root: SSAValue, dim: int) -> bool:
-        """Plans all that hangs together with `root`. False if it cannot be cut along `dim`."""
+        """Plans all that hangs together with `root`. False if it cannot be split along `dim`."""
         if not self.backward(root, dim):
             return False
         ahead = self.copy()
@@ -289,7 +289,7 @@ class PartitionScheme:
 
 
 def plan_partition(function: Operation) -> PartitionScheme | None:
-    """How the tiles of the consumers are cut; no ops in it if no product belongs to several. None if they cannot be."""
+    """How the tiles of the consumers are split; no ops in it if no dot belongs to several. None if they cannot be."""
     scheme = PartitionScheme()
     dots = [op for op in ops_in(function) if isinstance(op, ttng.WarpGroupDotOp) and len(tasks_of(op)) > 1]
     for dot in dots:

@@ -172,7 +172,7 @@ class _Task:
         block.add_op(copy)
 
     def _needs(self, loop: scf.ForOp, index: int) -> bool:
-        """Whether the task uses what `loop` carries at `index`, in the loop or behind it."""
+        """Whether the task uses what `loop` carries at `index`, in the loop or after it."""
         return self._is_needed(loop.results[index], set())
 
     def _is_needed(self, value: SSAValue, seen: set[SSAValue]) -> bool:

@@ -4,7 +4,7 @@
                   : 128x64              =>    %y = arith.addi %x, 64
                                               %a1 = tt.descriptor_load %d1[%y, %k]         : 64x64
 
-Loops carry the parts beside the whole, which goes at the end. Counterpart of sliceOp in WSDataPartition.cpp.
+Loops carry the parts next to the whole, which goes at the end. Counterpart of sliceOp in WSDataPartition.cpp.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from minitriton.rewriting.constants import number_attr, number_of
 from minitriton.rewriting.regions import clone_op
 
 
-def cut_type(type_: Attribute, dim: int, parts: int) -> Attribute:
+def split_type(type_: Attribute, dim: int, parts: int) -> Attribute:
     """The type of one of `parts` equal parts along `dim`. Raises `CannotCut` where its layout does not say which threads have it."""
     if isinstance(type_, TensorDescType):
-        block = cut_type(type_.block_type, dim, parts)
+        block = split_type(type_.block_type, dim, parts)
         assert instance_of(block, TensorType)
         return TensorDescType(block)
     shape = list(shape_of_type(type_))
@@ -56,7 +56,7 @@ class CannotCut(Exception):
 
 
 def _cut_layout(layout: Linear, dim: int, size: int) -> Linear:
-    """`layout` without the register that says in which half of `dim`, `size` long, an element lies.
+    """`layout` without the register that says in which half of `dim`, `size` long, an element is.
 
     Raises `CannotCut` if lanes or warps say so.
     """
@@ -77,9 +77,9 @@ class Slices:
         """The copies."""
         self._done: set[Operation] = set()
         self.carried: list[tuple[scf.ForOp, int]] = []
-        """Loops with the numbers of the values of which they carry a part now."""
+        """Loops with the numbers of the values whose part they carry now."""
 
-    def cut_all(self) -> None:
+    def split_all(self) -> None:
         """Makes the copies, and lets the loops carry them."""
         for op in list(self.scheme.ops):
             self.op(op)
@@ -88,7 +88,7 @@ class Slices:
             value = last.operands[index]
             self.value(value)
             if value not in self.values:
-                raise CannotSpecialize(loop, "a loop carries a tile that is cut in some iterations only")
+                raise CannotSpecialize(loop, "a loop carries a tile that is split in some iterations only")
             last.operands = [*last.operands, self.values[value]]
 
     def value(self, value: SSAValue) -> None:
@@ -128,7 +128,7 @@ class Slices:
         if self._is_cut(op, dim):
             for result in copy.results:
                 try:
-                    set_type(result, cut_type(result.type, dim, self.scheme.parts))
+                    set_type(result, split_type(result.type, dim, self.scheme.parts))
                 except CannotCut:
                     raise CannotSpecialize(op, "warps of one consumer have parts of the other's rows") from None
 
@@ -140,7 +140,7 @@ class Slices:
             return tasks
         if len(tasks) > parts:
             return (tasks[PRODUCER], tasks[self.part + 1])
-        raise CannotSpecialize(op, f"`{op.name}` is no warp group's")
+        raise CannotSpecialize(op, f"`{op.name}` is not of a warp group")
 
     def _operands_to_cut(self, op: Operation) -> list[SSAValue]:
         if isinstance(op, ttng.WarpGroupDotOp):
@@ -162,7 +162,7 @@ class Slices:
 
     def _constant(self, op: arith.ConstantOp, dim: int) -> None:
         """A constant keeps all its tasks: equal ones may become one."""
-        type_ = cut_type(op.result.type, dim, self.scheme.parts)
+        type_ = split_type(op.result.type, dim, self.scheme.parts)
         number = number_of(op.value)
         assert number is not None
         at = TaskInserter.before_op(op, tasks_of(op))
@@ -181,7 +181,7 @@ class Slices:
         block = op.result.type if isinstance(op, tt.DescriptorLoadOp) else op.src.type
         shape = shape_of_type(block)
         if len(op.indices) != len(shape):
-            raise CannotSpecialize(op, "blocks of a descriptor of higher rank are not cut")
+            raise CannotSpecialize(op, "blocks of a descriptor of higher rank are not split")
         index = op.indices[dim]
         if isinstance(index, OpResult):
             at = TaskInserter.after_op(index.op, tasks)
@@ -193,7 +193,7 @@ class Slices:
         return first + dim, at.value(arith.AddiOp(index, length))
 
     def _loop(self, loop: scf.ForOp) -> None:
-        """Carries the parts of all that is cut before the loop."""
+        """Carries the parts of all that is split before the loop."""
         body = loop.body.block
         for index, init in enumerate(tuple(loop.iter_args)):
             self.value(init)

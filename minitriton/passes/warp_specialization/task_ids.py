@@ -89,7 +89,7 @@ class TaskInserter(Inserter):
 
     @classmethod
     def after_op(cls, op: Operation, tasks: Iterable[int]) -> TaskInserter:
-        """Behind `op`, with its location, for `tasks`."""
+        """After `op`, with its location, for `tasks`."""
         assert op.parent is not None
         return cls(op.parent, op.next_op, op.location, tuple(tasks))
 

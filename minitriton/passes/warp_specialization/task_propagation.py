@@ -7,7 +7,7 @@
 A backward dataflow: the fact of a value is the set of tasks that need it, the join is the union. Counterpart of TaskIdPropagation.cpp
 and WSTaskIdPropagate.cpp.
 
-First step: what loads operands of products is the producer's, the products and all stores are the consumers'.
+First step: what loads operands of dots is the producer's, the dots and all stores are the consumers'.
 
     %a = tt.descriptor_load ...                    {async_task_id = 0}
     %d = ttng.warp_group_dot %a, %b, %c     =>     {async_task_id = 1, 2}
@@ -41,7 +41,7 @@ from minitriton.passes.warp_specialization.task_ids import (
 
 
 def partition_tasks(function: Operation, groups: int) -> None:
-    """Gives ids to loads, products and stores of `function`, for one producer and `groups` - 1 consumers.
+    """Gives ids to loads, dots and stores of `function`, for one producer and `groups` - 1 consumers.
 
     Nothing happens in a function that has ids already, or no loads of operands.
     """

@@ -1,15 +1,15 @@
 """The pass: the steps of warp specialization, tried on a copy of the function.
 
 In: a function with a loop that `tl.range(..., warp_specialize=True)` marked, 4 warps a CTA. Out: a producer and two consumers, or one where the
-tiles cannot be cut in two. What cannot be specialized stays as it was, with a remark that says why, and is pipelined. Triton 3.6.0 crashes or
-refuses some of these, lets two consumers compute the same where a tile cannot be cut, and switches pipelining off where nothing was specialized:
+tiles cannot be split in two. What cannot be specialized stays as it was, with a remark that says why, and is pipelined. Triton 3.6.0 crashes or
+refuses some of these, lets two consumers compute the same where a tile cannot be split, and switches pipelining off where nothing was specialized:
 `fall-back=false` does the last two likewise.
 
 What must hold so that the warp groups together do what the loop did; else it is left to the pipeliner.
 
 - What writes memory or is seen from outside (stores, atomics, prints) is done by one warp group: by none it would be lost, by two done twice.
-- Warp groups run ahead of each other, so none loads from an array that another one stores to.
-- The sums of a product fit into the registers of a consumer.
+- Warp groups drift apart, so none loads from an array that another one stores to.
+- The accumulators of a dot fit into the registers of a consumer.
 - Tiles that threads of the producer copy (`cp.async`) are copied 4 bytes at a time at least, and nothing but zeros is put where a mask is false.
 
 Triton does not ask.
@@ -120,7 +120,7 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
         partition_tasks(function, groups)
         propagate_tasks(function)
         if not partition_data(function) and self.fall_back:
-            raise CannotSpecialize(function, "the tiles cannot be cut for several consumers")
+            raise CannotSpecialize(function, "the tiles cannot be split for several consumers")
         if self.fall_back:
             check_soundness(function)
             check_copies(function, self.copies_by_threads)
@@ -128,7 +128,7 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
             lower_tokens(function)
             _check_captures(function)
         elif self.fall_back:
-            raise CannotSpecialize(function, "no product in it on tensor cores has operands that are loaded")
+            raise CannotSpecialize(function, "no dot in it on tensor cores has operands that are loaded")
 
 
 def _check_captures(function: tt.FuncOp) -> None:
@@ -139,7 +139,7 @@ def _check_captures(function: tt.FuncOp) -> None:
 
 
 def _placed(op: Operation, loop: scf.ForOp) -> Operation:
-    """`op` if it has a place in the kernel, else the loop."""
+    """`op` if it has a location in the kernel, else the loop."""
     return op if not isinstance(op, tt.FuncOp) else loop
 
 
@@ -191,7 +191,7 @@ def check_soundness(function: tt.FuncOp) -> None:
             touching = {task for root in roots.of(access.pointer_of(op)) for task in stored.get(root, ())}
             if touching and len(touching.union(tasks_of(op))) > 1:
                 raise CannotSpecialize(
-                    op, "the kernel stores to the array that this load reads, so it cannot run ahead"
+                    op, "the kernel stores to the array that this load reads, so it cannot be prefetched"
                 )
 
 
@@ -219,7 +219,7 @@ def _check_registers(dot: ttng.WarpGroupDotOp) -> None:
     registers = prod(type_.get_shape()) * element_bits(type_) // (32 * THREADS)
     if registers > MOST_SUMS:
         raise CannotSpecialize(
-            dot, f"the sums of the product need {registers} registers of each thread of one warp group"
+            dot, f"the accumulators of the dot need {registers} registers of each thread of one warp group"
         )
 
 

@@ -34,7 +34,7 @@ _FLOAT_BITS: dict[type[Attribute], tuple[int, int]] = {  # significant bits, gre
 
 
 def _source(op: Operation, *classes: type[Operation]) -> Operation | None:
-    """The op behind the operand, if it is of one of these classes."""
+    """The op that defines the operand, if it is of one of these classes."""
     value = operand_at(op, 0)
     return value.op if isinstance(value, OpResult) and value.op.__class__ in classes else None
 

@@ -37,7 +37,7 @@ def merge_transpositions(op: Operation, inner: Operation) -> Folded:
 
 
 def _resized(op: Operation) -> Attribute | None:
-    """The splat constant behind the operand, in the result's shape."""
+    """The splat constant that the operand is, in the result's shape."""
     attr = constant_attr(operand_at(op, 0))
     return None if attr is None else splat_to(attr, op.results[0].type)
 

@@ -47,7 +47,7 @@ def fold_local_alloc(op: Operation) -> Folded:
 
 
 def _is_released(load: Operation, alloc: Operation) -> bool:
-    """Whether other warps are told, between `load` and the last use of `alloc` in its block, that they may write the buffer again."""
+    """Whether other warps are notified, between `load` and the last use of `alloc` in its block, that they may write the buffer again."""
     if load.parent is not alloc.parent:
         return False
     pending = {alloc}

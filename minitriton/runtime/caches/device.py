@@ -1,7 +1,7 @@
 """The compiled kernels of one function, by device and key: `kernel.device_caches[device][0][key]`, as in Triton.
 
 Programs may look into them, clear them, copy them and make empty ones of the same type (tracers do); who is given as `forget`
-is told of a clearing, and drops what it remembers too. A copy tells nobody: it belongs to no kernel.
+is notified of a clearing, and drops what it remembers too. A copy tells nobody: it belongs to no kernel.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 
 def _nobody() -> None:
-    """Told of what happens to caches that belong to no kernel."""
+    """Notified of what happens to caches that belong to no kernel."""
 
 
 class Kernels(dict[str, Any]):
@@ -22,7 +22,7 @@ class Kernels(dict[str, Any]):
 
     @classmethod
     def telling(cls, forget: Callable[[], None]) -> Kernels:
-        """Empty ones whose clearing `forget` is told of."""
+        """Empty ones whose clearing `forget` is notified of."""
         made = cls()
         made._forget = forget
         return made

@@ -24,7 +24,7 @@ _LOCK = ".eviction"
 SECONDS_BETWEEN_LOOKS = 600.0
 FEW = 32
 SECONDS_OF_A_WRITE = 3600.0
-"""After which an entry that is still being written has been left behind by a process that ended."""
+"""After which an entry that is still being written has been left by a process that ended."""
 KEPT = 0.9
 """Of the limit, once entries have gone: the next store does not have to evict again."""
 

@@ -1,4 +1,4 @@
-"""Files by key in a store that machines share, kept on this machine too: what `TRITON_CACHE_MANAGER` may name beside files.
+"""Files by key in a store that machines share, stored on this machine too: what `TRITON_CACHE_MANAGER` may name other than files.
 
 TRITON_CACHE_MANAGER=minitriton.runtime.cache:RemoteCacheManager
 TRITON_REMOTE_CACHE_BACKEND=my_store:MyBackend

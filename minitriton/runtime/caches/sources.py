@@ -1,8 +1,8 @@
-"""A digest of minitriton's own sources and of the versions of its libraries, remembered beside the bytecode.
+"""A digest of minitriton's own sources and of the versions of its libraries, remembered next to the bytecode.
 
-Reading 960 files costs each process 30 to 60 ms, and asking what version xDSL is of 20 more, where the rest of loading a kept kernel costs 150 (2026-11-24). The digest is
+Reading 960 files costs each process 30 to 60 ms, and asking what version xDSL is of 20 more, where the rest of loading a cached kernel costs 150 (2026-11-24). The digest is
 remembered in a folder `__pycache__` with what it was made of: path, size and time of change of every file, a stricter form of that by which Python itself tells whether
-bytecode is of the source that lies there. Where Python keeps no bytecode, none is remembered.
+bytecode is of the source that is there. Where Python keeps no bytecode, none is remembered.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def dtype_name(dtype: object) -> str:
     name = _DTYPE_NAMES.get(key, key if key in _DTYPE_NAMES.values() else None)
     if name is None:
         raise MinitritonError(
-            f"element type {text!r} has no counterpart in the language",
+            f"element type {text!r} lacks a counterpart in the language",
             help="pass an array of bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64 or float8",
         )
     _known_dtypes[dtype] = name
@@ -101,7 +101,7 @@ def plain_argument(arg: Any) -> object:
 
 
 def has_hooks(tensor_class: type[object]) -> bool:
-    """Whether tensors of this class are told of every function of torch that is called on them."""
+    """Whether tensors of this class are notified of every function of torch that is called on them."""
     torch = sys.modules["torch"]
     if tensor_class is torch.Tensor:
         return False
@@ -116,7 +116,7 @@ def _dispatch_hook(tensor_class: type[object]) -> object:
 
 
 def refuse_without_memory(name: str, arg: object) -> None:
-    """Raises `MinitritonError` for a tensor with elements that lies nowhere, before a launch."""
+    """Raises `MinitritonError` for a tensor with elements without memory, before a launch."""
     if not is_tensor(arg) or not offers(arg, "numel"):
         return
     try:
@@ -139,7 +139,7 @@ def tensor_address(arg: Tensor) -> int:
 
 
 def _no_memory(arg: object) -> str:
-    return f"a {type(arg).__name__} has no memory that a kernel could be given"
+    return f"a {type(arg).__name__} lacks memory that a kernel could be given"
 
 
 _NO_MEMORY_HELP = (

@@ -1,4 +1,4 @@
-"""What `knobs.runtime.jit_cache_hook` and `jit_post_compile_hook` are told, and `JITFunction.preload` from what they were told.
+"""What `knobs.runtime.jit_cache_hook` and `jit_post_compile_hook` are given, and `JITFunction.preload` from what they were given.
 
     hook(key=..., repr="add[num_warps=4, ...](x: *fp32, n: i32)", fn=JitFunctionInfo(...), compile={...}, ...)
 

@@ -33,7 +33,7 @@ class _Parts(NamedTuple):
 
 
 PLAIN_CONSTANTS = PLAIN | {dtype}
-"""Classes of values that are told apart by `==` and the class."""
+"""Classes of values that are distinguished by `==` and the class."""
 
 _FIELD_OF_TUPLE = type(_Parts.has_more)
 _FIXED = (
@@ -187,7 +187,7 @@ def _is_of_enum(name: str, member: Any) -> bool:
 
 
 def in_process_key(value: Any) -> object:
-    """See above. Raises `UnknownIdentity` for what cannot be told from others."""
+    """See above. Raises `UnknownIdentity` for what cannot be distinguished from others."""
     reader = _readers.get(value.__class__)
     return (_new_reader(value) if reader is None else reader)(value)
 
@@ -273,7 +273,7 @@ def read(value):
 
 
 def _parts_of(value: Any) -> _Parts | None:
-    """What there is to a value beside its class; None where only `key_of` knows."""
+    """What there is to a value in addition to its class; None where only `key_of` knows."""
     cls: type = value.__class__
     if hasattr(cls, "cache_key") or not written_classes(cls):
         return None

@@ -3,7 +3,7 @@
 In: arguments of type `tensordesc<fp16[64, 64]>` and the kernel's metadata about them. Out: the arguments that PTX names.
 
     with tensor copies      the tensor map (128 bytes by value), sizes (i32), strides (i64)
-    without                 base, sizes (i64), strides (i64), whether NaNs lie outside (i1), sizes (i32), strides (i64)
+    without                 base, sizes (i64), strides (i64), whether NaNs are outside (i1), sizes (i32), strides (i64)
 
 The sizes come twice where the compiler has taken the descriptor apart itself: once for it, once for the kernel's `desc.shape`.
 """
@@ -33,7 +33,7 @@ def is_descriptor_type(type_name: str) -> bool:
 
 @dataclass(frozen=True)
 class HostTensorMap:
-    """A tensor map to be: `map` describes all but where `base`, an array, lies."""
+    """A tensor map to be: `map` describes all but the address of `base`, an array."""
 
     base: object
     map: TensorMap
@@ -141,6 +141,6 @@ def _map_and_refusal(
     swizzle: int,
     nan_fill: bool,
 ) -> tuple[TensorMap, str | None]:
-    """The map of an array that lies at 0, and why there is none."""
+    """The map of an array at address 0, and why there is none."""
     map = TensorMap(0, element, dims, strides, box, swizzle=swizzle, l2_promotion=_L2_128_BYTES, nan_fill=nan_fill)
     return map, map.refusal()

@@ -63,8 +63,8 @@ class Dispatcher:
     """Generates the paths of one kernel for one purpose.
 
     `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and, but for a warmup, loads on a miss;
-    `specialize(args)` raises for arguments that no kernel takes; `metadata(kernel, stream, grid, args)` is what launch hooks are told, None if that is no more than name, function and stream;
-    `on_host(grid, args, options)` runs on host arrays; `check_globals()` raises where a global that was compiled in has changed. `always_on_host` takes no launch to a device; `settled(path)` is told what makes a launch from now on;
+    `specialize(args)` raises for arguments that no kernel takes; `metadata(kernel, stream, grid, args)` is what launch hooks are given, None if that is no more than name, function and stream;
+    `on_host(grid, args, options)` runs on host arrays; `check_globals()` raises where a global that was compiled in has changed. `always_on_host` takes no launch to a device; `settled(path)` is given what makes a launch from now on;
     `kernel` is the name in Python's errors about calls.
     """
 
@@ -124,7 +124,7 @@ class Dispatcher:
         return self.prepare(self._plain(args), options, device)
 
     def refusal(self, error: Exception, args: tuple[object, ...]) -> Exception:
-        """The error for arguments of which one has no address or no type, or `error` itself if that is not the reason."""
+        """The error for arguments where one has no address or no type, or `error` itself if that is not the reason."""
         try:
             self._refuse(self._plain(args))
         except MinitritonError as refused:

@@ -82,7 +82,7 @@ _MOST_OFFERED = 4096
 
 
 def is_tensor(arg: object) -> TypeGuard[Tensor]:
-    """Whether `arg` says where it lies in memory, as torch's tensors do."""
+    """Whether `arg` says its address in memory, as torch's tensors do."""
     return offers(arg, "data_ptr")
 
 

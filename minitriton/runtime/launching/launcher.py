@@ -23,7 +23,7 @@ PACK_CODES = {
     "u1": "B", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
     "fp16": "H", "bf16": "H", "fp32": "f", "f32": "f", "fp64": "d",
 }  # fmt: skip
-"""`struct` codes of Triton's scalar type names; pointers are `Q`, and tensor maps `T`, of which the address is passed."""
+"""`struct` codes of Triton's scalar type names; pointers are `Q`, and tensor maps `T`, whose address is passed."""
 
 _CONFIG = struct.Struct("=7I4xQQI4x")
 """CUlaunchConfig: grid x y z, block x y z, shared bytes, stream, attributes, attribute count."""
@@ -39,7 +39,7 @@ _ATTRIBUTE_BYTES = 72
 
 
 HIDDEN_PARAMETERS = 2
-"""What every kernel takes behind its own parameters: pointers to scratch memory, its own and a profiler's."""
+"""What every kernel takes after its own parameters: pointers to scratch memory, its own and a profiler's."""
 
 
 class LaunchShape(NamedTuple):
@@ -50,7 +50,7 @@ class LaunchShape(NamedTuple):
     cooperative: bool = False
     programmatic_dependent: bool = False
     scratch_bytes: int = 0
-    """Global memory that each program needs beside its arguments."""
+    """Global memory that each program needs in addition to its arguments."""
     scratch_alignment: int = 1
     num_ctas: int = 1
     """Blocks that make up a program: a cluster of as many along x."""
@@ -119,7 +119,7 @@ class Launcher:
         """Triton's way to launch a compiled kernel, which code generators write: `kernel.run(grid x, y, z, stream, kernel.function,
         kernel.packed_metadata, None or metadata for the hooks, the hooks, *arguments)`.
 
-        `arguments` are those of all parameters, whatever stands in the place of one that is compiled in: arrays or addresses,
+        `arguments` are those of all parameters, whatever stands for one that is compiled in: arrays or addresses,
         numbers, tensor descriptors, tuples.
         """
         if self.call is None:
@@ -266,7 +266,7 @@ def half_bits(value: float, type_name: str) -> int:
 
 def _places(codes: str) -> tuple[tuple[int, int], ...]:
     """Offset and bytes of each parameter: every one is aligned to its size, tensor maps to 64 (PTX ISA, ".param" space), as an
-    address in the constant bank that parameters lie in."""
+    address in the constant bank of parameters."""
     places: list[tuple[int, int]] = []
     end = 0
     for code in codes:
@@ -286,7 +286,7 @@ offset 48 (CUDA 12.8 and 13.0, `cuobjdump -elf`, EIATTR_PARAM_CBANK and EIATTR_K
 
 
 def _by_clusters(launch: Callable[..., int], num_ctas: int) -> Callable[..., int]:
-    """`launch` for a grid of programs, each of which is `num_ctas` blocks along x."""
+    """`launch` for a grid of programs, each `num_ctas` blocks along x."""
 
     def launch_by_clusters(x: int, *others: object) -> int:
         return launch(x * num_ctas, *others)

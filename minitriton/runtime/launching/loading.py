@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minitriton import knobs
-from minitriton.codegen.cubin import ASSEMBLED_ON_DEMAND, assembler_available
+from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import blocks_on_sm
+from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.pipeline.ast_source import ASTSource, TypeName
+from minitriton.runtime.compiled_parts import ASSEMBLED_ON_DEMAND
 from minitriton.runtime.cuda_driver import CudaDriver, LoadedKernel, TensorMapAddress, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.arguments import (
     Argument,
@@ -92,13 +93,13 @@ def _small_grid_function(kernel: StoredKernel, driver: CudaDriver, device: int) 
             driver.allow_large_clusters(loaded.function)
         return loaded
 
-    multiprocessors, threads = driver.multiprocessors(device), metadata.num_warps * 32
+    multiprocessors, threads, sm = driver.multiprocessors(device), metadata.num_warps * 32, metadata.target.features
     if kernel.asm["unlimited_cubin"] == ASSEMBLED_ON_DEMAND:
-        # The limit made place for one block more.
-        blocks = blocks_on_sm(kernel.n_regs or 1, threads, metadata.shared) - 1
-        return SmallGridFunction(lambda: loaded().function, blocks * multiprocessors)
-    blocks = blocks_on_sm(loaded().n_regs, threads, metadata.shared)
-    return SmallGridFunction(loaded().function, blocks * multiprocessors)
+        # The limit made room for one CTA more.
+        ctas = ctas_on_sm(sm, kernel.n_regs or 1, threads, metadata.shared) - 1
+        return SmallGridFunction(lambda: loaded().function, ctas * multiprocessors)
+    ctas = ctas_on_sm(sm, loaded().n_regs, threads, metadata.shared)
+    return SmallGridFunction(loaded().function, ctas * multiprocessors)
 
 
 def _note_resources(kernel: StoredKernel) -> None:
@@ -165,7 +166,7 @@ def _stream_without_torch(device: int) -> int:
 def full_grid(grid: object) -> tuple[int, int, int]:
     """`grid` with the missing dimensions filled in by 1. Raises `MinitritonError` for what is no grid.
 
-    Triton leaves out what is behind the third dimension; so is a 1 here, while any other number would lose programs.
+    Triton leaves out what is after the third dimension; so is a 1 here, while any other number would lose programs.
     """
     given: list[Any] = [*grid] if isinstance(grid, (tuple, list)) else [grid]
     while len(given) > 3 and given[-1] == 1:

@@ -7,7 +7,7 @@ function for all kernels, compiled once a process (some milliseconds), bound to 
     state: cuLaunchKernelEx | CUfunction | parameter count | parameter bytes | codes | offsets | CUlaunchConfig
            | CUfunction for few blocks, null until it is made | as many as are few | what makes it
 
-Everything that a launch writes lies on the native stack, so launches from several threads do not meet. The functions of
+Everything that a launch writes is on the native stack, so launches from several threads do not meet. The functions of
 CPython that it calls belong to the stable ABI (Python/C API, "PyLong", "PyFloat"); `METH_FASTCALL` is the calling form.
 """
 
@@ -269,7 +269,7 @@ def native_launch(
     keep: object = None,
     small_grid: tuple[int | Callable[[], int], int] = (0, 0),
 ) -> Callable[..., int]:
-    """The launch function of one kernel. `codes` are `struct` codes of its parameters, `offsets` their places in bytes;
+    """The launch function of one kernel. `codes` are `struct` codes of its parameters, `offsets` their offsets in bytes;
     `call` is the driver's `cuLaunchKernelEx`; `template` is a CUlaunchConfig, and `keep` what it points at. `small_grid`: another
     function, and up to how many blocks it is launched in place of `function`; or what makes it when the first such launch comes."""
     _, address = _machine_code()

@@ -48,7 +48,7 @@ class PathCode:
 
     scope: dict[str, Any]
     dtypes_are_tensors: bool = False
-    """Whether a dtype stands for a tensor, as in a warmup, and it does not matter where tensors lie."""
+    """Whether a dtype stands for a tensor, as in a warmup, and it does not matter where tensors are."""
     lines: list[str] = field(default_factory=list[str])
     """Leave, by `otherwise`, where the kind of an argument is another; and take tuples apart."""
     setup: list[str] = field(default_factory=list[str])
@@ -115,7 +115,7 @@ class PathCode:
             self._add_by_specialization(variable)
 
     def _convert(self, variable: str, form: str, plain: Any) -> None:
-        """A leaf that is launched as what `form` makes of it, of which `plain` is an example."""
+        """A leaf that is launched as what `form` makes of it, for which `plain` is an example."""
         converted = f"_mt_plain_{next(self.numbers)}"
         self.setup.append(f"{converted} = {form.format(variable)}")
         self._add_leaf(converted, plain)

@@ -40,7 +40,7 @@ class EmulatedDevice:
     def set_current_device(self, device: int) -> None:
         """There is one device only. Raises `ValueError` for another."""
         if device != 0:
-            raise ValueError(f"there is no device {device}: without a GPU, device 0 is the emulator")
+            raise ValueError(f"unknown device {device}: without a GPU, device 0 is the emulator")
 
     def properties(self, device: int = 0) -> dict[str, int]:
         """As of a GPU (bytes, counts, kHz, bits); clocks and bus are 0, which the emulator has not, but for programs for a GPU."""

@@ -78,7 +78,7 @@ _PADDING = 1 << 20
 def _tensor_within(value: Any, depth: int = 3) -> Any:
     """The tensor of torch that an object with `data_ptr` keeps in its attributes and is the address of, or else the object itself.
 
-    A program's own class may have a shape and strides that mean something else than where its bytes lie.
+    A program's own class may have a shape and strides that mean something else than the address of its bytes.
     """
     if not offers(value, "data_ptr") or offers(value, "untyped_storage"):
         return value

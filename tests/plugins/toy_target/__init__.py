@@ -9,7 +9,7 @@ from __future__ import annotations
 from minitriton.target.architectures import Architecture
 from minitriton.target.backends import BACKENDS, BackEnd
 
-ARCHITECTURES = {1: Architecture("toy_1", 0, shared_memory_kib=32, shared_memory_per_sm_kib=64, ctas_per_sm=4)}
+ARCHITECTURES = {1: Architecture("toy_1", 0, shared_memory_kib=32, shared_kib_per_sm=64, ctas_per_sm=4)}
 
 
 def register() -> None:

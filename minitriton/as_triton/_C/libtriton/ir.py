@@ -33,5 +33,5 @@ def load_dialects(context: Context) -> None:
 
 
 def parse_mlir_module(path: str | Path, context: Context) -> module:
-    """The module in a file. Raises `IRError` with the place of what is wrong."""
+    """The module in a file. Raises `IRError` with the location of what is wrong."""
     return module(parse_module(Path(path).read_text("utf-8"), str(path)), context)

@@ -1,4 +1,4 @@
-"""The extension's `nvidia`: `cublas.CublasLt`, the products that Triton's tutorials and tests compare with.
+"""The extension's `nvidia`: `cublas.CublasLt`, the matmuls that Triton's tutorials and tests compare with.
 
 cuBLAS itself is called by torch, which brings it along.
 """
@@ -31,7 +31,7 @@ class Matrix(Protocol):
 
 
 class CublasLt:
-    """Products on the GPU; `workspace` is what cuBLAS may use beside them (torch keeps its own)."""
+    """Matmuls on the GPU; `workspace` is what cuBLAS may use in addition to them (torch keeps its own)."""
 
     def __init__(self, workspace: object) -> None:
         self.workspace = workspace
@@ -58,7 +58,7 @@ class CublasLt:
             torch.addmm(c, a, b.T, beta=beta, alpha=alpha, out=d)
             return
         if (alpha, beta) != (1.0, 0.0):
-            raise MinitritonError("a product of e4m3 is not scaled: alpha is 1 and beta 0")
+            raise MinitritonError("a matmul of e4m3 is not scaled: alpha is 1 and beta 0")
         one = torch.ones((), device=a.device)
         torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=d.dtype, use_fast_accum=True, out=d)
 

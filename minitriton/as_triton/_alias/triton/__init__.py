@@ -1,4 +1,4 @@
-"""Found as `triton` where this package's folder is on the path: gives its place in `sys.modules` to minitriton.
+"""Found as `triton` where this package's folder is on the path: replaces itself in `sys.modules` by minitriton.
 
 PYTHONPATH=.../minitriton/as_triton/_alias python -c "import triton; print(triton.__name__)"    →    minitriton
 """

@@ -96,7 +96,7 @@ def _pack(w: FunctionWriter, op: nvvm.PackOp) -> None:
 
 
 class _Packed:
-    """How `packed` lanes of a type are cut into registers."""
+    """How `packed` lanes of a type are split into registers."""
 
     def __init__(self, type_: Attribute, packed: int):
         element = lane_type(type_)
@@ -202,7 +202,7 @@ def check_inline_ptx(text: str, constraints: str, outputs: int, inputs: int) -> 
     for part in operands:
         if not _CONSTRAINT.fullmatch(part):
             raise LoweringError(
-                f"{part!r} in {constraints!r} is no constraint of inline PTX",
+                f"{part!r} in {constraints!r} is not a constraint of inline PTX",
                 help="registers: c and h (16 bits), r (32), l (64), f (float), d (double), b (predicate); n: an immediate",
             )
     given_outputs = sum(part.startswith("=") for part in operands)

@@ -1,4 +1,4 @@
-"""Registers of 32 bits: how vectors are cut into the operands of PTX instructions, and put together from their results.
+"""Registers of 32 bits: how vectors are split into the operands of PTX instructions, and put together from their results.
 
 4 x f16  ->  2 words of 32 bits, constraint r        2 x i8  ->  one of 16 bits, constraint h        4 x f32  ->  4, constraint f
 """

@@ -53,7 +53,7 @@ def same_element_complaint(op: Operation) -> str | None:
 
 
 def are_equivalent(a: Attribute, b: Attribute) -> bool:
-    """Whether tensors of the two types hold the same elements in the same places."""
+    """Whether tensors of the two types hold the same elements in the same registers."""
     if a == b or not instance_of(a, TensorType) or not instance_of(b, TensorType):
         return a == b
     if a.element_type != b.element_type or a.get_shape() != b.get_shape():

@@ -18,7 +18,7 @@ from minitriton.dialects.tt.verify.base import Complaint, encoding_complaint, ty
 MAX_ELEMENTS = 2**20
 
 VERIFIERS: OpRules[Complaint] = OpRules()
-"""Filled by the modules beside this one, which the dialect's front door imports: they name the ops, whose traits ask here."""
+"""Filled by the modules next to this one, which the dialect's front door imports: they name the ops, whose traits ask here."""
 
 
 def complaint_of(op: Operation) -> str | None:

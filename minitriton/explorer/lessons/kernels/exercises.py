@@ -1,4 +1,4 @@
-"""Kernels to be mended, one an exercise."""
+"""Kernels to be fixed, one an exercise."""
 
 # Kernels are no typed Python: their arguments are what a launch passes.
 # pyright: standard
@@ -26,7 +26,7 @@ def add_masked(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def copy_tile(x_ptr, out_ptr, N: tl.constexpr):
-    """Copies a matrix of N by N that lies in memory row by row."""
+    """Copies a matrix of N by N in row-major order."""
     pid = tl.program_id(0)
     inner = pid * 4 + tl.arange(0, 4)
     outer = tl.arange(0, N)

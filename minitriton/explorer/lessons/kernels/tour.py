@@ -37,11 +37,11 @@ def transpose(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 @triton.jit
 def column_sum(x_ptr, out_ptr, n_rows, n_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    sums = tl.zeros((ROWS, COLUMNS), tl.float32)
+    acc = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(0, n_rows, ROWS):
         rows = start + tl.arange(0, ROWS)
-        sums += tl.load(x_ptr + rows[:, None] * n_columns + columns[None, :])
-    tl.store(out_ptr + columns, tl.sum(sums, axis=0))
+        acc += tl.load(x_ptr + rows[:, None] * n_columns + columns[None, :])
+    tl.store(out_ptr + columns, tl.sum(acc, axis=0))
 
 
 @triton.jit
@@ -51,9 +51,9 @@ def matmul(a_ptr, b_ptr, c_ptr, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK:
     inner = tl.arange(0, BK)
     a_ptrs = a_ptr + rows[:, None] * k + inner[None, :]
     b_ptrs = b_ptr + inner[:, None] * n + columns[None, :]
-    sums = tl.zeros((BM, BN), tl.float32)
+    acc = tl.zeros((BM, BN), tl.float32)
     for _ in range(0, k, BK):
-        sums = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), sums)
+        acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), acc)
         a_ptrs += BK
         b_ptrs += BK * n
-    tl.store(c_ptr + rows[:, None] * n + columns[None, :], sums.to(tl.float16))
+    tl.store(c_ptr + rows[:, None] * n + columns[None, :], acc.to(tl.float16))

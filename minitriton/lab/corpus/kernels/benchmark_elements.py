@@ -1,4 +1,4 @@
-"""The benchmark's kernels over elements and tiles: a small launch to judge, a large one of the same work a program to time."""
+"""The benchmark's kernels over elements and tiles: a small launch to evaluate, a large one of the same work a program to time."""
 
 import numpy as np
 import triton

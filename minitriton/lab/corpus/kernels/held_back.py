@@ -1,6 +1,6 @@
 """Kernels that neither the cost model nor the default pipeline was chosen by: what is said of unseen kernels is said of these.
 
-Two launches each, as in the benchmark: a small one to judge, a large one of the same work a program to time.
+Two launches each, as in the benchmark: a small one to evaluate, a large one of the same work a program to time.
 """
 
 import numpy as np

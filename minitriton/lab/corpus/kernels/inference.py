@@ -1,4 +1,4 @@
-"""Serving of large models: quantised products, adapters, mixtures of experts, sampling, caches."""
+"""Serving of large models: quantised dots, adapters, mixtures of experts, sampling, caches."""
 
 import itertools
 

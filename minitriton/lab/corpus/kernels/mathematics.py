@@ -1,5 +1,5 @@
 """Elementwise float mathematics. Logarithms, sine and cosine are polynomials of our own: within a few units in the last
-place of Triton's, not its bits."""
+digit of Triton's, not its bits."""
 
 import numpy as np
 import triton

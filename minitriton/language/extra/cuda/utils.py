@@ -18,7 +18,7 @@ def globaltimer() -> tensor:
 
 @builtin
 def smid() -> tensor:
-    """The number of the multiprocessor that this program runs on."""
+    """The number of the multiprocessor that runs this program."""
 
 
 @builtin
@@ -39,7 +39,7 @@ def convert_custom_float8(
     has_minx2: ConstBool = True,
     _semantic: Emits | None = None,
 ) -> tensor:
-    """`arg` as `dst_ty`, one of which is fp8e4b15: what `arg.to(dst_ty)` gives."""
+    """`arg` as `dst_ty`, one being fp8e4b15: what `arg.to(dst_ty)` gives."""
     return cast.emitted_by(_semantic, arg, dst_ty)
 
 

@@ -47,9 +47,9 @@ class Ints:
 
 @dataclass(frozen=True)
 class Floats:
-    """Finite values lie in [low, high]. `grid`: all are multiples of 2 to the power of minus it. `error`: how far two
+    """Finite values are in [low, high]. `grid`: all are multiples of 2 to the power of minus it. `error`: how far two
     oracles may be apart. `fused`: by how much an addition may differ because it is fused with the multiplication before it.
-    `terms`: of a matrix product, how many each element sums; what is added to it may be the first, and rounded with every other.
+    `terms`: of a matrix product, how many terms each element adds; what is added to it may be the first, and rounded with every other.
     `special`: NaN and infinities may occur. `negative_zero`: so may -0; `either_zero`: the sign of a zero is anyone's."""
 
     low: float
@@ -89,7 +89,7 @@ Partial: TypeAlias = "tuple[object, ...]"
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A type and what is known. `partial`: elements are undefined where this mask, an expression beside the values of its
+    """A type and what is known. `partial`: elements are undefined where this mask, an expression in addition to the values of its
     names, does not hold."""
 
     type: Type

@@ -1,6 +1,6 @@
-"""The `nvvm` ops on the elements of vectors in global memory that a mask cuts: all but the last element, each if its mask says so.
+"""The `nvvm` ops on the elements of vectors in global memory that a mask ends in: all but the last element, each if its mask says so.
 
-%w = "nvvm.ld.global.cut"(%p0, %m0, %m1, %m2, %v) {vector_width = 4} : vector<4xf32>
+%w = "nvvm.ld.global.partial"(%p0, %m0, %m1, %m2, %v) {vector_width = 4} : vector<4xf32>
 
 @%m0 ld.global.b32 %w0, [%p0];  @%m1 ld.global.b32 %w1, [%p0+4];  @%m2 ld.global.b32 %w2, [%p0+8];      w3 = v3
 """
@@ -27,7 +27,7 @@ from minitriton.dialects.nvvm.base import GLOBAL, PtxOp, lanes, words_of
 from minitriton.dialects.nvvm.memory import cache_modifiers
 
 
-def _check_cuts(op: LoadCutOp | StoreCutOp, registers: int) -> None:
+def _check_partial(op: LoadPartialOp | StorePartialOp, registers: int) -> None:
     width, pointers = op.vector_width.value.data, len(op.pointers)
     if width < 2 or width & (width - 1):
         raise VerifyException(f"{op.name}: vector_width must be a power of 2 above 1, got {width}")
@@ -38,11 +38,11 @@ def _check_cuts(op: LoadCutOp | StoreCutOp, registers: int) -> None:
 
 
 @op_definition
-class LoadCutOp(PtxOp):
+class LoadPartialOp(PtxOp):
     """Loads elements of the vectors at `pointers` whose masks are true, of each vector all but the last; the others, and the last, are those of
     `other`. `cache`, `evict`, `prefetch` and `policy` are those of `nvvm.ld.global`."""
 
-    name = "nvvm.ld.global.cut"
+    name = "nvvm.ld.global.partial"
     CLOBBERS: ClassVar = ()
 
     pointers = var_operand_def(GLOBAL)
@@ -58,7 +58,7 @@ class LoadCutOp(PtxOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
-        _check_cuts(self, lanes(self.res.type))
+        _check_partial(self, lanes(self.res.type))
         if self.other.type != self.res.type:
             raise VerifyException(f"{self.name}: `other` must have the type of the result")
 
@@ -73,10 +73,10 @@ class LoadCutOp(PtxOp):
 
 
 @op_definition
-class StoreCutOp(PtxOp):
+class StorePartialOp(PtxOp):
     """Stores elements of `value` to the vectors at `pointers` where masks are true, of each vector all but the last."""
 
-    name = "nvvm.st.global.cut"
+    name = "nvvm.st.global.partial"
 
     value = operand_def(AnyAttr())
     pointers = var_operand_def(GLOBAL)
@@ -89,7 +89,7 @@ class StoreCutOp(PtxOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
-        _check_cuts(self, lanes(self.value.type))
+        _check_partial(self, lanes(self.value.type))
 
     def ptx(self) -> str:
         """Of one vector."""

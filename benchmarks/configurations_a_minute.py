@@ -1,10 +1,10 @@
 """Orders a minute: a sweep over 25 kernels, with every different program run and compared, and compile-only.
 
-    python benchmarks/orders_a_minute.py [--orders 200] [--jobs 2] [--only checked|compiled] [--workers N]
-    python benchmarks/orders_a_minute.py --jobs 16,1,8,4,2      the same sweep by other numbers of processes, and what they gain
+    python benchmarks/configurations_a_minute.py [--count 200] [--jobs 2] [--only checked|compiled] [--workers N]
+    python benchmarks/configurations_a_minute.py --jobs 16,1,8,4,2      the same sweep by other numbers of processes, and what they gain
 
-For each: orders a minute by the clock, and by processor time, which does not count what else the machine does:
-60 x jobs x orders / (seconds of all processes). `--workers N` has N processes of a Dask cluster on this machine judge.
+For each: configurations a minute by the clock, and by processor time, which does not count what else the machine does:
+60 x jobs x configurations / (seconds of all processes). `--workers N` has N processes of a Dask cluster on this machine judge.
 The efficiency of N processes is the seconds of one over N times theirs: of the whole sweep, and from the first answer on. Beside it stand its
 causes: the processor time that N take, to that of one (what several make because the others' is not theirs, and cores that are slower
 together); the share of N times the clock in which they do nothing; and what N processes of a Python loop, which share nothing, have of
@@ -104,14 +104,14 @@ class Timed:
         )
 
 
-def run(kind: str, orders: int, jobs: int, workers: int, folder: str | None) -> Timed:
+def run(kind: str, count: int, jobs: int, workers: int, folder: str | None) -> Timed:
     """One sweep, and a line about it."""
     before, start = processor_seconds(), time.monotonic()
     answers: list[float] = []
     with cluster_of(workers) as client, tempfile.TemporaryDirectory(dir=folder) as scratch:
         table = lab.sweep(
             KERNELS,
-            orders=orders,
+            count=count,
             jobs=jobs,
             run=kind == "checked",
             client=client,
@@ -123,7 +123,7 @@ def run(kind: str, orders: int, jobs: int, workers: int, folder: str | None) -> 
     processes._context.cache_clear()
     used, passed, jobs = processor_seconds() - before, end - start, workers or jobs
     print(
-        f"{kind}, {jobs}: {len(table)} orders, {60 * len(table) / passed:,.0f} a minute by the clock ({passed:.1f} s, the first answer after "
+        f"{kind}, {jobs}: {len(table)} configurations, {60 * len(table) / passed:,.0f} a minute by the clock ({passed:.1f} s, the first answer after "
         f"{answers[0] - start:.1f}), {60 * jobs * len(table) / used:,.0f} by processor time ({used:.1f} s); {table.counts()}",
         flush=True,
     )
@@ -132,7 +132,7 @@ def run(kind: str, orders: int, jobs: int, workers: int, folder: str | None) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--orders", type=int, default=200, help="a kernel (default: %(default)s)")
+    parser.add_argument("--count", type=int, default=200, help="a kernel (default: %(default)s)")
     parser.add_argument("--jobs", default="2", help="processes, or several numbers of them with commas between")
     parser.add_argument("--only", choices=("checked", "compiled"))
     parser.add_argument("--workers", type=int, default=0, help="of a Dask cluster, in place of --jobs")
@@ -141,7 +141,7 @@ def main() -> None:
     for kind in (given.only,) if given.only else ("checked", "compiled"):
         found: dict[int, Timed] = {}
         for jobs in given.jobs.split(","):
-            last = found[int(jobs)] = run(kind, given.orders, int(jobs), given.workers, given.on)
+            last = found[int(jobs)] = run(kind, given.count, int(jobs), given.workers, given.on)
             beside = [last] if last.jobs != 1 else [other for other in found.values() if other is not last]
             for other in beside if 1 in found else ():
                 print(f"{kind}, {other.beside(found[1])}", flush=True)

@@ -1,7 +1,7 @@
-"""What each pass is worth: the metrics of a kernel without it, beside those with it.
+"""Ablation of passes: the metrics of a kernel without each of them, next to those with it.
 
-worth = leave_one_out(["log_sum_exp", "running_sums"])
-print(worth.text("instructions"))
+ablation = leave_one_out(["log_sum_exp", "running_sums"])
+print(ablation.text("instructions"))
 
                            log_sum_exp  running_sums
 tritongpu-coalesce              +12.5%             =        twelve percent more instructions without it
@@ -23,7 +23,7 @@ from minitriton.pipeline.pass_manager import Pipeline
 
 
 @dataclass
-class Worth:
+class Ablation:
     """Records by kernel: `whole` with every pass, `without` by the name of the pass that is left out everywhere."""
 
     whole: dict[str, Evaluation] = field(default_factory=dict[str, Evaluation])
@@ -66,18 +66,18 @@ class Worth:
         return "=" if change == 0 else f"{100 * change:+.1f}%"
 
 
-def leave_one_out(kernels: str | Reference | Sequence[str | Reference], metrics: Sequence[str] = ()) -> Worth:
-    """Evaluates each kernel with its target's own pipeline, and without each pass that stays within its level (wherever it stands).
+def leave_one_out(kernels: str | Reference | Sequence[str | Reference], metrics: Sequence[str] = ()) -> Ablation:
+    """Evaluates each kernel with its target's default pipeline, and without each pass that stays within its level (wherever it stands).
 
-    `metrics`: what is measured beside text and counts, by name or group. Raises `MinitritonError` for what cannot be measured here.
+    `metrics`: what is measured in addition to text and counts, by name or group. Raises `MinitritonError` for what cannot be measured here.
     """
-    worth = Worth()
+    ablation = Ablation()
     for reference in references_of(kernels):
         evaluator = Evaluator(reference.task(), metrics)
         steps = evaluator.task.pipeline().steps
-        worth.whole[reference.name] = evaluator.record(Pipeline(steps))
-        worth.without[reference.name] = {
+        ablation.whole[reference.name] = evaluator.record(Pipeline(steps))
+        ablation.without[reference.name] = {
             name: evaluator.record(Pipeline(tuple(step for step in steps if step.name != name)))
             for name in dict.fromkeys(step.name for step in steps if not is_fixed(step))
         }
-    return worth
+    return ablation

@@ -1,8 +1,8 @@
-"""Places in the user's source, from the metadata of LLVM IR; and from a line of the language's own library back to who called it.
+"""Locations in the user's source, from the metadata of LLVM IR; and from a line of the language's own library back to who called it.
 
-    places = LLVMPlaces(text)
-    places.of("57")                                  ("softmax.py", 12): of what was inlined from the library, the call
-    places.callers[("standard.py", 139)]             [("softmax.py", 13), ("softmax.py", 15)]
+    locations = LLVMLocations(text)
+    locations.of("57")                                  ("softmax.py", 12): of what was inlined from the library, the call
+    locations.callers[("standard.py", 139)]             [("softmax.py", 13), ("softmax.py", 15)]
 
 PTX does not say where an instruction was inlined (LLVM 20 writes no `inlined_at`), so that `Callers` finds it by the lines around.
 """
@@ -23,8 +23,8 @@ _SCOPE = re.compile(r"^!(\d+) = .*?file: !(\d+)")
 _FILE = re.compile(r'^!(\d+) = !DIFile\(filename: "([^"]*)"(?:, directory: "([^"]*)")?')
 
 
-class LLVMPlaces:
-    """The places that the metadata of one text names."""
+class LLVMLocations:
+    """The locations that the metadata of a module names."""
 
     def __init__(self, text: str) -> None:
         self._locations: dict[str, tuple[int, str, str]] = {}
@@ -41,7 +41,7 @@ class LLVMPlaces:
                 self._scopes[found[1]] = found[2]
 
     def of(self, number: str) -> Place | None:
-        """The user's place that location `!number` is; None where it names no file."""
+        """The user's location that location `!number` is; None where it names no file."""
         path, line, inlined = self._written(number)
         if inlined and path.startswith(_LIBRARY):
             return self.of(inlined)
@@ -64,14 +64,14 @@ class LLVMPlaces:
 
 
 class Callers:
-    """Walks over lines in order and says the user's place of each: of the library's, the call nearest to where it stands."""
+    """Walks over lines in order and says the user's location of each: of the library's, the call nearest to where it stands."""
 
     def __init__(self, callers: dict[Place, list[Place]]) -> None:
         self._callers = callers
         self._last: Place | None = None
 
     def user_place(self, place: Place) -> Place:
-        """The user's place that `place` stands for."""
+        """The user's location that `place` stands for."""
         candidates = self._callers.get(place)
         if not candidates:
             self._last = place
@@ -79,7 +79,7 @@ class Callers:
         last = self._last
         if last is None or last[0] != candidates[0][0]:
             return candidates[0]
-        # Code runs on: of several calls that is meant which stands at the last line or behind it.
+        # Code goes on: of several calls that is meant which stands at the last line or after it.
         found = next((one for one in candidates if one >= last), candidates[-1])
         self._last = found
         return found

@@ -1,7 +1,7 @@
-"""Judges a kernel before anything runs: types, definedness, and what every oracle must agree on.
+"""Checks a kernel before anything runs: types, definedness, and what every oracle must agree on.
 
 In: a `Kernel`. Out: an `Analysis`: the length every array needs and, per array written, how far oracles may be apart. Raises
-`Unsound` for a tree that is no well-formed kernel: a type that does not fit, an access out of bounds, two writes to one place,
+`Unsound` for a tree that is no well-formed kernel: a type that does not fit, an access out of bounds, two writes to one address,
 a division by zero, a result that the language leaves open.
 
 Loops run here as often as they do in the launch, with facts in place of values. What only the launch decides (program numbers,
@@ -21,18 +21,6 @@ from minitriton.fuzz.generation import shape_operations as shape_operations
 from minitriton.fuzz.generation.elements import BOOL, INT32, INT64, Element
 from minitriton.fuzz.generation.float_operations import constant
 from minitriton.fuzz.generation.operations import OPERATIONS
-from minitriton.fuzz.judging.access_analysis import MOST_TRIPS, AccessAnalysis, Env, Snapshot, Written
-from minitriton.fuzz.judging.facts import (
-    Ints,
-    Partial,
-    Pointers,
-    Type,
-    Unsound,
-    Value,
-    from_known,
-    merged,
-    need,
-)
 from minitriton.fuzz.tree import (
     Apply,
     Array,
@@ -51,6 +39,18 @@ from minitriton.fuzz.tree import (
     Store,
     Unpack,
     While,
+)
+from minitriton.fuzz.validity.access_analysis import MOST_TRIPS, AccessAnalysis, Env, Snapshot, Written
+from minitriton.fuzz.validity.facts import (
+    Ints,
+    Partial,
+    Pointers,
+    Type,
+    Unsound,
+    Value,
+    from_known,
+    merged,
+    need,
 )
 
 ELEMENT_BY_ELEMENT = {
@@ -98,7 +98,7 @@ class Analysis(AccessAnalysis):
         return Value(Type(element), from_known(np.full((1,), value, np.int64)))
 
     def snapshot(self) -> Snapshot:
-        """What `restore` needs to forget the statements judged from now on."""
+        """What `restore` needs to forget the statements checked from now on."""
         written = {n: replace(w, places=list(w.places)) for n, w in self.written.items()}
         return dict(self.env), dict(self.lengths), written, self.depth
 
@@ -107,7 +107,7 @@ class Analysis(AccessAnalysis):
         self.env, self.lengths, self.written, self.depth = snapshot
 
     def run(self) -> Analysis:
-        """Judges the whole body."""
+        """Checks the whole body."""
         self.block(self.kernel.body)
         for name in self.written:
             self.check_places(name)
@@ -115,12 +115,12 @@ class Analysis(AccessAnalysis):
         return self
 
     def block(self, body: tuple[Stmt, ...]) -> None:
-        """Judges statements in order."""
+        """Checks statements in order."""
         for statement in body:
             self.statement(statement)
 
     def statement(self, statement: Stmt) -> None:
-        """Judges one statement; its names are known from then on."""
+        """Checks one statement; its names are known from then on."""
         if isinstance(statement, Assign):
             value = self.value(statement.value)
             old = self.env.get(statement.name)
@@ -140,7 +140,7 @@ class Analysis(AccessAnalysis):
         elif isinstance(statement, If):
             self._if(statement)
         elif isinstance(statement, Return):
-            # What follows is judged as if every program went on: a bound that holds for all holds for those that do.
+            # What follows is checked as if every program went on: a bound that holds for all holds for those that do.
             need(self.depth <= 1, "a return in a branch of the kernel itself")
         else:
             self._loop(statement)
@@ -188,7 +188,7 @@ class Analysis(AccessAnalysis):
         return found
 
     def _with_weak(self, expression: Apply) -> list[Value]:
-        """The operands; a number takes the type of the one beside it."""
+        """The operands; a number takes the type of the other one."""
         typed = [None if isinstance(a, Literal) else self.value(a) for a in expression.args]
         element = next((v.element for v in typed if v is not None), None)
         if element is None:
@@ -276,7 +276,7 @@ class Analysis(AccessAnalysis):
             need(self.env[statement.variable] is counter, "the loop's own variable")
             self.env = self._merged(self.env, before, outside, _less(counter.fact, stop.fact))
         self.depth -= 1
-        # A body that never runs is judged by its types at least.
+        # A body that never runs is checked by its types at least.
         if trips <= 0:
             self.env[statement.variable] = start
             self.block(statement.body)
@@ -305,5 +305,5 @@ def _less(a: Ints, b: Ints) -> np.ndarray | None:
 
 
 def analyse(kernel: Kernel) -> Analysis:
-    """Judges `kernel`. Raises `Unsound`."""
+    """Checks `kernel`. Raises `Unsound`."""
     return Analysis(kernel).run()

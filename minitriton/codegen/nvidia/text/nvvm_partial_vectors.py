@@ -1,8 +1,8 @@
-"""Writes the accesses of the `nvvm` dialect to the elements of vectors that a mask cuts: inline PTX, one text for each vector.
+"""Writes the accesses of the `nvvm` dialect to the elements of vectors that a mask ends in: inline PTX, one inline-asm statement for each vector.
 
-    %w = "nvvm.ld.global.cut"(%p0, %m0, %m1, %m2, %v) {vector_width = 4} : vector<4xf32>
+    %w = "nvvm.ld.global.partial"(%p0, %m0, %m1, %m2, %v) {vector_width = 4} : vector<4xf32>
 
-becomes one `asm "@$7 ld.global.b32 $0, [$6+0]; @$8 ..."`, whose results lie in the registers of `%v` and are put back into that vector.
+becomes one `asm "@$7 ld.global.b32 $0, [$6+0]; @$8 ..."`, whose results are in the registers of `%v` and are put back into that vector.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from minitriton.dialects import nvvm
 from minitriton.dialects.nvvm.base import Words, words_of
 
 
-def _fields(op: nvvm.LoadCutOp | nvvm.StoreCutOp, data: str, words: Words) -> tuple[Registers, ...]:
-    """The operands of the text for one vector: the elements, where they lie, and whether they are moved."""
+def _fields(op: nvvm.LoadPartialOp | nvvm.StorePartialOp, data: str, words: Words) -> tuple[Registers, ...]:
+    """The operands of the statement for one vector: the elements, where they are, and whether they are moved."""
     moved = op.vector_width.value.data - 1
     policy = () if op.policy is None else (("policy", words_of(I64)),)
     return (*((data, words),) * moved, ("pointers", words_of(GLOBAL)), *(("masks", words_of(I1)),) * moved, *policy)
 
 
 def _arguments(
-    w: FunctionWriter, op: nvvm.LoadCutOp | nvvm.StoreCutOp, number: int, words: Words, name: str, type_: str
+    w: FunctionWriter, op: nvvm.LoadPartialOp | nvvm.StorePartialOp, number: int, words: Words, name: str, type_: str
 ) -> list[str]:
     """What the text for vector `number` is given, the elements those of `name`."""
     width = op.vector_width.value.data
@@ -35,8 +35,8 @@ def _arguments(
     return [*elements, w.typed(op.pointers[number]), *masks, *policy]
 
 
-@WRITERS.add(nvvm.LoadCutOp)
-def _ld_global_cut(w: FunctionWriter, op: nvvm.LoadCutOp) -> None:
+@WRITERS.add(nvvm.LoadPartialOp)
+def _ld_global_partial(w: FunctionWriter, op: nvvm.LoadPartialOp) -> None:
     words, width, total = words_of(op.res.type, 1), op.vector_width.value.data, lanes(op.res.type)
     name, type_ = pack_words(w, op.other, words, total)
     load = instruction(op.ptx(), (("res", words),) * (width - 1), _fields(op, "other", words), tied=True)
@@ -48,7 +48,7 @@ def _ld_global_cut(w: FunctionWriter, op: nvvm.LoadCutOp) -> None:
     w.names[op.res] = _unpacked(w, op, result, type_, words)
 
 
-def _unpacked(w: FunctionWriter, op: nvvm.LoadCutOp, name: str, type_: str, words: Words) -> str:
+def _unpacked(w: FunctionWriter, op: nvvm.LoadPartialOp, name: str, type_: str, words: Words) -> str:
     """A vector of words, one for each element, as the result."""
     final = type_text(op.res.type)
     if words.bits == 8:
@@ -59,8 +59,8 @@ def _unpacked(w: FunctionWriter, op: nvvm.LoadCutOp, name: str, type_: str, word
     return name if type_ == final else w.let(f"bitcast {type_} {name} to {final}")
 
 
-@WRITERS.add(nvvm.StoreCutOp)
-def _st_global_cut(w: FunctionWriter, op: nvvm.StoreCutOp) -> None:
+@WRITERS.add(nvvm.StorePartialOp)
+def _st_global_partial(w: FunctionWriter, op: nvvm.StorePartialOp) -> None:
     words = words_of(op.value.type, 1)
     name, type_ = pack_words(w, op.value, words, lanes(op.value.type))
     store = instruction(op.ptx(), (), _fields(op, "value", words), clobbers=op.CLOBBERS)

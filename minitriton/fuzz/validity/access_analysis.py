@@ -1,6 +1,6 @@
 """What the analysis says of memory: addresses, loads, stores and atomics.
 
-Raises `Unsound` for an access out of bounds, two stores to one place, a use of elements that a mask leaves undefined.
+Raises `Unsound` for an access out of bounds, two stores to one address, a use of elements that a mask leaves undefined.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 
 from minitriton.fuzz.generation.elements import Element
 from minitriton.fuzz.generation.fills import fact_of
-from minitriton.fuzz.judging.facts import (
+from minitriton.fuzz.tree import Apply, Array, Atomic, Expr, Kernel, Literal, Store, names_in
+from minitriton.fuzz.validity.facts import (
     Floats,
     Ints,
     Partial,
@@ -26,7 +27,6 @@ from minitriton.fuzz.judging.facts import (
     need,
     without_known,
 )
-from minitriton.fuzz.tree import Apply, Array, Atomic, Expr, Kernel, Literal, Store, names_in
 
 MOST_TRIPS = 8
 MOST_LENGTH = 1 << 17
@@ -36,7 +36,7 @@ Env = dict[str, Any]
 
 
 Snapshot: TypeAlias = "tuple[Env, dict[str, int], dict[str, Written], int]"
-"""What is known at some place in a kernel: of names, lengths and stores, and how deep in loops and branches it is."""
+"""What is known at some point of a kernel: of names, lengths and stores, and how deep in loops and branches it is."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Written:
 
 
 class AccessAnalysis:
-    """The part of `Analysis` that judges accesses; the rest of it says what expressions are."""
+    """The part of `Analysis` that checks accesses; the rest of it says what expressions are."""
 
     kernel: Kernel
     arrays: dict[str, Array]
@@ -63,7 +63,7 @@ class AccessAnalysis:
         raise NotImplementedError
 
     def literal(self, literal: Literal, element: Element) -> Value:
-        """A number in the type of what it stands beside."""
+        """A number in the type of the other operand."""
         raise NotImplementedError
 
     def addptr(self, expression: Apply) -> Value:
@@ -83,7 +83,7 @@ class AccessAnalysis:
         return Value(Type(base.element, shape, True), Pointers(base.fact.array, offsets))
 
     def _accessed(self, pointer: Value, mask: Value | None) -> np.ndarray | None:
-        """Judges an access: all of it in bounds. The places it touches, where they are known."""
+        """Checks an access: all of it in bounds. The addresses it touches, where they are known."""
         need(pointer.type.pointer, "an access by a pointer")
         offsets: Ints = pointer.fact.offsets
         low, high, places = offsets.low, offsets.high, offsets.known
@@ -145,9 +145,9 @@ class AccessAnalysis:
         return pointer, value, places, self.written.setdefault(array.name, Written())
 
     def store(self, statement: Store) -> None:
-        """Judges a store."""
+        """Checks a store."""
         _, value, places, written = self._target(statement)
-        need(written.atomic is None, "a store beside atomics")
+        need(written.atomic is None, "a store in addition to atomics")
         need(places is not None, "a store to places that data decides")
         assert places is not None
         written.places.append(places.reshape(-1))
@@ -156,14 +156,14 @@ class AccessAnalysis:
             written.either_zero |= value.fact.either_zero
 
     def check_places(self, name: str) -> None:
-        """No place of an array is stored to twice: the order of programs, and of the threads of one, is open."""
+        """No element of an array is stored to twice: the order of programs, and of the threads of one, is open."""
         written = self.written[name]
         if written.atomic is None and written.places:
             places = np.concatenate(written.places)
-            need(len(np.unique(places)) == len(places), "two stores to one place")
+            need(len(np.unique(places)) == len(places), "two stores to one address")
 
     def atomic(self, statement: Atomic) -> None:
-        """Judges an atomic update: its result must not depend on the order."""
+        """Checks an atomic update: its result must not depend on the order."""
         pointer, value, _, written = self._target(statement)
         element, op = pointer.element, statement.op
         need(not written.places and written.atomic in (None, op), "one kind of access to an array of atomics")

@@ -1,0 +1,203 @@
+"""`assemble-ptx`: the machine code of a kernel's PTX, the last step of a pipeline.
+
+In: PTX text whose comment `// demand: ...` says what the kernel holds in registers. Out: a `Cubin`, bytes that also say under which limits of registers the
+kernel was assembled and what each gave.
+
+    assemble-ptx{arch=90}                    by nvJitLink: without a limit, and under those of `register_limits` where one may be faster
+    assemble-ptx{arch=90 registers=64}       under this limit alone; `unlimited`: under none
+    assemble-ptx{arch=90 assembler=ptxas flags="--opt-level 2"}
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from minitriton.analysis.register_demand import RegisterDemand
+from minitriton.codegen.assemblers import ASSEMBLERS, assemble, chosen_assembler, show_log
+from minitriton.codegen.cubin_resources import kernel_resources
+from minitriton.codegen.nvjitlink import Assembled
+from minitriton.codegen.occupancy import allotted, ctas_on_sm
+from minitriton.codegen.ptx import DEMAND_COMMENT
+from minitriton.codegen.register_limits import ALL_REGISTERS, candidate_limits, expected_limit
+from minitriton.errors import MinitritonError, PipelineError
+from minitriton.pipeline.pass_registry import Property, Translation, register_pass
+from minitriton.target.architectures import Architecture, architecture_of
+
+MOST_LINES = 4000
+"""Longer PTX is not assembled twice: seconds of an assembler's time for kernels that spill."""
+
+
+class Attempt(NamedTuple):
+    """What assembling under a limit gave (None: no limit); `ctas`: how many of it that an SM holds."""
+
+    limit: int | None
+    registers: int
+    spilled_bytes: int
+    ctas: int
+    is_serialized: bool
+    """Whether ptxas waits for each `wgmma` before the next, for want of registers (C7511, C7512) or otherwise."""
+    cubin: bytes
+
+
+class Cubin(bytes):
+    """Machine code. `attempts`: all that were made, where a limit could be chosen; `taken` is one of them."""
+
+    attempts: tuple[Attempt, ...] = ()
+    taken: Attempt | None = None
+
+    @property
+    def unlimited(self) -> bytes | None:
+        """Where this was assembled under a limit: the code without it, for launches whose CTAs all run at once however many registers they take."""
+        if self.taken is None or self.taken.limit is None:
+            return None
+        return next((attempt.cubin for attempt in self.attempts if attempt.limit is None), None)
+
+    def table(self) -> str:
+        """The attempts in lines, the one taken marked."""
+        rows = [
+            f"{'->' if each is self.taken else '  '} {each.limit or 'no limit':>8}  {each.registers:3} registers  {each.spilled_bytes:4} bytes spilled  "
+            f"{each.ctas:2} CTAs on an SM{'  wgmma serialized' if each.is_serialized else ''}"
+            for each in self.attempts
+        ]
+        return "\n".join(rows or [f"{len(self)} bytes of machine code"])
+
+
+@register_pass
+class AssemblePTX(Translation, stage="cubin", origin="required"):
+    """Makes machine code of PTX by nvJitLink or ptxas.
+
+    `registers`: `auto` tries the limits that may be faster (nvJitLink alone: ptxas steps down by itself), `unlimited` none, a number that one.
+    `assembler`: `nvjitlink` or `ptxas`; what is installed if it is empty. `flags` are ptxas's, separated by blanks.
+    """
+
+    name = "assemble-ptx"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.PTX})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.MACHINE_CODE})
+    keeps: ClassVar[frozenset[Property]] = frozenset()
+    arch: int = 90
+    registers: str = "auto"
+    enable_fp_fusion: bool = True
+    assembler: str = ""
+    flags: str = ""
+
+    def __post_init__(self) -> None:
+        if self.registers not in ("auto", "unlimited") and not (
+            self.registers.isdigit() and 0 < int(self.registers) <= 255
+        ):
+            raise PipelineError(
+                f"assemble-ptx: registers={self.registers}", help="give auto, unlimited, or a number from 1 to 255"
+            )
+        if self.assembler not in ("", *ASSEMBLERS):
+            raise PipelineError(f"assemble-ptx: assembler={self.assembler}", help=f"give {' or '.join(ASSEMBLERS)}")
+
+    def translate(self, source: object) -> Cubin:
+        """Raises `AssemblerError` with the assembler's message and the PTX line that it names."""
+        ptx = str(source)
+        assembler = self.assembler or chosen_assembler() or "ptxas"
+        architecture = architecture_of(self.arch)
+        flags = [] if self.enable_fp_fusion else ["--fmad=false"]
+        if self.registers.isdigit():
+            flags.append(f"--maxrregcount={self.registers}")
+        flags += self.flags.split()
+        entry = _first_entry(ptx)
+        may_choose = self.registers == "auto" and assembler == "nvjitlink" and ".maxnreg" not in ptx
+        if not may_choose or entry is None or ptx.count("\n") > MOST_LINES:
+            made = assemble(ptx, architecture.sm, flags, assembler)
+            show_log(made.log)
+            return Cubin(made.cubin)
+        return _Search(ptx, architecture, flags, assembler, entry).best()
+
+
+class _Entry(NamedTuple):
+    """The first kernel: its name, its threads, and the end of the line that says how many."""
+
+    name: str
+    threads: int
+    end: int
+
+
+def _first_entry(ptx: str) -> _Entry | None:
+    named = re.search(r"\.entry ([\w$]+)", ptx)
+    if named is None:
+        return None
+    sized = re.compile(r"\.reqntid ([\d, ]+)[^\n]*\n").search(ptx, named.end(), max(ptx.find("{", named.end()), 0))
+    return sized and _Entry(named[1], math.prod(int(n) for n in sized[1].split(",") if n.strip()), sized.end())
+
+
+def demand_of(ptx: str) -> RegisterDemand:
+    """What the comment above the kernel says; nothing for PTX from elsewhere."""
+    start = ptx.find(DEMAND_COMMENT)
+    return RegisterDemand.parse(ptx[start + len(DEMAND_COMMENT) : ptx.find("\n", start)] if start >= 0 else "")
+
+
+class _Search:
+    """Assembles a kernel without a limit of registers and under the candidates, until one is good."""
+
+    def __init__(self, ptx: str, sm: Architecture, flags: Sequence[str], assembler: str, entry: _Entry) -> None:
+        self.ptx, self.sm, self.flags, self.assembler, self.entry = ptx, sm, list(flags), assembler, entry
+        self.demand = demand_of(ptx)
+        self.attempts: list[Attempt] = []
+        self.logs: dict[int | None, str] = {}
+        self.under = functools.cache(self._under)
+
+    def _assembled(self, limit: int | None) -> Assembled:
+        end = self.entry.end
+        ptx = self.ptx if limit is None else f"{self.ptx[:end]}.maxnreg {limit}\n{self.ptx[end:]}"
+        return assemble(ptx, self.sm.sm, self.flags, self.assembler)
+
+    def _under(self, limit: int | None) -> Attempt | None:
+        try:
+            made = self._assembled(limit)
+        except MinitritonError:
+            if limit is None:
+                raise
+            return None  # accumulators take all their registers at once: a limit below that is refused
+        taken = kernel_resources(made.cubin, self.entry.name)
+        ctas = ctas_on_sm(self.sm, taken.registers, self.entry.threads, self.demand.shared_bytes)
+        attempt = Attempt(limit, *taken, ctas, "wgmma.mma_async instructions are serialized" in made.log, made.cubin)
+        self.attempts.append(attempt)
+        self.logs[limit] = made.log
+        return attempt
+
+    def best(self) -> Cubin:
+        """The code for launches of any size, with that of all attempts."""
+        threads, demand = self.entry.threads, self.demand
+        expected = expected_limit(self.sm, demand, threads)
+        first = self.under(expected) if expected is not None else None
+        if first is not None and _needs_all(first):
+            return self._taken(first)
+        free = self.under(None)
+        assert free is not None
+        limits = candidate_limits(self.sm, demand, free.registers, free.spilled_bytes, threads)
+        chosen = free
+        # Of a kernel that is given all registers a far limit spills as a rule, after a long time: the near one is tried first.
+        likely_spills = bool(limits) and 2 * limits[0] < free.registers and free.registers >= ALL_REGISTERS
+        for limit in reversed(limits) if likely_spills else limits:
+            attempt = self.under(limit)
+            is_good = attempt is not None and _is_as_good(attempt, free)
+            if attempt is not None and is_good:
+                chosen = attempt
+            if is_good != likely_spills:
+                break
+        return self._taken(chosen)
+
+    def _taken(self, attempt: Attempt) -> Cubin:
+        show_log(self.logs[attempt.limit])
+        cubin = Cubin(attempt.cubin)
+        cubin.attempts, cubin.taken = tuple(self.attempts), attempt
+        return cubin
+
+
+def _is_as_good(attempt: Attempt, free: Attempt) -> bool:
+    """Whether a limit makes the kernel spill no more, and its dots wait no more, than without one."""
+    return attempt.spilled_bytes <= free.spilled_bytes and attempt.is_serialized <= free.is_serialized
+
+
+def _needs_all(attempt: Attempt) -> bool:
+    """Whether a kernel keeps within its limit without spilling or waiting, and takes all that is allotted under it."""
+    is_whole = not attempt.spilled_bytes and not attempt.is_serialized
+    return is_whole and attempt.limit is not None and allotted(attempt.registers) == allotted(attempt.limit)
