@@ -10,9 +10,10 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.codegen import llvm_session
+from minitriton.codegen.ptx import machine_for
 from minitriton.errors import MinitritonError
 from minitriton.pipeline.ast_source import ASTSource
-from minitriton.target import GPUTarget
+from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.target.architectures import ARCHITECTURES, Architecture
 from minitriton.target.backends import BACKENDS
 
@@ -42,7 +43,7 @@ def test_an_architecture_is_one_entry(added: dict[int, Architecture]) -> None:
 def test_a_processor_that_llvm_does_not_know_is_an_error(added: dict[int, Architecture]) -> None:
     added[121] = replace(added[121], sm="sm_999")
     with pytest.raises(MinitritonError, match="LLVM cannot compile for sm_999"):
-        triton.compile(source(), GPUTarget("cuda", 121), assemble=False)
+        machine_for(GPUTarget("cuda", 121), CUDAOptions())
 
 
 def test_a_processor_that_llvm_would_end_the_process_for_is_an_error() -> None:
