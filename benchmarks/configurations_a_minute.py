@@ -1,10 +1,10 @@
-"""Orders a minute: a sweep over 25 kernels, with every different program run and compared, and compile-only.
+"""Configurations a minute: a sweep over 25 kernels, with every different program run and compared, and compile-only.
 
     python benchmarks/configurations_a_minute.py [--count 200] [--jobs 2] [--only checked|compiled] [--workers N]
     python benchmarks/configurations_a_minute.py --jobs 16,1,8,4,2      the same sweep by other numbers of processes, and what they gain
 
 For each: configurations a minute by the clock, and by processor time, which does not count what else the machine does:
-60 x jobs x configurations / (seconds of all processes). `--workers N` has N processes of a Dask cluster on this machine judge.
+60 x jobs x configurations / (seconds of all processes). `--workers N` has N processes of a Dask cluster on this machine evaluate.
 The efficiency of N processes is the seconds of one over N times theirs: of the whole sweep, and from the first answer on. Beside it stand its
 causes: the processor time that N take, to that of one (what several make because the others' is not theirs, and cores that are slower
 together); the share of N times the clock in which they do nothing; and what N processes of a Python loop, which share nothing, have of
@@ -31,7 +31,7 @@ from minitriton import lab
 from minitriton.lab.sweeping import workers as processes
 
 KERNELS = (
-    "running_sums", "suffix_sums", "segmented_sums", "cube_sums", "extremes_with_places", "bit_reductions", "product",
+    "running_sums", "suffix_sums", "segmented_sums", "cube_sums", "extremes_with_indices", "bit_reductions", "product",
     "log_sum_exp", "distance", "centred_columns", "permute_cube", "join_and_interleave", "split_pairs", "flip_rows",
     "gather_in_rows", "outer_product", "masked_copy", "every_third", "embedding", "convolution", "cross_entropy", "swiglu",
     "adam_step", "tiled_dot", "matrix_vector",

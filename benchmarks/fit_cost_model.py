@@ -3,9 +3,9 @@
     python benchmarks/fit_cost_model.py                     the model as it is, and what times can say at most
     nice python benchmarks/fit_cost_model.py --rounds 1500  fits: each kernel ranked by a model that has not seen it, and one to all
 
-In: `benchmarks/data/programs_on_h200.csv`, 450 programs of the benchmark's 26 kernels (814 points; random ones, single passes left out, other
-launches; `own` is that of the kernel as it is), counted on the emulator, assembled, and timed in 15 interleaved rounds on 2026-11-22; and `held_back_on_h200.csv`, 194 programs of eight
-kernels (family `held_back`) that neither terms nor coefficients were chosen by, means of two sets of 15 rounds on 2026-11-23. Out, by kernel: Spearman's rank correlation
+In: `benchmarks/data/programs_on_h200.csv`, 450 programs of the benchmark's 26 kernels (814 configurations; random ones, single passes left out, other
+launches; `own` is that of the kernel as it is), counted on the emulator, assembled, and timed in 15 interleaved rounds on 2026-11-22; and `held_out_on_h200.csv`, 194 programs of eight
+kernels (family `held_out`) that neither terms nor coefficients were chosen by, means of two sets of 15 rounds on 2026-11-23. Out, by kernel: Spearman's rank correlation
 of all programs, and the share of pairs in the right order, of those whose times differ by more than 3 % and by more than 1 %. The same
 
     of the median of half of the rounds with that of the other half, drawn from the spread of each program: what no model exceeds
@@ -35,7 +35,7 @@ from minitriton.lab.sweeping.ranking import agreement, spearman, spearman_beyond
 from minitriton.lab.sweeping.references import TEST, TRAIN
 
 MEASURED = Path(__file__).parent / "data" / "programs_on_h200.csv"
-HELD_BACK = MEASURED.with_name("held_back_on_h200.csv")
+HELD_OUT = MEASURED.with_name("held_out_on_h200.csv")
 ERRORS = (0.002, 0.01, 0.02, 0.05)
 ROUNDS = 15
 """Of which the times are medians."""
@@ -235,7 +235,7 @@ def main() -> None:
     print(f"what is known without times: {line(ranked(programs, KNOWN, programs))}")
     for label, of in (("the model", FITTED), ("what is known without times", KNOWN)):
         print(f"fastest found, by {label}: {searches(programs, dict.fromkeys(programs, of))}", flush=True)
-    unseen_by_all = read(HELD_BACK)
+    unseen_by_all = read(HELD_OUT)
     for label, of in (("the model", FITTED), ("what is known without times", KNOWN)):
         print(f"kernels held back, by {label}: {line(ranked(unseen_by_all, of, unseen_by_all))}")
         print(f"fastest found of those: {searches(unseen_by_all, dict.fromkeys(unseen_by_all, of))}")

@@ -3,13 +3,13 @@
     nice python benchmarks/killed_sweeps.py [--kills 50] [--workers] [--jobs 1]
 
 Without `--workers` whole sweeps are killed, always one of two that write the same store at once; with it, processes of one sweep. Two kills
-of three fall at any moment of a sweep's life, its start included (a life is twice what a sweep takes to write its first points, of a
+of three fall at any moment of a sweep's life, its start included (a life is twice what a sweep takes to write its first configurations, of a
 process the same without the parent's start, as measured first); every third falls while the store is being written. A store that has all
-points is compared with a sweep that nobody killed, and the next one is begun.
+configurations is compared with a sweep that nobody killed, and the next one is begun.
 
-With more `--jobs` than there are kernels (12), several processes evaluate points of one kernel.
+With more `--jobs` than there are kernels (12), several processes evaluate configurations of one kernel.
 
-Prints how many points were there after each kill, and in the end how many stores were filled, and whether each had every point once with
+Prints how many configurations were there after each kill, and in the end how many stores were filled, and whether each had every configuration once with
 what the undisturbed sweep found.
 """
 
@@ -34,17 +34,17 @@ KERNELS = (
     "suffix_sums", "segmented_sums", "product", "log_sum_exp", "distance", "split_pairs", "outer_product", "masked_copy",
     "every_third", "embedding", "swiglu", "convolution",
 )  # fmt: skip
-"""Small ones: a kill costs what a start costs, and their points little beside that."""
+"""Small ones: a kill costs what a start costs, and their configurations little beside that."""
 
 LONGEST_WAIT = 30.0
 """Seconds after which a kill falls although the store has not been written."""
 
-Told = list[tuple[str, str, str, str, dict[str, float]]]
-"""Of every point: kernel, pipeline, class, program and what was counted."""
+Results = list[tuple[str, str, str, str, dict[str, float]]]
+"""Of every configuration: kernel, pipeline, class, program and what was counted."""
 
 
-def told(table: lab.Table) -> Told:
-    """What two sweeps of the same points have to agree on."""
+def results_of(table: lab.Table) -> Results:
+    """What two sweeps of the same configurations have to agree on."""
     return [(r.kernel, r.pipeline, str(r.result), r.program, r.metrics) for r in table.records]
 
 
@@ -55,12 +55,12 @@ class Trial:
     folder: Path
     count: int
     jobs: int
-    expected: Told
+    expected: Results
     rng: random.Random
     life: float = 0.0
     """Seconds of a sweep or a process in which it is killed."""
     filled: int = 0
-    """Stores that had all their points, each once and none wrong."""
+    """Stores that had all their configurations, each once and none wrong."""
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -82,20 +82,22 @@ class Trial:
             self.start()
 
     def end(self) -> None:
-        """Lets what runs come to its end, and compares the store. Raises `SystemExit` where a point is missing or another one."""
+        """Lets what runs come to its end, and compares the store. Raises `SystemExit` where a configuration is missing or another one."""
         for process in self.running:
             if process.wait() != 0:
                 raise SystemExit(f"a sweep ended with exit code {process.returncode}")
         self.running.clear()
         complete = self.configurations() == len(self.expected)
         resumed = lab.sweep(KERNELS, count=self.count, store=self.store)
-        if not complete or told(resumed) != self.expected:
+        if not complete or results_of(resumed) != self.expected:
             raise SystemExit(f"{self.store} is NOT that of a sweep that nobody killed")
         self.filled += 1
-        print(f"store {self.filled}: {len(resumed)} points, each once, equal to those of a sweep that nobody killed")
+        print(
+            f"store {self.filled}: {len(resumed)} configurations, each once, equal to those of a sweep that nobody killed"
+        )
 
     def measure_life(self, started: Callable[[Trial], bool]) -> None:
-        """How long it takes from when something has `started` to the first points, times two."""
+        """How long it takes from when something has `started` to the first configurations, times two."""
         self.keep_running(1)
         while not started(self):
             time.sleep(0.02)
@@ -123,8 +125,8 @@ class Trial:
             return 0, 0
         return found.st_mtime_ns, found.st_size
 
-    def points(self) -> int:
-        """How many points are in the store."""
+    def configurations(self) -> int:
+        """How many configurations are in the store."""
         if not self.store.exists():
             return 0
         store = Store(self.store, compiler_name())
@@ -165,14 +167,14 @@ def children_of(pid: int) -> list[int]:
 def run(trial: Trial, kills: int, sweeps: int, kill: Callable[[Trial], bool], started: Callable[[Trial], bool]) -> None:
     """`kills` times: so many sweeps run, and one of them, or a process of it, is killed."""
     trial.measure_life(started)
-    print(f"first points after {trial.life / 2:.1f} s", flush=True)
+    print(f"first configurations after {trial.life / 2:.1f} s", flush=True)
     done = 0
     while done < kills:
         trial.keep_running(sweeps)
         trial.wait(done)
         if kill(trial):
             done += 1
-            print(f"kill {done}: {trial.configurations()} points of {len(trial.expected)}", flush=True)
+            print(f"kill {done}: {trial.configurations()} configurations of {len(trial.expected)}", flush=True)
     trial.keep_running(sweeps)
     trial.end()
 
@@ -185,7 +187,7 @@ def main() -> int:
     parser.add_argument("--workers", action="store_true", help="kill processes of a sweep, not the sweep")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    expected = told(lab.sweep(KERNELS, count=given.count))
+    expected = results_of(lab.sweep(KERNELS, count=given.count))
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(Path(folder), given.count, given.jobs, expected, random.Random(given.seed))
@@ -194,7 +196,7 @@ def main() -> int:
         else:
             run(trial, given.kills, 2, kill_sweep, lambda t: True)
     print(
-        f"{given.kills} kills in {time.monotonic() - start:.0f} s: {trial.filled} stores of {len(expected)} points, each once, none wrong"
+        f"{given.kills} kills in {time.monotonic() - start:.0f} s: {trial.filled} stores of {len(expected)} configurations, each once, none wrong"
     )
     return 0
 

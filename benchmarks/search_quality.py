@@ -4,11 +4,11 @@
     python benchmarks/search_quality.py --singles                           every option by itself, then the best together
     python benchmarks/search_quality.py --objective cycles --jobs 2         without one: by the cost model's estimate
 
-Every kernel is searched by each sampler, in processes of their own: `--budget` points of its launches, layouts, cache hints and orders of passes.
-Programs of which the cost model expects more than `--prune` times the best are compiled and judged, and not timed. Times are taken by one
+Every kernel is searched by each sampler, in processes of their own: `--budget` configurations of its launches, layouts, cache hints and pass orders.
+Programs of which the cost model expects more than `--prune` times the best are compiled and evaluated, and not timed. Times are taken by one
 process after another; the winner is timed once more beside the own program, in three times as many rounds, and is the own one if it is
 not faster by more than the spread. After `--seconds` no further search begins. A line a search, then a table by kernel; `--out` has all of
-it as JSON, the points' texts among it.
+it as JSON, the configurations' texts among it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from minitriton.lab.sweeping.references import HALVES
 from minitriton.lab.sweeping.search import difference
 
 FASTER = 0.03
-"""By how much a point must be better to count."""
+"""By how much a configuration must be better to count."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Result:
-    """What it found: the objective of the own point and of the best, and the spread of the rounds that confirmed it."""
+    """What it found: the objective of the own configuration and of the best, and the spread of the rounds that confirmed it."""
 
     kernel: str
     sampler: str
@@ -56,10 +56,10 @@ class Result:
     best: float
     speedup: float
     spread: float
-    points: int
+    configurations: int
     pruned: int
     seconds: float
-    point: str
+    configuration: str
     changes: tuple[str, ...]
 
     @property
@@ -71,7 +71,7 @@ class Result:
         pruned = f", {self.pruned} not timed" if self.pruned else ""
         return (
             f"{self.kernel:26} {self.sampler:13} {self.own:9.2f} -> {self.best:9.2f}  x{self.speedup:.3f}"
-            f"  ({self.points} points{pruned}, {self.seconds:.0f} s)"
+            f"  ({self.configurations} configurations{pruned}, {self.seconds:.0f} s)"
         )
 
 
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="+", metavar="KERNEL", help="in place of a half")
     parser.add_argument("--objective", default="microseconds", help="(default: %(default)s)")
     parser.add_argument("--samplers", default="evolutionary,tpe,random", help="(default: %(default)s)")
-    parser.add_argument("--budget", type=int, default=40, help="points of a search (default: %(default)s)")
+    parser.add_argument("--budget", type=int, default=40, help="configurations of a search (default: %(default)s)")
     parser.add_argument("--prune", type=float, default=2.0, help="0 times everything (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=330.0, help="(default: %(default)s)")

@@ -40,18 +40,18 @@ _KEPT = {"launch": 3, "layout": 2, "memory": 4}
 
 @dataclass(frozen=True)
 class Option:
-    """A point of the first stage, and what it varies."""
+    """A configuration of the first stage, and what it varies."""
 
     group: str
-    point: Configuration
+    configuration: Configuration
 
 
 @dataclass
 class Line:
-    """What was found of one point: how many times as fast as the own program."""
+    """What was found of one configuration: how many times as fast as the own program."""
 
     group: str
-    point: str
+    configuration: str
     changes: tuple[str, ...]
     numbers: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -85,30 +85,30 @@ class Singles:
 
 
 def options_of(kernel: str) -> tuple[Candidates, list[Option]]:
-    """The points of the first stage; the own one is the first."""
+    """The configurations of the first stage; the own one is the first."""
     space = lab.Space(order=False, omit=False, duplicate=False, constants=True, layouts=True, memory=True)
     candidates = Candidates(space, corpus.task(kernel))
     settings = list(itertools.islice(candidates.grid(), MOST_SETTINGS + 1))
     found = [Option("own", candidates.first)]
     if len(settings) <= MOST_SETTINGS:
-        found += [Option("launch", point) for point in settings]
+        found += [Option("launch", configuration) for configuration in settings]
     neighbours = list(candidates.neighbours())
-    found += [Option("launch", point) for point in neighbours if point.settings]
-    plain = [point for point in neighbours if not point.settings]
+    found += [Option("launch", configuration) for configuration in neighbours if configuration.settings]
+    plain = [configuration for configuration in neighbours if not configuration.settings]
     hints = sum(map(len, candidates.memory_steps()))
-    found += [Option("memory", point) for point in plain[len(plain) - hints :]]
+    found += [Option("memory", configuration) for configuration in plain[len(plain) - hints :]]
     layouts = plain[: len(plain) - hints]
-    found += [Option("layout", point) for point in layouts[:: max(1, len(layouts) // MOST_LAYOUTS)]]
-    limits = (candidates.point({"maxnreg": limit}) for limit in LIMITS)
-    found += [Option("launch", point) for point in limits if point is not None]
+    found += [Option("layout", configuration) for configuration in layouts[:: max(1, len(layouts) // MOST_LAYOUTS)]]
+    limits = (candidates.default_of({"maxnreg": limit}) for limit in LIMITS)
+    found += [Option("launch", configuration) for configuration in limits if configuration is not None]
     different: dict[str, Option] = {}
     for one in found:
-        different.setdefault(str(one.point), one)
+        different.setdefault(str(one.configuration), one)
     return candidates, list(different.values())
 
 
 class _Stages:
-    """Evaluates and times points of one kernel."""
+    """Evaluates and times configurations of one kernel."""
 
     def __init__(self, candidates: Candidates, by_cycles: bool) -> None:
         self.task, self.by_cycles = candidates.task, by_cycles
@@ -122,20 +122,22 @@ class _Stages:
         """A line for each different program, timed in turns, the fastest first."""
         records: dict[str, tuple[Option, Evaluation]] = {}
         for option in options:
-            record = self.checker.record(option.point)
+            record = self.checker.record(option.configuration)
             if record.result is Class.RIGHT:
                 records.setdefault(record.program, (option, record))
             elif record.result is not Class.REFUSED:
-                self.wrong.append(f"{record.result}, {record.reason}: {option.point.settings} {self._changes(option)}")
+                self.wrong.append(
+                    f"{record.result}, {record.reason}: {option.configuration.settings} {self._changes(option)}"
+                )
         numbers = self._numbers(list(records), rounds)
         found = [
-            Line(option.group, str(option.point), self._changes(option), numbers.get(program, {}))
+            Line(option.group, str(option.configuration), self._changes(option), numbers.get(program, {}))
             for program, (option, _) in records.items()
         ]
         return sorted(found, key=lambda line: -line.numbers.get("speedup", 0.0))
 
     def _changes(self, option: Option) -> tuple[str, ...]:
-        return tuple(difference(self.own.pipeline, str(option.point)))
+        return tuple(difference(self.own.pipeline, str(option.configuration)))
 
     def _numbers(self, digests: list[str], rounds: int) -> dict[str, dict[str, float]]:
         if self.by_cycles:
@@ -169,30 +171,30 @@ def _together(candidates: Candidates, lines: list[Line]) -> list[Option]:
         for group, count in _KEPT.items()
     }
     own = str(candidates.first)
-    launches = [own, *(line.point for line in best["launch"])]
+    launches = [own, *(line.configuration for line in best["launch"])]
     found: list[Option] = []
     for launch in launches:
         for count in (1, 2, 3):
             for chosen in itertools.combinations([*best["memory"], *best["layout"]], count):
-                point = Configuration.parse(launch)
+                configuration = Configuration.parse(launch)
                 for line in chosen:
-                    point = _with(candidates, point, line)
-                found.append(Option("together", point))
+                    configuration = _with(candidates, configuration, line)
+                found.append(Option("together", configuration))
     return found
 
 
-def _with(candidates: Candidates, point: Configuration, line: Line) -> Configuration:
-    """`point` with the passes that `line` has and the default pipeline lacks."""
+def _with(candidates: Candidates, configuration: Configuration, line: Line) -> Configuration:
+    """`configuration` with the passes that `line` has and the default pipeline lacks."""
     own = set(candidates.first.pipeline.steps)
-    pipeline = point.pipeline
-    for step in Configuration.parse(line.point).pipeline.steps:
+    pipeline = configuration.pipeline
+    for step in Configuration.parse(line.configuration).pipeline.steps:
         if step in own:
             continue
         if step.name.startswith("minitriton-choose-layout"):
             pipeline = pipeline.insert(_text(step), after="minitriton-coalesce-by-width")
         else:
             pipeline = with_memory_step(pipeline, step)
-    return point.with_pipeline(pipeline)
+    return configuration.with_pipeline(pipeline)
 
 
 def _text(step: object) -> str:
@@ -212,7 +214,9 @@ def singles(kernel: str, by_cycles: bool, rounds: int = ROUNDS) -> Singles | str
         lines = stages.lines(options, rounds)
         together = stages.lines(_together(candidates, lines), rounds)
         fastest = sorted([*lines, *together], key=lambda line: -line.numbers.get("speedup", 0.0))
-        last = [Option(line.group, Configuration.parse(line.point)) for line in fastest if line.group != "own"][:3]
+        last = [Option(line.group, Configuration.parse(line.configuration)) for line in fastest if line.group != "own"][
+            :3
+        ]
         final = stages.lines(last, 4 * rounds)
     except MinitritonError as error:
         return f"{kernel}: {error}"

@@ -1,6 +1,6 @@
 """An experiment with passes and launches: python examples/experiment.py [KERNEL] [POINTS]
 
-Which orders, options and tiles make the estimate of a kernel smaller, ablation of passes, and a page about all of it. The same as
+Which pass orders, options and tiles make the estimate of a kernel smaller, ablation of passes, and a page about all of it. The same as
 commands: minitriton sweep KERNEL --count 40 --constants --metrics cycles --store experiment.db
           minitriton report experiment.db --html experiment.html
 """

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation
 
+from minitriton.analysis.locations import source_location
 from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.debug_variables import VariableInfo
@@ -195,7 +196,10 @@ def _write_blocks(w: FunctionWriter, blocks: list[Block]) -> None:
             writer = WRITERS.of(op)
             if writer is None:
                 raise LoweringError(
-                    f"{op.name} cannot be written as LLVM IR", help="lower it to the llvm dialect first"
+                    f"{op.name} cannot be written as LLVM IR",
+                    source_location(op.location),
+                    help="lower it to the llvm dialect first; a new op of llvm or nvvm gets its writer in "
+                    "minitriton/codegen/text/ or codegen/nvidia/text/ (docs/add-an-op.md)",
                 )
             writer(w, op)
             if recorded is not None and op.results:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.host.source_text import line_at
@@ -56,16 +57,16 @@ def locate(launch: Launch, before: ModuleOp, after: ModuleOp) -> Culprit | None:
 def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
     """The ops of `new` that give what no op of their location gave in `old`, in the order they ran."""
     by_key: dict[Key, list[OpTrace]] = {}
-    at_place: dict[SourceLocation | None, set[int]] = {}
+    at_location: dict[SourceLocation | None, set[int]] = {}
     everywhere: set[int] = set()
     for entry in old.ops.values():
         by_key.setdefault(entry.key, []).append(entry)
-        at_place.setdefault(entry.key[0], set()).update(entry.digests)
+        at_location.setdefault(entry.key[0], set()).update(entry.digests)
         everywhere.update(entry.digests)
     suspects: list[OpTrace] = []
     for entry in new.ops.values():
         place = entry.key[0]
-        expected = at_place.get(place, everywhere) if place is not None else everywhere
+        expected = at_location.get(place, everywhere) if place is not None else everywhere
         same_length = [e.digests for e in by_key.get(entry.key, ()) if len(e.digests) == len(entry.digests)]
         in_order = place is None or not same_length or entry.digests in same_length
         if not in_order or not expected.issuperset(entry.digests):
@@ -75,9 +76,9 @@ def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
 
 def _first_repair(launch: Launch, old: Trace, after: ModuleOp, suspects: list[OpTrace]) -> OpTrace | None:
     """The first suspect that, with the values of an op of its location in `old`, lets the program give the right outputs."""
-    at_place: dict[SourceLocation | None, list[OpTrace]] = {}
+    at_location: dict[SourceLocation | None, list[OpTrace]] = {}
     for entry in old.ops.values():
-        at_place.setdefault(entry.key[0], []).append(entry)
+        at_location.setdefault(entry.key[0], []).append(entry)
     assert old.outcome is not None
     wanted, elements = old.outcome.arrays, launch.arguments.array_elements()
     end = time.perf_counter() + MOST_SECONDS
@@ -85,7 +86,7 @@ def _first_repair(launch: Launch, old: Trace, after: ModuleOp, suspects: list[Op
         if not suspect.op.results or time.perf_counter() > end:
             continue
         types = [result.type for result in suspect.op.results]
-        counterparts = [e for e in at_place.get(suspect.key[0], ()) if [r.type for r in e.op.results] == types]
+        counterparts = [e for e in at_location.get(suspect.key[0], ()) if [r.type for r in e.op.results] == types]
         for counterpart in sorted(counterparts, key=lambda e: e.key != suspect.key):
             outcome = _run_with(launch, after, suspect.op, counterpart.values)
             if outcome.ran and compare(outcome.arrays, wanted, elements, launch.tolerance) is not Verdict.WRONG:
@@ -133,7 +134,7 @@ def locate_store(launch: Launch, module: ModuleOp, wrong: Outcome, right: Outcom
     found: list[Operation] = []
 
     def watch(op: Operation, operands: tuple[object, ...], value: object) -> object:
-        through_pointers = op.name == "tt.store" and isinstance(operands[0], np.ndarray | np.generic)
+        through_pointers = isinstance(op, tt.StoreOp) and isinstance(operands[0], np.ndarray | np.generic)
         if through_pointers and (written(operands)[0] == address).any():
             found.append(op)
         return value

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.lab.execution import Launch, Outcome
@@ -84,7 +85,7 @@ def digest(value: object) -> int:
 
 def effect(op: Operation, operands: Sequence[object], inputs: tuple[int, ...]) -> int:
     """A digest of what an op without results did: of a store, the elements it wrote and where."""
-    if op.name != "tt.store" or not isinstance(operands[0], np.ndarray | np.generic):
+    if not isinstance(op, tt.StoreOp) or not isinstance(operands[0], np.ndarray | np.generic):
         return hash(inputs)
     addresses, values = written(operands)
     return hash((digest(addresses), digest(values)))

@@ -252,10 +252,10 @@ def both_halves(op: Operation, rewriter: Rewriter) -> bool:
     if not low:
         return False
     wide = _wide_product(op, rewriter)
-    behind = _next_ops(op)
+    after = _next_ops(op)
     for product in low:
         # Copies are one after CSE.
-        known = wide if product in behind else _wide_product(product, rewriter)
+        known = wide if product in after else _wide_product(product, rewriter)
         rewriter.replace_with(product, arith.TruncIOp(known, product.results[0].type))
     half = rewriter.constant(number_attr(wide.type, 32))
     high = rewriter.insert(arith.ShRUIOp(wide, half))

@@ -10,6 +10,8 @@ import pytest
 
 import minitriton as triton
 from minitriton.codegen.assemblers import assembler_available
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.dialects import tt
 from minitriton.emulator import run
 from minitriton.errors import LoweringError
 from minitriton.target import GPUTarget
@@ -153,6 +155,43 @@ def reductions() -> str:
 def test_partitions_reduce_with_their_own_warps_and_barriers(tmp_path: Path) -> None:
     x = np.arange(100, 292, dtype=np.int32)
     assert outcome(reductions(), tmp_path, size=192)[:3].tolist() == [int(x[i : i + 64].sum()) for i in (0, 64, 128)]
+
+
+ASSERTS_OF_PARTITIONS = """
+    ttg.warp_specialize(%n)
+    default {
+      %m = tt.splat %n : i32 -> tensor<32xi32, #row>
+      %all = arith.cmpi ne, %j, %m : tensor<32xi32, #row>
+      tt.assert %all, "of the default warps" : tensor<32xi1, #row>
+      ttg.warp_yield
+    }
+    partition0(%pn: i32) num_warps(2) {
+      %d0 = arith.constant 0 : i32
+      %d1 = arith.constant 1 : i32
+      %k = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #pair>
+      %m = tt.splat %pn : i32 -> tensor<32xi32, #pair>
+      %held = arith.cmpi ne, %k, %m : tensor<32xi32, #pair>
+      scf.for %i = %d0 to %pn step %d1 : i32 {
+        tt.assert %held, "of a partition" : tensor<32xi1, #pair>
+      }
+      ttg.warp_return
+    } : (i32) -> ()
+"""
+
+
+def test_asserts_of_a_partition_meet_at_its_own_barrier(tmp_path: Path) -> None:
+    ptx = compiled(ASSERTS_OF_PARTITIONS, tmp_path).asm["ptx"]
+    barriers = [" ".join(line.split()[1:]) for line in ptx.splitlines() if line.split()[:1] == ["bar.sync"]]
+    assert barriers == ["0, 128;", "2, 64;"]
+    outcome(ASSERTS_OF_PARTITIONS, tmp_path, 40)
+
+
+def test_a_lowering_may_not_insert_a_barrier_that_its_op_does_not_declare() -> None:
+    lowering = FunctionLowering.__new__(FunctionLowering)
+    lowering.op = tt.GetProgramIdOp(0)
+    with pytest.raises(LoweringError, match=r"tt.get_program_id: its lowering has a barrier") as raised:
+        lowering.barrier()
+    assert "LoweringBarrier" in str(raised.value.help)
 
 
 def test_warps_wait_for_work_again_and_again(tmp_path: Path) -> None:

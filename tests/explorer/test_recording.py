@@ -100,7 +100,7 @@ def test_a_pass_that_did_not_run_is_named(wrong: list[str], capsys: pytest.Captu
     assert "--pass" in (error := capsys.readouterr().err) or "passes: inline" in error
 
 
-@pytest.mark.parametrize("kernel", ["log_sum_exp", "exact_attention", "tensor_while", "product_of_clusters"])
+@pytest.mark.parametrize("kernel", ["log_sum_exp", "exact_attention", "tensor_while", "tiled_dot_of_clusters"])
 def test_what_is_remembered_of_ops_gives_the_text_that_printing_anew_gives(
     kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

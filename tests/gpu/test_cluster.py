@@ -38,7 +38,7 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def test_times_are_taken_by_the_worker_with_a_gpu_while_others_judge_and_one_is_killed(
+def test_times_are_taken_by_the_worker_with_a_gpu_while_others_evaluate_and_one_is_killed(
     client: Any, tmp_path: Path
 ) -> None:
     assert sorted(client.run(_devices).values()) == ["", "", "seen"]
@@ -47,13 +47,13 @@ def test_times_are_taken_by_the_worker_with_a_gpu_while_others_judge_and_one_is_
     store = tmp_path / "s.db"
     table = lab.sweep(KERNELS, count=ORDERS, seed=3, metrics=["time", "registers"], client=client, store=store)
     killed.join()
-    points = [(record.kernel, record.pipeline) for record in table.records]
-    assert len(points) == len(set(points)) == len(KERNELS) * ORDERS
+    configurations = [(record.kernel, record.pipeline) for record in table.records]
+    assert len(configurations) == len(set(configurations)) == len(KERNELS) * ORDERS
     for record in table.records:
         assert str(record.result) == "right"
         assert record.all_metrics["microseconds"] > 0 and record.all_metrics["registers"] > 0
     again = lab.sweep(KERNELS, count=ORDERS, seed=3, metrics=["time"], client=client, store=store)
-    assert again.judged == 0
+    assert again.evaluated == 0
 
 
 def _devices() -> str:

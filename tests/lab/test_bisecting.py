@@ -61,8 +61,10 @@ def test_pipeline_and_kernel_become_small(wrong_pass: Path, tmp_path: Path, caps
 
 def test_more_of_a_metric_than_the_default_pipeline(capsys: pytest.CaptureFixture[str]) -> None:
     narrow = "minitriton-choose-layout{access=0 size-per-thread=1,1 order=0,1}"
-    point = str(corpus.task("bench_transpose").pipeline()).replace("coalesce-by-width,", f"coalesce-by-width,{narrow},")
-    assert main(["bisect", "bench_transpose", "--pipeline", point, "--more", "sectors"]) == 0
+    configuration = str(corpus.task("bench_transpose").pipeline()).replace(
+        "coalesce-by-width,", f"coalesce-by-width,{narrow},"
+    )
+    assert main(["bisect", "bench_transpose", "--pipeline", configuration, "--more", "sectors"]) == 0
     left, _, shown = capsys.readouterr().out.partition("\n\n")
     assert len(left.splitlines()) < 12
     assert float(shown.split("sectors ")[-1]) > 2000
@@ -84,5 +86,5 @@ def test_what_is_broken_here_and_right_there_is_found(wrong_pass: Path, capsys: 
 
 
 def test_what_cannot_be_reduced_is_said() -> None:
-    with pytest.raises(MinitritonError, match="no checkout"):
+    with pytest.raises(MinitritonError, match="is not a checkout"):
         compare_versions("/nowhere", [KERNEL])

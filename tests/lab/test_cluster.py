@@ -83,8 +83,8 @@ def test_workers_that_are_killed_lose_and_double_nothing(client: Any, tmp_path: 
     table = lab.sweep([KERNEL, "running_sums"], count=60, seed=1, client=client, store=tmp_path / "s.db")
     over.set()
     killer.join()
-    points = [(r.kernel, r.pipeline) for r in table.records]
-    assert len(points) == len(set(points)) == 120
+    configurations = [(r.kernel, r.pipeline) for r in table.records]
+    assert len(configurations) == len(set(configurations)) == 120
     assert table.counts() == {"right": 120}
 
 

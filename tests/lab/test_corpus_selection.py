@@ -55,7 +55,7 @@ def test_kernels_are_chosen_by_their_ops(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out.split() == dots
     assert main(["corpus", "tiled_dot"]) == 0
     assert "1 tt.dot\n" in capsys.readouterr().out
-    with pytest.raises(MinitritonError, match=r"no kernel with tt\.nothing") as raised:
+    with pytest.raises(MinitritonError, match=r"no kernel of the corpus has tt\.nothing") as raised:
         corpus.having("tt.nothing")
     assert "tt.dot" in str(raised.value)
 

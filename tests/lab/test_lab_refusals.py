@@ -39,7 +39,7 @@ def doubled(x, out, n, BLOCK: tl.constexpr):
         (["sweep", KERNEL, "--limit", "0"], "0 s for a configuration"),
         (["sweep", KERNEL, "--count", "-1"], "cannot sweep -1 configurations"),
         (["sweep", KERNEL, "--vary", "no-such-pass{option}=1"], "unknown pass 'no-such-pass'"),
-        (["sweep", KERNEL, "--vary", "cse{option}=1"], "no option 'option'"),
+        (["sweep", KERNEL, "--vary", "cse{option}=1"], "lacks option 'option'"),
         (["sweep", KERNEL, "--insert", "no-such-pass"], "unknown pass 'no-such-pass'"),
         (["sweep", KERNEL, "--space", "order", "--llvm"], "--llvm would say more"),
         (["sweep", KERNEL, "--space", "order", "--illegal"], "--illegal would say more"),
@@ -49,9 +49,9 @@ def doubled(x, out, n, BLOCK: tl.constexpr):
         (["search", KERNEL, "--objective", "cycles", "--prune", "2"], "only what is timed is pruned"),
         (["measure", "nothing.db", "--metrics", "cycles"], "no such store"),
         (["report", "nothing.db", "--html", "page.html"], "no such store"),
-        (["report", "nothing.db", "--html", "no/such/folder/page.html"], "there is no folder"),
+        (["report", "nothing.db", "--html", "no/such/folder/page.html"], "is missing"),
         (["report", "nothing.db", "--html", "."], "it is a folder"),
-        (["bisect", KERNEL, "--pipeline", "inline", "--kernel-to", "no/such/k.ttir"], "there is no folder"),
+        (["bisect", KERNEL, "--pipeline", "inline", "--kernel-to", "no/such/k.ttir"], "is missing"),
     ],
 )
 def test_what_cannot_be_is_said_first(
@@ -99,12 +99,12 @@ def test_points_of_compilers_that_are_not_there_are_said_with_those_that_are(tmp
     path = tmp_path / "s.db"
     for compiler in ("later", "earlier"):
         Store(path, compiler).add([Evaluation("k", "p", Class.RIGHT, program="x")])
-    Store(path, "without points").add_kernel("k", "", "")
+    Store(path, "without configurations").add_kernel("k", "", "")
     assert Store.of_file(path, None).compiler == "earlier"
     with pytest.raises(MinitritonError, match="lacks configurations of compiler mine") as raised:
         Store.of_file(path, "mine")
     assert "later, earlier" in str(raised.value)
-    with pytest.raises(MinitritonError, match="no kernel 'q'"):
+    with pytest.raises(MinitritonError, match="lacks kernel 'q'"):
         lab.measure(path, ["registers"], kernels=["q"])
 
 
@@ -143,9 +143,9 @@ def test_ctrl_c_ends_a_sweep_in_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--count", "1000", "--store", str(path)]
     sweep = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        while sweep.poll() is None and not (path.exists() and _points(path)):
+        while sweep.poll() is None and not (path.exists() and _count_evaluations(path)):
             time.sleep(0.05)
-        assert _points(path)
+        assert _count_evaluations(path)
         os.killpg(sweep.pid, signal.SIGINT)
         said = sweep.communicate()[1]
     finally:
@@ -154,7 +154,7 @@ def test_ctrl_c_ends_a_sweep_in_one_line(tmp_path: Path) -> None:
     assert said.strip() == f"stopped: {path} keeps what was evaluated, and the same command goes on"
 
 
-def _points(path: Path) -> int:
+def _count_evaluations(path: Path) -> int:
     try:
         return sqlite3.connect(path).execute("SELECT count(*) FROM evaluations").fetchone()[0]
     except sqlite3.Error:

@@ -47,7 +47,7 @@ def test_no_pass_is_called_broken(minitriton_check: Any, precision: str) -> None
 
 
 @pytest.mark.parametrize("k", [32, 512])
-def test_orders_of_passes_are_judged_right(k: int) -> None:
+def test_orders_of_passes_are_right(k: int) -> None:
     task = TuningTask.of_call(product, tuple(arguments(k)), (1,), BM=64, BN=64, BK=32, PRECISION="tf32")
     assert CorrectnessChecker(task).record(task.pipeline()).result is Class.RIGHT
 
@@ -76,7 +76,7 @@ def product_of_kinds(a, b, c, K, KIND: tl.constexpr):
     [("fp16", np.float16), ("fp16", np.float32), ("fp8e5", np.float16), ("fp8e5", np.float32), ("bf16", np.float32)],
 )
 @pytest.mark.parametrize("k", [64, 512])
-def test_sums_of_any_type_are_judged_right(kind: str, sum: type, k: int, arch: int) -> None:
+def test_sums_of_any_type_are_right(kind: str, sum: type, k: int, arch: int) -> None:
     a, b = arguments(k)[:2]
     given = (a, b, np.zeros((64, 64), sum), k)
     types = {"fp16": tl.float16, "fp8e5": tl.float8e5, "bf16": tl.bfloat16}

@@ -18,36 +18,36 @@ from minitriton.lab.sweeping.store import Store, compiler_name
 KERNEL = "running_product"
 
 
-def test_a_search_that_was_killed_goes_on_and_judges_nothing_twice(
+def test_a_search_that_was_killed_goes_on_and_evaluates_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "s.db"
     command = [sys.executable, "-m", "minitriton", "search", KERNEL, "--objective", "registers", "--budget", "40"]
     running = subprocess.Popen([*command, "--store", str(path)], stdout=subprocess.DEVNULL)
-    while running.poll() is None and not (path.exists() and points(path)):
+    while running.poll() is None and not (path.exists() and pipelines_in(path)):
         time.sleep(0.05)
     running.send_signal(signal.SIGKILL)
     running.wait()
-    kept = points(path)
+    kept = pipelines_in(path)
     assert kept
     evaluated: list[str] = []
     asked = Evaluator.__call__
 
-    def noted(self: Evaluator, point: lab.Configuration) -> object:
-        evaluated.append(str(point))
-        return asked(self, point)
+    def noted(self: Evaluator, configuration: lab.Configuration) -> object:
+        evaluated.append(str(configuration))
+        return asked(self, configuration)
 
     monkeypatch.setattr(Evaluator, "__call__", noted)
     found = lab.search(KERNEL, objective="registers", budget=40, store=path)
     assert not kept & set(evaluated)
     assert len(evaluated) == len(set(evaluated))
-    assert points(path) == kept | set(evaluated) == {r.pipeline for r in found.records}
+    assert pipelines_in(path) == kept | set(evaluated) == {r.pipeline for r in found.records}
     alone = lab.search(KERNEL, objective="registers", budget=40)
     assert (found.best.pipeline, found.convergence()) == (alone.best.pipeline, alone.convergence())
     assert len(lab.sweep(KERNEL, found.best.pipeline, metrics="registers", store=path)) == 1
 
 
-def points(path: Path) -> set[str]:
+def pipelines_in(path: Path) -> set[str]:
     """The configurations that are there."""
     try:
         store = Store(path, compiler_name())

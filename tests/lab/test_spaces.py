@@ -40,14 +40,14 @@ def test_points_are_read_back_from_their_text_and_their_contracts_hold() -> None
     drawn = [candidates.sample(rng) for _ in range(30)]
     drawn += [candidates.mutate(drawn[i], rng) for i in range(30)]
     drawn += [candidates.cross(drawn[i], drawn[i + 1], rng) for i in range(20)]
-    for point in drawn:
-        assert Configuration.parse(str(point)) == point
-        assert is_legal(point.pipeline, candidates.facts)
-    assert len({point.settings for point in drawn}) > 4
-    assert any("minitriton-choose-layout" in str(point) for point in drawn)
-    assert any("passes=" in str(point) for point in drawn)
-    assert any("minitriton-cache-hints" in str(point) for point in drawn)
-    assert any("minitriton-overlap-launches" in str(point) for point in drawn)
+    for configuration in drawn:
+        assert Configuration.parse(str(configuration)) == configuration
+        assert is_legal(configuration.pipeline, candidates.facts)
+    assert len({configuration.settings for configuration in drawn}) > 4
+    assert any("minitriton-choose-layout" in str(configuration) for configuration in drawn)
+    assert any("passes=" in str(configuration) for configuration in drawn)
+    assert any("minitriton-cache-hints" in str(configuration) for configuration in drawn)
+    assert any("minitriton-overlap-launches" in str(configuration) for configuration in drawn)
 
 
 @pytest.mark.parametrize("kernel", ["running_sums", "gathered_by_clusters"])
@@ -110,9 +110,9 @@ def test_another_launch_has_its_default_pipeline_grid_and_numbers() -> None:
 
 def test_every_combination_of_settings_is_there_once() -> None:
     candidates = Candidates(Space(constants=True), corpus.task("bench_add"))
-    points = list(candidates.grid())
-    assert len(points) == len({str(p) for p in points}) == 4 * 5
-    assert Configuration(candidates.first.pipeline) in points
+    configurations = list(candidates.grid())
+    assert len(configurations) == len({str(p) for p in configurations}) == 4 * 5
+    assert Configuration(candidates.first.pipeline) in configurations
 
 
 def test_settings_that_a_kernel_does_not_have_are_named() -> None:
@@ -162,13 +162,13 @@ def test_a_chosen_layout_is_the_accesss() -> None:
         Pipeline.parse("minitriton-choose-layout{size-per-thread=1,2 order=1,1}")
 
 
-def test_hints_for_the_caches_are_judged_and_overlapping_launches_are_launched_so() -> None:
+def test_hints_for_the_caches_are_evaluated_and_overlapping_launches_are_launched_so() -> None:
     task = corpus.task("bench_add")
     candidates, checker = (
         Candidates(Space(order=False, omit=False, duplicate=False, memory=True), task),
         CorrectnessChecker(task),
     )
-    records = {str(point): checker.record(point) for point in candidates.neighbours()}
+    records = {str(configuration): checker.record(configuration) for configuration in candidates.neighbours()}
     assert {record.result for record in records.values()} == {Class.RIGHT}
     assert (
         len(records) == len({record.program for record in records.values()}) == sum(map(len, candidates.memory_steps()))

@@ -94,10 +94,10 @@ def test_points_are_what_a_compile_from_the_start_gives(name: str) -> None:
     candidates = lab.Candidates(lab.Space(insert=("canonicalize", "cse")), task)
     rng = random.Random(3)
     checker = CorrectnessChecker(task, run=False)
-    for point in [candidates.first, *(candidates.sample(rng) for _ in range(12))]:
-        record = checker.record(point)
+    for configuration in [candidates.first, *(candidates.sample(rng) for _ in range(12))]:
+        record = checker.record(configuration)
         assert record.result is Class.COMPILED
-        ptx = PassManager(point.pipeline).run(task.context, task.make_ir())
+        ptx = PassManager(configuration.pipeline).run(task.context, task.make_ir())
         assert program_digest(str(ptx), checker.programs[record.program].shared) == record.program
     assert checker.states.steps_run < checker.states.steps_asked / 2
 

@@ -229,9 +229,11 @@ def test_a_point_that_ends_its_process_is_recorded_and_the_rest_goes_on(tmp_path
 def test_a_point_that_ends_its_process_is_found_among_others_that_are_helped_with(tmp_path: Path) -> None:
     task = corpus.task(KERNEL)
     own = str(task.pipeline())
-    points = list(Drawing(Space(), 240).configurations(task))
-    points[130] = bad = own.replace("inline,", "inline,test-ends-the-process,", 1)
-    table = lab.sweep(lab.Reference(KERNEL, loads=(__file__,)), points, jobs=3, run=False, store=tmp_path / "s.db")
+    configurations = list(Drawing(Space(), 240).configurations(task))
+    configurations[130] = bad = own.replace("inline,", "inline,test-ends-the-process,", 1)
+    table = lab.sweep(
+        lab.Reference(KERNEL, loads=(__file__,)), configurations, jobs=3, run=False, store=tmp_path / "s.db"
+    )
     assert [r.pipeline for r in table.records if r.result is Class.CRASHED] == [bad]
     assert len(table) == 240
 

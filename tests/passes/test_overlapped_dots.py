@@ -12,6 +12,8 @@ from test_hold_wgmma_registers import HEAD
 
 import minitriton
 from minitriton.compiler import ASTSource
+from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, SPECIALIZED, TURNS, taken_barriers
+from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.passes.asynchronous.alternate_warp_groups import AlternateWarpGroups
 from minitriton.passes.asynchronous.first_warp_barriers import FirstWarpBarriers
@@ -232,6 +234,52 @@ def test_two_warp_groups_take_turns_and_one_does_not() -> None:
         """,
     )
     assert run(products(0), AlternateWarpGroups()) == run(products(0))
+    once = run(text, SinkDotWaits(), AlternateWarpGroups())
+    assert run(once, AlternateWarpGroups()) == once, "the turns are taken"
+
+
+def test_named_barriers_are_for_one_thing_each() -> None:
+    assert not set(FIRST_WARP_FILLS) & set(TURNS) and 0 not in {*FIRST_WARP_FILLS, *TURNS, *SPECIALIZED}
+    assert taken_barriers(parse_module(run(ring(1), FirstWarpBarriers()))) == {*FIRST_WARP_FILLS}
+    assert taken_barriers(parse_module(ring(1))) == set()
+
+
+def test_first_warp_barriers_are_made_once() -> None:
+    once = run(ring(1), FirstWarpBarriers())
+    assert run(once, FirstWarpBarriers()) == once
+
+
+EXP2 = "\n      %e = math.exp2 %s1"
+
+
+@pytest.mark.parametrize(
+    ("op", "stays"),
+    [
+        ('%k1 = arith.cmpf ole, %s1, %zero : {F32}\n      tt.assert %k1, "" : tensor<64x64xi1, #mma>', True),
+        ('%k1 = arith.cmpi sge, %i, %c0 : i32\n      tt.assert %k1, "" : i1', False),
+        ("%k1 = tt.atomic_load acquire, gpu, %p : (!tt.ptr<i32>) -> i32", True),
+        ("%k1 = ttg.convert_layout %s1 {{allocation.offset = 0 : i32}} : {F32} -> tensor<64x64xf32, #t>", True),
+        ("%k1 = ttg.convert_layout %s1 : {F32} -> tensor<64x64xf32, #t>", False),
+    ],
+    ids=[
+        "assert of a tensor",
+        "assert of a scalar",
+        "acquire",
+        "conversion by shared memory",
+        "conversion by shuffles",
+    ],
+)
+def test_loops_in_which_all_threads_meet_do_not_alternate(op: str, stays: bool) -> None:
+    """A group in its turn would wait at the barrier for the other, which waits for its turn."""
+    text = (
+        products(0).replace("warpsPerCTA = [4, 1]", "warpsPerCTA = [8, 1]").replace('num-warps" = 4', 'num-warps" = 8')
+    )
+    text = (
+        "#t = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [8, 1], order = [1, 0]}>\n"
+        + text
+    )
+    text = text.replace(EXP2, "\n      " + op.format(F32=F32) + EXP2)
+    assert ("end_turn" not in run(text, SinkDotWaits(), AlternateWarpGroups())) == stays
 
 
 def copied(name: str, text: str) -> str:

@@ -16,6 +16,7 @@ from minitriton.layouts.cluster_exchange import ClusterAccess, ClusterExchange
 
 def cluster_barrier(f: FunctionLowering) -> None:
     """All threads of the cluster wait for each other."""
+    f.check_meets()
     f.module.info.cluster_barrier(f.b)
 
 

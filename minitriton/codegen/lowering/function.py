@@ -24,6 +24,7 @@ from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, scalar_type
+from minitriton.dialects.facts.synchronization import meets_threads
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError, MinitritonError
 
@@ -58,6 +59,8 @@ class FunctionLowering:
         self.workers: WorkerWarps | None = None
         self.own_barrier: tuple[int, int] | None = None
         """The barrier of the warps that run this code and how many threads these are; None if it is all threads of the block."""
+        self.op: Operation | None = None
+        """The op that is being lowered."""
         self._facts: dict[int, TensorFacts] = {}
         self._indices: dict[tuple[int, int], tuple[SSAValue | None, int]] = {}
         self._equal: dict[tuple[int, ...], tuple[list[int], list[int]] | None] = {}
@@ -227,8 +230,17 @@ class FunctionLowering:
         return self.b.gep(self.shared_base(), offset, I8)
 
     def barrier(self) -> None:
-        """All threads of this function wait for each other."""
+        """All threads that run this code wait for each other: those of the block, or of a partition of specialized warps. The class of the op
+        that is being lowered must say so (`LoweringBarrier`)."""
+        self.check_meets()
         self.module.info.barrier(self.b, self.own_barrier)
+
+    def check_meets(self) -> None:
+        """Raises `LoweringError` if the op that is being lowered does not say that threads meet there: passes rely on it."""
+        op = self.op
+        if op is not None and not meets_threads(op):
+            help = "give its class the fact LoweringBarrier (dialects/facts/synchronization.py)"
+            raise self.unsupported(op, "its lowering has a barrier, and the class of the op does not say so", help)
 
     def mark_loop(self, op: Operation) -> None:
         """Hands the loop annotations of `op` to the branch just made."""
@@ -252,6 +264,7 @@ class FunctionLowering:
     def lower_op(self, op: Operation) -> None:
         """Replaces one op by its rule. Raises `LoweringError` at the op's location if it has none."""
         self.b.location = location = op.location
+        around, self.op = self.op, op
         rule = self.module.lowerings.of(op)
         if rule is None:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
@@ -266,6 +279,7 @@ class FunctionLowering:
             if error.location is None:
                 error.location = source_location(location)
             raise
+        self.op = around
 
     def require_one_cta(self, op: Operation, type_: Attribute, dims: Sequence[int]) -> None:
         """Raises `LoweringError` if the blocks of a cluster share a tensor of `type_` along one of `dims`."""

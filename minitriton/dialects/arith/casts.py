@@ -12,7 +12,7 @@ from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, trai
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.arith.base import ANY, FLOAT, INTEGER, FastMathFlagsAttr, bool_like, is_integer, width_of
+from minitriton.dialects.arith.base import ANY, FLOAT, INTEGER, FastMathFlagsAttr, bool_like, width_of
 from minitriton.dialects.facts import Inexact, Widens
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import op_definition
@@ -32,10 +32,11 @@ class _CastOp(IRDLOperation):
     def verify_(self) -> None:
         source, target = self.operands[0].type, self.results[0].type
         if bool_like(source) != bool_like(target):
-            raise VerifyException("requires the same shape for all operands and results")
-        if self.DIRECTION * (width_of(target) - width_of(source)) < 0 or (
-            self.DIRECTION and width_of(target) == width_of(source) and is_integer(source)
-        ):
+            raise VerifyException(
+                f"'{self.name}' op requires the same shape and encoding for all operands and results: "
+                f"expected those of '{source}', found '{target}'"
+            )
+        if self.DIRECTION and self.DIRECTION * (width_of(target) - width_of(source)) <= 0:
             kind = "wider" if self.DIRECTION > 0 else "shorter"
             raise VerifyException(f"result type '{target}' must be {kind} than operand type '{source}'")
 
@@ -137,17 +138,13 @@ class IndexCastUIOp(_CastOp):
     result = result_def(INTEGER)
 
 
-class _FloatCastOp(IRDLOperation):
+class _FloatCastOp(_CastOp):
     """Base of conversions between floating-point types."""
 
     input = operand_def(FLOAT)
     fastmath = opt_prop_def(FastMathFlagsAttr)
     result = result_def(FLOAT)
-    traits = traits_def(Pure(), Elementwise())
     assembly_format = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input) `to` type($result)"
-
-    def __init__(self, input: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(input,), result_types=(result_type,))
 
 
 @op_definition
@@ -156,6 +153,7 @@ class ExtFOp(_FloatCastOp):
 
     name = "arith.extf"
     traits = traits_def(Widens())
+    DIRECTION: ClassVar[int] = 1
 
 
 @op_definition
@@ -164,3 +162,4 @@ class TruncFOp(_FloatCastOp):
 
     name = "arith.truncf"
     traits = traits_def(Inexact())
+    DIRECTION: ClassVar[int] = -1

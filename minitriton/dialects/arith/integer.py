@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, ConditionallySpeculatable, NoMemoryEffect, Pure
 
-from minitriton.dialects.arith.base import BOOL, INTEGER, NO_OVERFLOW_FLAGS, ConstantOp, IntegerOverflowAttr, bool_like
+from minitriton.dialects.arith.base import INTEGER, NO_OVERFLOW_FLAGS, ConstantOp, IntegerOverflowAttr, bool_like
 from minitriton.dialects.facts import (
     PRODUCT,
     SUM,
@@ -25,7 +25,7 @@ from minitriton.dialects.facts import (
 )
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import op_definition
-from minitriton.dialects.tt.constraints import var
+from minitriton.dialects.tt.constraints import follows, var
 
 
 class _IntegerBinaryOp(IRDLOperation):
@@ -269,7 +269,7 @@ class AddUIExtendedOp(IRDLOperation):
     lhs = operand_def(T)
     rhs = operand_def(T)
     sum = result_def(T)
-    overflow = result_def(BOOL)
+    overflow = result_def(follows("T", bool_like, "overflow has i1 element type and same shape as operands"))
     traits = traits_def(Pure(), Commutative(), Elementwise())
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($sum) `,` type($overflow)"
 

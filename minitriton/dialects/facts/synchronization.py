@@ -4,13 +4,49 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.facts import Fact
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
+from minitriton.dialects.facts.region_flow import Call
+from minitriton.dialects.fast_paths.operations import ops_in
 
 
 class Barrier(Fact):
     """All threads of a CTA meet."""
+
+
+class LoweringBarrier(Fact):
+    """The lowering inserts a barrier: all threads that run the op meet. `FunctionLowering.barrier` refuses ops without this fact."""
+
+    def holds(self, op: Operation) -> bool:
+        """Whether this op's lowering may insert one."""
+        return True
+
+
+class ScratchBarrier(LoweringBarrier):
+    """Between writing the op's scratch memory and reading it: only where the op has some."""
+
+    def holds(self, op: Operation) -> bool:
+        return ALLOCATION_OFFSET in op.attributes or ALLOCATION_SIZE in op.attributes
+
+
+class TensorBarrier(LoweringBarrier):
+    """After an op on a tensor; an op on a scalar has none."""
+
+    def holds(self, op: Operation) -> bool:
+        return isinstance(op.operands[0].type, TensorType)
+
+
+def meets_threads(op: Operation) -> bool:
+    """Whether all threads may meet at `op` or at an op in it. Scratch memory must have been placed."""
+    return any(_meets_itself(inner) for inner in ops_in(op))
+
+
+def _meets_itself(op: Operation) -> bool:
+    lowering = LoweringBarrier.of(op)
+    return bool(Barrier.of(op) or Call.of(op) or (lowering is not None and lowering.holds(op)))
 
 
 class WaitsForCopies(Fact):
@@ -49,4 +85,4 @@ class CopyInto(OfAsyncProxy):
 
 
 class TensorCoreReads(OfAsyncProxy):
-    """A dot of matrices that tensor cores read from shared memory: operands 0 and 1."""
+    """A dot whose operands tensor cores read from shared memory: operands 0 and 1."""

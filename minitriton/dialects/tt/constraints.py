@@ -72,8 +72,8 @@ class Follows(AttrConstraint[Attribute]):
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
         source = constraint_context.get_variable(self.variable)
-        if source is not None and self.function(source) != attr:
-            raise VerifyException(f"failed to verify that {self.complaint}")
+        if source is not None and (expected := self.function(source)) != attr:
+            raise VerifyException(f"failed to verify that {self.complaint}: expected '{expected}', found '{attr}'")
 
     def can_infer(self, var_constraint_names: AbstractSet[str]) -> bool:
         return self.variable in var_constraint_names

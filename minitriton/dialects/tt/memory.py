@@ -31,6 +31,7 @@ from minitriton.dialects.attribute_values import FALSE, i32_array
 from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects
 from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized, NoLayoutRule, SameLayout
 from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, NeverRematerializedIfWide
+from minitriton.dialects.facts.synchronization import LoweringBarrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
@@ -178,7 +179,7 @@ class AtomicRMWOp(AtomicOp):
         "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? attr-dict `:` "
         "functional-type(operands, $result)"
     )
-    traits = traits_def(MemoryAccess(value="val", mask="mask", atomic=True))
+    traits = traits_def(MemoryAccess(value="val", mask="mask", atomic=True), ScratchBarrier())
 
     @from_fields(like="val")
     def __init__(
@@ -204,7 +205,7 @@ class AtomicCASOp(AtomicOp):
     result = result_def(ANY_TT)
 
     assembly_format = "$sem `,` $scope `,` $ptr `,` $cmp `,` $val attr-dict `:` functional-type(operands, $result)"
-    traits = traits_def(MemoryAccess(value="val", atomic=True))
+    traits = traits_def(MemoryAccess(value="val", atomic=True), ScratchBarrier())
 
     @from_fields(like="val")
     def __init__(self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: Semantic, scope: Scope) -> None: ...
@@ -220,7 +221,7 @@ class AtomicLoadOp(AtomicOp):
     result = result_def(ANY_TT)
 
     assembly_format = "$sem `,` $scope `,` $ptr (`,` $mask^)? attr-dict `:` functional-type(operands, $result)"
-    traits = traits_def(MemoryAccess(mask="mask", atomic=True))
+    traits = traits_def(MemoryAccess(mask="mask", atomic=True), LoweringBarrier())
 
     @from_fields
     def __init__(
@@ -239,7 +240,7 @@ class AtomicStoreOp(AtomicOp):
     mask = opt_operand_def(MASK)
 
     assembly_format = "$sem `,` $scope `,` $ptr `,` $value (`,` $mask^)? attr-dict `:` type($ptr)"
-    traits = traits_def(MemoryAccess(value="value", mask="mask", atomic=True))
+    traits = traits_def(MemoryAccess(value="value", mask="mask", atomic=True), LoweringBarrier())
 
     @from_fields
     def __init__(
@@ -261,7 +262,7 @@ class AtomicPollOp(AtomicOp):
         "$sem `,` $scope `,` $ptr `,` $expected (`timeout` $timeout^)? attr-dict `:` "
         "type($ptr) `,` type($expected) `->` type($result)"
     )
-    traits = traits_def(MemoryAccess(value="expected", atomic=True))
+    traits = traits_def(MemoryAccess(value="expected", atomic=True), LoweringBarrier())
 
     @from_fields
     def __init__(

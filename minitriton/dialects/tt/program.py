@@ -13,6 +13,7 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, prop_def,
 from xdsl.traits import Pure
 
 from minitriton.dialects.facts import MayNotReturn
+from minitriton.dialects.facts.synchronization import TensorBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE
@@ -102,7 +103,7 @@ class AssertOp(IRDLOperation):
     condition = operand_def(BOOL_LIKE)
     message = prop_def(StringAttr)
     assembly_format = "$condition `,` $message attr-dict `:` type($condition)"
-    traits = traits_def(WritesGlobal(), TensorLayouts(), MayNotReturn())
+    traits = traits_def(WritesGlobal(), TensorLayouts(), MayNotReturn(), TensorBarrier())
 
     @from_fields
     def __init__(self, condition: SSAValue, *, message: str) -> None: ...

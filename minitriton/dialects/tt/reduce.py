@@ -39,6 +39,7 @@ from minitriton.dialects.facts.layout import (
     Squeezes,
 )
 from minitriton.dialects.facts.region_flow import ScalarRegions
+from minitriton.dialects.facts.synchronization import ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
@@ -58,7 +59,7 @@ class ReduceOp(IRDLOperation):
     axis = prop_def(IntegerAttr.constr(i32))
     result = var_result_def(ANY_TT)
     combine_op = region_def("single_block")
-    traits = traits_def(Pure(), TensorLayouts(), Squeezes(), ScalarRegions())
+    traits = traits_def(Pure(), TensorLayouts(), Squeezes(), ScalarRegions(), ScratchBarrier())
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class ScanOp(IRDLOperation):
     reverse = prop_def(BoolAttr)
     result = var_result_def(TENSOR)
     combine_op = region_def("single_block")
-    traits = traits_def(Pure(), TensorLayouts(), OneLayout(), ScalarRegions())
+    traits = traits_def(Pure(), TensorLayouts(), OneLayout(), ScalarRegions(), ScratchBarrier())
 
     def __init__(self, srcs: Sequence[SSAValue], combine_op: Region, *, axis: int, reverse: bool = False) -> None:
         Operation.__init__(
@@ -144,7 +145,7 @@ class HistogramOp(IRDLOperation):
     mask = opt_operand_def(follows("T", i1_same_shape, "mask type matches src type"))
     result = result_def(INT_TENSOR)
     assembly_format = "$src (`,` $mask^)? attr-dict `:` type($src) `->` type($result)"
-    traits = traits_def(Pure(), TensorLayouts(), AnyLayout())
+    traits = traits_def(Pure(), TensorLayouts(), AnyLayout(), ScratchBarrier())
 
     @from_fields
     def __init__(self, src: SSAValue, mask: SSAValue | None, result_type: Attribute) -> None: ...
@@ -162,7 +163,14 @@ class GatherOp(IRDLOperation):
     result = result_def(TENSOR)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$src `[` $indices `]` attr-dict `:` functional-type(operands, results)"
-    traits = traits_def(Pure(), TensorLayouts(), NoLayoutRule(), AnchorIfEfficient(), NeverRematerializedIfEfficient())
+    traits = traits_def(
+        Pure(),
+        TensorLayouts(),
+        NoLayoutRule(),
+        AnchorIfEfficient(),
+        NeverRematerializedIfEfficient(),
+        ScratchBarrier(),
+    )
 
     def __init__(
         self,

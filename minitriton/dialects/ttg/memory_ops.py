@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -35,6 +36,7 @@ from minitriton.dialects.facts.gpu_traits import (
     VerifyTensorLayouts,
     require,
 )
+from minitriton.dialects.facts.in_flight import Commits, Kind, Waits
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.facts.synchronization import WaitsForCopies
@@ -46,12 +48,14 @@ from minitriton.dialects.ttg.verify import (
     local_load_complaint,
     local_store_complaint,
     memdesc_index_complaint,
+    memdesc_reinterpret_complaint,
     memdesc_reshape_complaint,
     memdesc_subslice_complaint,
 )
 from minitriton.errors import IRError
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst
+from minitriton.layouts.properties import are_layouts_equivalent
 
 TOKEN = AsyncTokenType()
 
@@ -205,6 +209,13 @@ class MemDescTransOp(_ViewOp):
             result_type = infer_memdesc_trans(src.type, order)
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
 
+    def verify_(self) -> None:
+        order = self.order.get_values()
+        rank = len(cast(MemDescType, self.src.type).get_shape())
+        if sorted(order) != list(range(rank)):
+            require(self, f"order must be a permutation: expected one of 0..{rank - 1}, found {list(order)}")
+        require(self, _view_complaint(self.result.type, lambda: infer_memdesc_trans(self.src.type, order)))
+
 
 @op_definition
 class MemDescReshapeOp(_ViewOp):
@@ -221,7 +232,9 @@ class MemDescReshapeOp(_ViewOp):
         return cls(src, infer_memdesc_reshape(src.type, shape))
 
     def verify_(self) -> None:
+        shape = self.result.type.get_shape()
         require(self, memdesc_reshape_complaint(self.src.type, self.result.type))
+        require(self, _view_complaint(self.result.type, lambda: infer_memdesc_reshape(self.src.type, shape)))
 
 
 @op_definition
@@ -232,6 +245,9 @@ class MemDescReinterpretOp(_ViewOp):
 
     src = operand_def(MemDescType)
     result = result_def(MemDescType)
+
+    def verify_(self) -> None:
+        require(self, memdesc_reinterpret_complaint(self.src.type, self.result.type))
 
 
 @op_definition
@@ -244,7 +260,7 @@ class AsyncWaitOp(IRDLOperation):
     num = prop_def(IntegerAttr.constr(i32))
     result = result_def(TOKEN)
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
+    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies(), Waits(Kind.COPY, left="num"))
     assembly_format = "($async_token^)? attr-dict"
 
     @from_fields
@@ -259,7 +275,7 @@ class AsyncCommitGroupOp(IRDLOperation):
 
     input_tokens = var_operand_def(TOKEN)
     result = result_def(TOKEN)
-    traits = traits_def(VerifyTensorLayouts())
+    traits = traits_def(VerifyTensorLayouts(), Commits(Kind.COPY))
     assembly_format = "(`tokens` $input_tokens^)? attr-dict"
 
     @from_fields
@@ -303,3 +319,17 @@ def infer_memdesc_reshape(src: Attribute, shape: Sequence[int]) -> MemDescType:
     return type_.with_(
         shape=shape, encoding=encoding_attr(reshaped), alloc_shape=[*alloc[: len(alloc) - type_.get_num_dims()], *shape]
     )
+
+
+def _view_complaint(found: MemDescType, infer: Callable[[], MemDescType]) -> str | None:
+    """The result has the type that the op infers, up to layouts that put every element in the same place."""
+    try:
+        expected = infer()
+    except IRError as error:
+        return error.message
+    have, want = layout_of(found), layout_of(expected)
+    if isinstance(have, SharedEncoding) and isinstance(want, SharedEncoding) and have.rank == want.rank:
+        shape = expected.get_shape()[-want.rank :]
+        if found.with_(encoding=expected.encoding) == expected and are_layouts_equivalent(shape, have, want):
+            return None
+    return None if found == expected else f"expected '{expected}' as the type of the view, found '{found}'"

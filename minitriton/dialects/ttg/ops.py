@@ -28,10 +28,10 @@ from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, Re
 from minitriton.dialects.facts import KeepsData
 from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, require
 from minitriton.dialects.facts.layout import AnyButMma, UnpacksFp4
-from minitriton.dialects.facts.synchronization import Barrier
+from minitriton.dialects.facts.synchronization import Barrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
-from minitriton.dialects.ttg.verify import fp4_to_fp_complaint
+from minitriton.dialects.ttg.verify import convert_layout_complaint, fp4_to_fp_complaint
 
 
 @op_definition
@@ -42,11 +42,14 @@ class ConvertLayoutOp(IRDLOperation):
 
     src = operand_def(TensorType)
     result = result_def(TensorType)
-    traits = traits_def(Pure(), VerifyTensorLayouts(), AnyButMma(), KeepsData())
+    traits = traits_def(Pure(), VerifyTensorLayouts(), AnyButMma(), KeepsData(), ScratchBarrier())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
     @from_fields
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
+
+    def verify_(self) -> None:
+        require(self, convert_layout_complaint(cast(TensorType, self.src.type), self.result.type))
 
 
 @op_definition

@@ -6,6 +6,7 @@ facts by `layout_complaint`: a tensor with `warpsPerCTA = [4]` cannot live where
 
 from __future__ import annotations
 
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, NoneAttr, TensorType
@@ -85,7 +86,15 @@ def memdesc_index_complaint(src_type: Attribute, result_type: Attribute) -> str 
         return "src and dst must have the same type of encoding"
     if dst.alloc_shape != dst.shape:
         return "alloc shape must match shape for both result and src"
-    return None
+    return _same_layout_complaint(src, dst)
+
+
+def _same_layout_complaint(src: MemDescType, dst: MemDescType) -> str | None:
+    """Of views whose elements lie as in the buffer, where both layouts have one rank."""
+    have, want = layout_of(dst), layout_of(src)
+    if have == want or have is None or want is None or have.rank != want.rank:
+        return None
+    return f"result must have the layout of the buffer: expected {src.encoding}, found {dst.encoding}"
 
 
 def memdesc_subslice_complaint(src_type: Attribute, result_type: Attribute, offsets: tuple[int, ...]) -> str | None:
@@ -107,7 +116,15 @@ def memdesc_subslice_complaint(src_type: Attribute, result_type: Attribute, offs
             return "A non zero offset found in a dimension that is not being split"
         if dim in split and offset & (dst_shape[dim] - 1):
             return "The split offset may not touch the tile"
-    return _split_complaint(layout, src, dst, split) if split else None
+        if not 0 <= offset <= src_shape[dim] - dst_shape[dim]:
+            return f"expected an offset of at most {src_shape[dim] - dst_shape[dim]} in dimension {dim}, found {offset}"
+    if src.get_alloc_shape() != dst.get_alloc_shape():
+        return (
+            f"result must have the alloc shape of the buffer: expected {show(src.get_alloc_shape())}, "
+            f"found {show(dst.get_alloc_shape())}"
+        )
+    wrong = _same_layout_complaint(src, dst)
+    return wrong if wrong is not None or not split else _split_complaint(layout, src, dst, split)
 
 
 def _split_complaint(layout: enc.SharedEncoding, src: MemDescType, dst: MemDescType, split: list[int]) -> str | None:
@@ -131,6 +148,21 @@ def _split_complaint(layout: enc.SharedEncoding, src: MemDescType, dst: MemDescT
     return None
 
 
+def memdesc_reinterpret_complaint(src_type: Attribute, result_type: Attribute) -> str | None:
+    """Of `ttg.memdesc_reinterpret`: no more memory than there is, and no writing to what is constant."""
+    src, dst = cast(MemDescType, src_type), cast(MemDescType, result_type)
+    if src.memory_space != dst.memory_space:
+        return f"source and destination memory space must match: expected {src.memory_space}, found {dst.memory_space}"
+    if dst.mutable and not src.mutable:
+        return "cannot make a constant buffer mutable: expected a constant view, found a mutable one"
+    have, want = _num_bytes(dst), _num_bytes(src)
+    return None if have <= want else f"expected at most {want} bytes, the size of the buffer, found {have}"
+
+
+def _num_bytes(type_: MemDescType) -> int:
+    return prod(type_.get_shape()) * getattr(type_.element_type, "bitwidth", 64) // 8
+
+
 def memdesc_reshape_complaint(src_type: Attribute, result_type: Attribute) -> str | None:
     """Of `ttg.memdesc_reshape`, its layout aside."""
     src, dst = cast(MemDescType, src_type), cast(MemDescType, result_type)
@@ -141,6 +173,13 @@ def memdesc_reshape_complaint(src_type: Attribute, result_type: Attribute) -> st
     if src.get_alloc_shape()[-src.get_num_dims() :] != src.get_shape():
         return "NYI: memdesc_reshape of memdesc_subslice"
     return None
+
+
+def convert_layout_complaint(src: TensorType, result: TensorType) -> str | None:
+    """Of `ttg.convert_layout`."""
+    if (src.get_shape(), src.element_type) == (result.get_shape(), result.element_type):
+        return None
+    return f"requires the same shape and element type for all operands and results: expected '{src}', found '{result}'"
 
 
 def fp4_to_fp_complaint(src: TensorType, result: TensorType, axis: int) -> str | None:

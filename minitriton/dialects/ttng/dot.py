@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import Float8E4M3FNType, Float8E5M2Type, Float32Type, IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Operation, SSAValue
@@ -32,9 +32,10 @@ from xdsl.traits import EffectInstance, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.attribute_values import FALSE, i32_attr
-from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.encodings import encoding_attr, layout_of
 from minitriton.dialects.facts import Contraction, ForwardsOperands
 from minitriton.dialects.facts.gpu_traits import SHARED, EffectsOfEach, VerifyTensorLayouts
+from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, NoLayoutRule
 from minitriton.dialects.facts.synchronization import TensorCoreReads
@@ -44,6 +45,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.layouts import encodings as enc
+from minitriton.layouts.properties import are_layouts_equivalent
 from minitriton.layouts.to_linear import shape_per_cta
 
 
@@ -83,7 +85,14 @@ class WarpGroupDotOp(IRDLOperation):
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$a `,` $b `,` $c (`,` $use_c^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
-    traits = traits_def(_ReadsBuffers(), VerifyTensorLayouts(), LayoutAnchor(), Contraction(), TensorCoreReads())
+    traits = traits_def(
+        _ReadsBuffers(),
+        VerifyTensorLayouts(),
+        LayoutAnchor(),
+        Contraction(),
+        TensorCoreReads(),
+        Starts(Kind.DOT, reads=("a", "b", "c"), writes=("result",), flag="is_async"),
+    )
 
     @from_fields
     def __init__(
@@ -125,6 +134,12 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
         return "WGMMA result N dimension must be divisible by 8"
     a_type = op.a.type
     assert instance_of(a_type, (TensorType, MemDescType))
+    m, n = result_type.get_shape()
+    b_shape = cast(MemDescType, op.b.type).get_shape()
+    k = b_shape[-2]
+    for name, found, expected in (("A", a_type.get_shape(), (m, k)), ("B", b_shape, (k, n))):
+        if found != expected:
+            return f"expected operand {name} of shape {list(expected)} (M = {m}, N = {n}, K = {k}), found {list(found)}"
     element = a_type.element_type
     imprecise = op.max_num_imprecise_acc.value.data
     if (
@@ -137,6 +152,9 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
         width = 32 // getattr(element, "bitwidth", 32)
         if a_layout.k_width != width:
             return f"in-register LHS operand must have a kWidth of {width} but got {a_layout.k_width}"
+        expected = enc.DotOperand(0, layout, width)
+        if not are_layouts_equivalent((m, k), a_layout, expected):
+            return f"expected operand A in registers as {encoding_attr(expected)}, found {a_type.encoding}"
     return None
 
 
@@ -153,7 +171,7 @@ class WarpGroupDotWaitOp(IRDLOperation):
     outputs = var_result_def(T)
 
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts(), NoLayoutRule(), ForwardsOperands())
+    traits = traits_def(VerifyTensorLayouts(), NoLayoutRule(), ForwardsOperands(), Waits(Kind.DOT, left="pendings"))
     assembly_format = "$inputs attr-dict `:` type($inputs)"
 
     def __init__(self, inputs: Sequence[SSAValue], *, pendings: int) -> None:

@@ -177,6 +177,11 @@ class TMEMLoadOp(IRDLOperation):
     assembly_format = "$src custom<Token>($dep, type($token)) attr-dict `:` type($src) `->` type($result)"
     traits = traits_def(OperandEffects(reads=(("src", TENSOR),)), VerifyTensorLayouts(), LayoutAnchor())
 
+    def verify_(self) -> None:
+        source, result = cast(MemDescType, self.src.type), self.result.type
+        if (source.get_shape(), source.element_type) != (result.get_shape(), result.element_type):
+            raise VerifyException(f"'{self.name}' op expected a tensor like '{source}', found '{result}'")
+
 
 @op_definition
 class TMEMStoreOp(IRDLOperation):

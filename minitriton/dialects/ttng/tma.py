@@ -27,9 +27,11 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.attribute_values import FALSE
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
+from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.synchronization import (
     CopyInto,
     EndsBeforeItsWait,
+    LoweringBarrier,
     OfAsyncProxy,
     UsesMbarrier,
     WaitsForCopies,
@@ -80,6 +82,7 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
         UsesMbarrier(),
         EndsBeforeItsWait(),
         CopyInto(buffer="destination"),
+        Starts(Kind.TENSOR_COPY, writes=("destination",), barrier="barrier"),
     )
 
     @from_fields
@@ -111,7 +114,9 @@ class _FromSharedOp(IRDLOperation):
     """Base of copies from the buffer `src` to the tensor of `desc`."""
 
     traits = traits_def(
-        OperandEffects(reads=(("desc", GLOBAL), ("src", SHARED)), writes=(("desc", GLOBAL),)), VerifyTensorLayouts()
+        OperandEffects(reads=(("desc", GLOBAL), ("src", SHARED)), writes=(("desc", GLOBAL),)),
+        VerifyTensorLayouts(),
+        Starts(Kind.TENSOR_STORE, reads=("src",)),
     )
 
 
@@ -167,6 +172,7 @@ class AsyncTMAGatherOp(IRDLOperation):
         UsesMbarrier(),
         EndsBeforeItsWait(),
         CopyInto(buffer="destination"),
+        Starts(Kind.TENSOR_COPY, writes=("destination",), barrier="barrier"),
     )
     assembly_format = (
         "$desc `[` $x_offsets `,` $y_offset `]` $destination `,` $barrier `,` $pred attr-dict `:` type(operands)"
@@ -215,7 +221,7 @@ class TMAStoreWaitOp(IRDLOperation):
 
     pendings = prop_def(IntegerAttr.constr(i32))
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
+    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies(), Waits(Kind.TENSOR_STORE, left="pendings"))
     assembly_format = "attr-dict"
 
     @from_fields
@@ -298,7 +304,7 @@ class TensormapFenceproxyAcquireOp(IRDLOperation):
     name = "ttng.tensormap_fenceproxy_acquire"
 
     desc_ptr = operand_def(PointerType)
-    traits = traits_def(OperandEffects(writes=(("desc_ptr", GLOBAL),)), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(writes=(("desc_ptr", GLOBAL),)), VerifyTensorLayouts(), LoweringBarrier())
     assembly_format = "$desc_ptr attr-dict `:` type($desc_ptr)"
 
     @from_fields

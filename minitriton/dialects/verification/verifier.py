@@ -31,6 +31,12 @@ _POSITION = re.compile(
 )
 
 
+_DIFFERS = re.compile(
+    r"(?:(?:operand|result) [^\n]* does not verify:\n)?attribute (.*) expected from variable '\w+', but got (.*)",
+    re.DOTALL,
+)
+
+
 def verify(root: Operation) -> None:
     """Raise `IRError` if `root` or an op under it is not valid."""
     if isinstance(root, ModuleOp):
@@ -67,6 +73,9 @@ def _refuse(op: Operation, message: str) -> IRError:
 def _words(op: Operation, error: VerifyException) -> str:
     """xDSL's complaint in MLIR's words."""
     text = str(error)
+    differs = _DIFFERS.fullmatch(text)
+    if differs is not None:
+        return f"'{op.name}' op requires one type: expected '{differs[1]}' as of another operand or result, found '{differs[2]}'"
     position = _POSITION.match(text)
     if position is None:
         return text
@@ -82,7 +91,9 @@ def _verify_op(op: Operation) -> None:
     except VerifyException as error:
         raise _refuse(op, _words(op, error)) from None
     except MinitritonError as error:
-        raise _refuse(op, f"'{op.name}' op {error.message}") from None
+        refused = _refuse(op, f"'{op.name}' op {error.message}")
+        refused.help = error.help
+        raise refused from None
     except RecursionError:
         raise
     except Exception as error:
@@ -97,7 +108,7 @@ def _verify_op(op: Operation) -> None:
 
 
 def _verify_region(op: Operation, region: Region) -> None:
-    needs_terminator = not op.has_trait(NoTerminator) and op.name != "builtin.module"
+    needs_terminator = not op.has_trait(NoTerminator)
     for block in region.blocks:
         for inner in block.ops:
             _verify_successors(inner, block)

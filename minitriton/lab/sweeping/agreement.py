@@ -51,8 +51,8 @@ def agreed_order(table: Table, metric: str, best: int = BEST) -> Agreement:
     before: Counter[tuple[str, str]] = Counter()
     present: Counter[str] = Counter()
     level_of: dict[str, int] = {}
-    for point in voters:
-        for number, segment in enumerate(segments(point.pipeline.steps)):
+    for configuration in voters:
+        for number, segment in enumerate(segments(configuration.pipeline.steps)):
             if any(map(is_fixed, segment)):
                 continue
             names = list(dict.fromkeys(step.name for step in segment))
@@ -65,10 +65,10 @@ def agreed_order(table: Table, metric: str, best: int = BEST) -> Agreement:
         names = [name for name, level in level_of.items() if level == number]
         wins = {a: sum(_sign(before[a, b] - before[b, a]) for b in names) for a in names}
         found.levels.append(sorted(names, key=lambda name: -wins[name]))
-    place = {name: i for i, name in enumerate(name for level in found.levels for name in level)}
-    followed = sum(count for (a, b), count in before.items() if place[a] < place[b])
+    position = {name: i for i, name in enumerate(name for level in found.levels for name in level)}
+    followed = sum(count for (a, b), count in before.items() if position[a] < position[b])
     found.share = followed / max(sum(before.values()), 1)
-    found.presence = {name: present[name] / max(len(voters), 1) for name in place}
+    found.presence = {name: present[name] / max(len(voters), 1) for name in position}
     return found
 
 

@@ -26,7 +26,7 @@ class ConfigurationBatch:
     drawing: Drawing | None = None
 
     @property
-    def configurations(self) -> int:
+    def num_configurations(self) -> int:
         """How many it has, or is to draw, at least one."""
         return max(1, self.drawing.count if self.drawing else len(self.pipelines))
 

@@ -71,19 +71,23 @@ def run_bisect(given: argparse.Namespace) -> int:
     own = Configuration(evaluate.task.pipeline())
     if given.pipeline is None and given.against is None:
         raise MinitritonError("nothing to reduce", help="give --pipeline, or --against another version")
-    point = Configuration.parse(given.pipeline) if given.pipeline else own
+    configuration = Configuration.parse(given.pipeline) if given.pipeline else own
     with ExitStack() as stack:
         other = stack.enter_context(OtherVersion(given.against, reference, evaluate.metrics)) if given.against else None
         shows = _shows(metric, most, evaluate.record(own), other)
-        variant = Evaluator(evaluate.task.variant(point.settings), evaluate.metrics) if point.settings else evaluate
-        if metric and not shows(first := variant.record(point.pipeline)):
+        variant = (
+            Evaluator(evaluate.task.variant(configuration.settings), evaluate.metrics)
+            if configuration.settings
+            else evaluate
+        )
+        if metric and not shows(first := variant.record(configuration.pipeline)):
             raise MinitritonError(
                 f"the pipeline does not show it: {reference.name!r} is {first.result}, {_number_of(first, metric)}",
                 help=f"its default pipeline has {_number_of(evaluate.record(own), metric)}; begin with one that has more, by 2 % at least",
             )
-        pipeline = smallest_pipeline(variant, point.pipeline, shows)
+        pipeline = smallest_pipeline(variant, configuration.pipeline, shows)
     passes = [format_step(step) for step in pipeline.steps if not is_fixed(step)]
-    left = point.with_pipeline(pipeline)
+    left = configuration.with_pipeline(pipeline)
     record = evaluate.record(left)
     if not given.json:
         print("\n".join(passes))

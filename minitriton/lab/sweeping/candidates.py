@@ -81,21 +81,21 @@ class Candidates:
             return Configuration(self._with_memory(self._with_layouts(pipeline, rng), rng), settings)
         return self.first
 
-    def mutate(self, point: Configuration, rng: random.Random) -> Configuration:
-        """`point` with one change; itself where none is found."""
+    def mutate(self, configuration: Configuration, rng: random.Random) -> Configuration:
+        """`configuration` with one change; itself where none is found."""
         for _ in range(_TRIES):
             draw = rng.random()
             if self.varied and draw < 0.3:
-                changed = self._other_setting(point, rng)
+                changed = self._other_setting(configuration, rng)
             elif self.space.layouts and draw < 0.5:
-                changed = point.with_pipeline(self._with_layouts(point.pipeline, rng, always=True))
+                changed = configuration.with_pipeline(self._with_layouts(configuration.pipeline, rng, always=True))
             elif self.space.memory and draw < 0.7:
-                changed = point.with_pipeline(self._with_memory(point.pipeline, rng, always=True))
+                changed = configuration.with_pipeline(self._with_memory(configuration.pipeline, rng, always=True))
             else:
-                changed = point.with_pipeline(self.space.mutate(point.pipeline, self.facts, rng))
-            if changed is not None and changed != point and self._legal(changed.pipeline):
+                changed = configuration.with_pipeline(self.space.mutate(configuration.pipeline, self.facts, rng))
+            if changed is not None and changed != configuration and self._legal(changed.pipeline):
                 return changed
-        return point
+        return configuration
 
     def cross(self, a: Configuration, b: Configuration, rng: random.Random) -> Configuration:
         """Each setting of one or the other, the pipeline of `a` up to some step and that of `b` from there on."""
@@ -137,7 +137,7 @@ class Candidates:
             if (variant := self._variant(settings)) is not None:
                 yield Configuration(variant.base, settings)
 
-    def point(self, settings: Mapping[str, Value]) -> Configuration | None:
+    def default_of(self, settings: Mapping[str, Value]) -> Configuration | None:
         """The default pipeline of the launch that `settings` make; None where there is no such launch."""
         kept = sorted_settings({n: v for n, v in settings.items() if self.own_value(n) != v})
         variant = self._variant(kept)
@@ -172,16 +172,16 @@ class Candidates:
         drawn = {name: rng.choice(values) for name, values in self.varied.items() if rng.random() < 0.7}
         return sorted_settings({name: value for name, value in drawn.items() if self.own_value(name) != value})
 
-    def _other_setting(self, point: Configuration, rng: random.Random) -> Configuration | None:
+    def _other_setting(self, configuration: Configuration, rng: random.Random) -> Configuration | None:
         name = rng.choice(list(self.varied))
         value = rng.choice(self.varied[name])
-        settings = {**dict(point.settings), name: value}
+        settings = {**dict(configuration.settings), name: value}
         if self.own_value(name) == value:
             del settings[name]
         new = sorted_settings(settings)
-        if self._variant(new) is None or self._variant(point.settings) is None:
+        if self._variant(new) is None or self._variant(configuration.settings) is None:
             return None
-        return Configuration(self.rebased(point.pipeline, point.settings, new), new)
+        return Configuration(self.rebased(configuration.pipeline, configuration.settings, new), new)
 
     def _legal(self, pipeline: Pipeline) -> bool:
         return not self.space.legal or is_legal(pipeline, self.facts)

@@ -96,7 +96,7 @@ def _note(found: Commutation, states: States, start: State, a: Step, b: Step) ->
     if not (a.can_run(start.facts) and b.can_run(start.facts)):
         return
     alone = {step: states.follow(start, step) for step in (a, b)}
-    both = {(a, b): _behind(states, alone[a], b), (b, a): _behind(states, alone[b], a)}
+    both = {(a, b): _after(states, alone[a], b), (b, a): _after(states, alone[b], a)}
     for row, column in ((a, b), (b, a)):
         counts = found.counts.setdefault((row.name, column.name), Counter())
         counts[_relation(start, alone[row], alone[column], both[row, column], both[column, row])] += 1
@@ -114,13 +114,13 @@ def _relation(
         return FAILS
     if row_first is column_first:
         return SAME
-    changes_before, changes_behind = row is not start, column_first is not column
-    if changes_behind and not changes_before:
+    changes_before, changes_after = row is not start, column_first is not column
+    if changes_after and not changes_before:
         return ENABLED
-    return DESTROYED if changes_before and not changes_behind else DIFFER
+    return DESTROYED if changes_before and not changes_after else DIFFER
 
 
-def _behind(states: States, state: State | StepFailure, step: Step) -> State | StepFailure | None:
+def _after(states: States, state: State | StepFailure, step: Step) -> State | StepFailure | None:
     if isinstance(state, StepFailure) or not step.can_run(state.facts):
         return None
     return states.follow(state, step)

@@ -23,7 +23,7 @@ from minitriton.pipeline.pipeline_spec import format_step
 Value = int | float | bool | str
 Settings = tuple[tuple[str, Value], ...]
 
-_POINT = re.compile(r"\s*\[([^\]]*)\]\s*(.*)", re.DOTALL)
+_WITH_SETTINGS = re.compile(r"\s*\[([^\]]*)\]\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Configuration:
     @classmethod
     def parse(cls, text: str) -> Configuration:
         """Reads what `str` writes. Raises `MinitritonError` for settings that are none, `PipelineError` for a bad pipeline."""
-        found = _POINT.fullmatch(text)
+        found = _WITH_SETTINGS.fullmatch(text)
         if found is None:
             return cls(parse_steps(text))
         return cls(parse_steps(found[2]), settings_of(found[1].split()))

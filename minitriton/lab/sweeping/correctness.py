@@ -93,37 +93,37 @@ class CorrectnessChecker:
 
     def record(self, given: Configuration | Pipeline | str) -> Evaluation:
         """What becomes of the configuration `given`, whose pipeline leads to PTX."""
-        point = Configuration.of(given)
-        if point.settings != self._settings:
-            return self._varied(point)
-        return self._of_pipeline(point.pipeline, given if isinstance(given, str) else str(point))
+        configuration = Configuration.of(given)
+        if configuration.settings != self._settings:
+            return self._varied(configuration)
+        return self._of_pipeline(configuration.pipeline, given if isinstance(given, str) else str(configuration))
 
-    def _varied(self, point: Configuration) -> Evaluation:
-        checker = self._variants.pop(point.settings, None)
+    def _varied(self, configuration: Configuration) -> Evaluation:
+        checker = self._variants.pop(configuration.settings, None)
         if checker is None:
             try:
-                task = self.task.variant(point.settings)
+                task = self.task.variant(configuration.settings)
                 checker = CorrectnessChecker(
-                    task, run=self._run, settings=point.settings, culprits=self._culprits is not None
+                    task, run=self._run, settings=configuration.settings, culprits=self._culprits is not None
                 )
             except (MinitritonError, ValueError, ArithmeticError) as error:
-                return self._point(str(point), Class.REFUSED, "", _reason(error))
+                return self._not_run(str(configuration), Class.REFUSED, "", _reason(error))
             checker.programs = self.programs
-        self._variants[point.settings] = checker
+        self._variants[configuration.settings] = checker
         if len(self._variants) > VARIANTS_KEPT:
             self._variants.popitem(last=False)
-        return checker.record(point)
+        return checker.record(configuration)
 
     def _of_pipeline(self, pipeline: Pipeline, text: str) -> Evaluation:
         if not is_legal(pipeline, self.task.facts):
             try:
                 pipeline.check(self.task.facts)
             except PipelineError as error:
-                return self._point(
+                return self._not_run(
                     text, Class.REFUSED, error.message.partition("'")[2].partition("'")[0], _reason(error)
                 )
         if not any(Property.PTX in step.establishes for step in pipeline.steps[-1:]):
-            return self._point(
+            return self._not_run(
                 text,
                 Class.REFUSED,
                 "".join(s.name for s in pipeline.steps[-1:]),
@@ -131,7 +131,7 @@ class CorrectnessChecker:
             )
         end = self.states.run(pipeline)
         if isinstance(end, StepFailure):
-            return self._point(text, Class.FAILED, end.step, _reason(end.error))
+            return self._not_run(text, Class.FAILED, end.step, _reason(end.error))
         known = self._by_program.get(end)
         if known is None:
             known = self._by_program[end] = self._evaluate(end)
@@ -140,7 +140,7 @@ class CorrectnessChecker:
             culprit = self._culprits.of(pipeline)
         return replace(known, pipeline=text, culprit=culprit, own=self.states.seconds(pipeline))
 
-    def _point(self, pipeline: str, result: Class, culprit: str, reason: str) -> Evaluation:
+    def _not_run(self, pipeline: str, result: Class, culprit: str, reason: str) -> Evaluation:
         return Evaluation(self.task.name, pipeline, result, culprit, reason)
 
     def _evaluate(self, end: State) -> Evaluation:

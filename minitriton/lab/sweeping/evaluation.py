@@ -35,9 +35,9 @@ class Evaluator:
         self._own = Configuration(task.pipeline())
         self._least_cycles = float("inf")
 
-    def __call__(self, point: Configuration) -> Evaluation:
-        """The record of `point`, with what its program was measured to be."""
-        record = self.checker.record(point)
+    def __call__(self, configuration: Configuration) -> Evaluation:
+        """The record of `configuration`, with what its program was measured to be."""
+        record = self.checker.record(configuration)
         if record.result is not Class.RIGHT or not self.later:
             return record
         return replace(record, metrics={**record.metrics, **self._of_program(record)})

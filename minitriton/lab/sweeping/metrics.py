@@ -24,7 +24,7 @@ import numpy as np
 from minitriton.emulator import Report
 from minitriton.errors import MinitritonError
 
-_PLACES = re.compile(r"^[^\S\n]*\.(?:loc|file)\s.*$|//.*$|^\$L__(?:tmp|func_begin|func_end)\d+:$", re.MULTILINE)
+_LOCATIONS = re.compile(r"^[^\S\n]*\.(?:loc|file)\s.*$|//.*$|^\$L__(?:tmp|func_begin|func_end)\d+:$", re.MULTILINE)
 _DEBUG_SECTIONS = "\t.section\t.debug_"
 _INSTRUCTION = re.compile(r"^[^\S\n]+(?:@!?%\w+\s+)?[a-z][\w.:]*(?:\s|;)", re.MULTILINE)
 
@@ -134,17 +134,17 @@ def unknown_metric_help(name: str) -> str:
 
 def program_digest(ptx: str, shared: int, launch: str = "") -> str:
     """Equal for PTX that differs in places and comments only, with as much shared memory, in the same kind of launch."""
-    return hashlib.blake2b(f"{shared} {launch}\n{_without_places(ptx)}".encode(), digest_size=12).hexdigest()
+    return hashlib.blake2b(f"{shared} {launch}\n{_without_locations(ptx)}".encode(), digest_size=12).hexdigest()
 
 
-def _without_places(ptx: str) -> str:
+def _without_locations(ptx: str) -> str:
     """What is left of PTX without comments, lines of the source, their labels and sections, and empty lines."""
-    return "\n".join(filter(str.strip, _PLACES.sub("", ptx.partition(_DEBUG_SECTIONS)[0]).splitlines()))
+    return "\n".join(filter(str.strip, _LOCATIONS.sub("", ptx.partition(_DEBUG_SECTIONS)[0]).splitlines()))
 
 
 def static_metrics(ptx: str, shared: int) -> dict[str, float]:
     """What the text says."""
-    text = _without_places(ptx)
+    text = _without_locations(ptx)
     return {"ptx_instructions": len(_INSTRUCTION.findall(text)), "ptx_bytes": len(text), "shared_bytes": shared}
 
 

@@ -3,7 +3,7 @@
 A configuration becomes numbers in [0, 1], so that every sampler can work on it:
 
     keep 3     below 0.1: pass number 3 of the default pipeline is left out
-    index 3    how far it moves within its level: between 0.1 and 0.9 it stays, 0 is to the start, 1 to the end
+    move 3     how far it moves within its level: between 0.1 and 0.9 it stays, 0 is to the start, 1 to the end
     BLOCK      which of its values
     insert cse, layout of access 0, optimize-llvm-ir{level}, ...      below 0.5 as it is; above, which of the `alternatives`
 
@@ -67,8 +67,8 @@ def optuna_sampler(name: str, objectives: int, seed: int) -> Sampler:
         while True:
             trial = study.ask()
             drawn = {n: trial.suggest_float(n, 0.0, 1.0) for n in coordinates.own}
-            point = coordinates.point(drawn)
-            values = ask(point) if point is not None else (math.inf,) * objectives
+            configuration = coordinates.configuration(drawn)
+            values = ask(configuration) if configuration is not None else (math.inf,) * objectives
             if all(map(math.isfinite, values)):
                 study.tell(trial, list(values))
             else:
@@ -86,27 +86,27 @@ class _Coordinates:
         space, steps = candidates.space, candidates.first.pipeline.steps
         self.own: dict[str, float] = {}
         for name, values in candidates.varied.items():
-            self.own[name] = (self._own_place(name, values) + 0.5) / len(values)
+            self.own[name] = (self._own_index(name, values) + 0.5) / len(values)
         for index, step in enumerate(steps):
             if is_fixed(step):
                 continue
             if space.omit:
                 self.own[f"keep {index}"] = _KEPT
             if space.order:
-                self.own[f"place {index}"] = _STAYS
+                self.own[f"move {index}"] = _STAYS
         self._alternatives = alternatives(candidates)
         self.own.update(dict.fromkeys(self._alternatives, _AS_IT_IS / 2))
 
-    def _own_place(self, name: str, values: tuple[Value, ...]) -> int:
+    def _own_index(self, name: str, values: tuple[Value, ...]) -> int:
         own = self.candidates.own_value(name)
         return values.index(own) if own in values else 0
 
-    def point(self, drawn: dict[str, float]) -> Configuration | None:
+    def configuration(self, drawn: dict[str, float]) -> Configuration | None:
         """The configuration at `drawn`; None where there is no such launch."""
         settings: dict[str, Value] = {}
         for name, values in self.candidates.varied.items():
             settings[name] = values[min(int(drawn[name] * len(values)), len(values) - 1)]
-        launch = self.candidates.point(settings)
+        launch = self.candidates.default_of(settings)
         if launch is None:
             return None
         return launch.with_pipeline(self._with_alternatives(self._placed(launch.pipeline, drawn), drawn))
@@ -142,7 +142,7 @@ class _Coordinates:
 
     @staticmethod
     def _moves(number: int, drawn: dict[str, float]) -> bool:
-        return abs(drawn.get(f"place {number}", _STAYS) - _STAYS) > _MOVES
+        return abs(drawn.get(f"move {number}", _STAYS) - _STAYS) > _MOVES
 
     def _applied(self, steps: tuple[Step, ...], numbers: set[int], drawn: dict[str, float]) -> Pipeline | None:
         """`steps` with the changes of the passes `numbers`; None where a contract does not hold."""
@@ -153,7 +153,7 @@ class _Coordinates:
             for at, step in enumerate(segment):
                 key = float(at)
                 if number in numbers and self._moves(number, drawn):
-                    offset = drawn[f"place {number}"] - _STAYS
+                    offset = drawn[f"move {number}"] - _STAYS
                     key += (abs(offset) - _MOVES) / (0.5 - _MOVES) * len(segment) * (1 if offset > 0 else -1)
                 if number not in numbers or not self._leaves(number, drawn):
                     keyed.append((key, at, step))
@@ -197,10 +197,10 @@ def _nth(steps: tuple[Step, ...], index: int) -> int:
 
 def _inserted(pipeline: Pipeline, *, step: Step, before: Step, count: int) -> Pipeline:
     """With `step` before the `count`th step that equals `before`, wherever that has moved to; as it is where that is gone."""
-    places = [index for index, one in enumerate(pipeline.steps) if one == before]
-    if count >= len(places):
+    found = [index for index, one in enumerate(pipeline.steps) if one == before]
+    if count >= len(found):
         return pipeline
-    at = places[count]
+    at = found[count]
     return Pipeline((*pipeline.steps[:at], step, *pipeline.steps[at:]))
 
 

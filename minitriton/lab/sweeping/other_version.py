@@ -69,9 +69,9 @@ class OtherVersion:
         except BrokenPipeError:
             raise MinitritonError(f"the minitriton of {self.tree} has ended", help="what it printed says why") from None
 
-    def record(self, point: Configuration | str | None) -> Evaluation:
-        """What that version makes of `point`; of its default pipeline for None."""
-        self._say(None if point is None else str(point))
+    def record(self, configuration: Configuration | str | None) -> Evaluation:
+        """What that version makes of `configuration`; of its default pipeline for None."""
+        self._say(None if configuration is None else str(configuration))
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -79,7 +79,9 @@ class OtherVersion:
         found = json.loads(line)
         if "error" in found:
             raise MinitritonError(f"the minitriton of {self.tree}: {found['error']}")
-        found["result"] = Class(found["result"])
+        found["result"] = (
+            Class(found["result"]) if found["result"] in set(Class) else Class.UNEVALUATED
+        )  # an older name
         return Evaluation(**found)
 
     def __enter__(self) -> OtherVersion:

@@ -94,7 +94,7 @@ def _read(path: Path, compiler: str | None, *, compiled: bool) -> tuple[Table, d
     store = Store.of_file(path, compiler)
     records = list(store.records())
     kernels = of_store(store) if compiled else {}
-    own = {name: point for name, (_, point) in store.kernels().items()}
+    own = {name: configuration for name, (_, configuration) in store.kernels().items()}
     store.close()
     table = Table(sorted(records, key=lambda r: (r.kernel, r.pipeline)))
     table.own = own

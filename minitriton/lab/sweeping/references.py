@@ -251,7 +251,7 @@ def references_of(kernels: str | Reference | Iterable[object]) -> list[Reference
 
 TRAIN = (
     "bench_add", "bench_bias_relu", "bench_gelu", "bench_pairs", "bench_swiglu",
-    "bench_attention", "bench_matmul", "bench_small_products",
+    "bench_attention", "bench_matmul", "bench_small_matmuls",
     "bench_argmax", "bench_cross_entropy", "bench_layer_norm", "bench_quantize", "bench_row_sums",
 )  # fmt: skip
 

@@ -33,8 +33,8 @@ def random_configurations(candidates: Candidates, rng: random.Random, ask: Ask) 
 
 def exhaustive(candidates: Candidates, rng: random.Random, ask: Ask) -> Iterator[None]:
     """Single changes, then combinations of settings."""
-    for point in (*candidates.neighbours(), *candidates.grid()):
-        ask(point)
+    for configuration in (*candidates.neighbours(), *candidates.grid()):
+        ask(configuration)
         yield
 
 
@@ -58,8 +58,8 @@ def evolutionary(candidates: Candidates, rng: random.Random, ask: Ask) -> Iterat
     first = candidates.first
     population = [(ask(first), first)]
     while len(population) < POPULATION:
-        point = candidates.mutate(first, rng) if rng.random() < 0.5 else candidates.sample(rng)
-        population.append((ask(point), point))
+        configuration = candidates.mutate(first, rng) if rng.random() < 0.5 else candidates.sample(rng)
+        population.append((ask(configuration), configuration))
         yield
     while True:
         mother, father = (min(rng.sample(population, 2), key=lambda one: one[0])[1] for _ in range(2))

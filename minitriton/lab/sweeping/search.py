@@ -206,12 +206,12 @@ class _Asking:
         waited = self.patience is not None and self._since_gain >= self.patience
         return len(self.found.records) >= self.budget or waited or self._repeats > 20 * self.budget
 
-    def __call__(self, point: Configuration) -> tuple[float, ...]:
-        text = str(point)
+    def __call__(self, configuration: Configuration) -> tuple[float, ...]:
+        text = str(configuration)
         if text in self._known:
             self._repeats += 1
             return self._known[text]
-        record = self.evaluate(point)
+        record = self.evaluate(configuration)
         if (own := self.found.first.metrics.get("microseconds")) is not None:
             record.metrics["own_microseconds"] = own
         values = self._known[text] = tuple(value_of(record, name) for name in self.found.objectives)
@@ -233,7 +233,7 @@ def difference(before: str, after: str) -> list[str]:
     import difflib
 
     first, second = Configuration.parse(before), Configuration.parse(after)
-    a, b = ([format_step(step) for step in point.pipeline.steps] for point in (first, second))
+    a, b = ([format_step(step) for step in configuration.pipeline.steps] for configuration in (first, second))
     lines: list[str] = []
     if first.settings != second.settings:
         lines.append(f"  [{settings_text(first.settings)}] -> [{settings_text(second.settings)}]")
@@ -267,12 +267,12 @@ class SearchStore:
     def __exit__(self, *_: object) -> None:
         self._store.close()
 
-    def __call__(self, point: Configuration) -> Evaluation:
-        """The record of `point`, with the metrics that are searched by."""
-        known = self._known.get(str(point))
+    def __call__(self, configuration: Configuration) -> Evaluation:
+        """The record of `configuration`, with the metrics that are searched by."""
+        known = self._known.get(str(configuration))
         if known is not None and (known.result is not Class.RIGHT or self._is_measured(known)):
             return replace(known, metrics=dict(known.metrics))
-        record = self._evaluate(point)
+        record = self._evaluate(configuration)
         self._write(record)
         return record
 

@@ -38,7 +38,7 @@ class Smallest:
 
 def smallest(
     evaluate: Evaluator,
-    point: Configuration | str,
+    configuration: Configuration | str,
     shows: Callable[[Evaluation], bool] = is_broken,
     still: Callable[[Evaluation, Evaluation], bool] | None = None,
     *,
@@ -49,10 +49,10 @@ def smallest(
     `shows`: of the record of the configuration. `still`: of a smaller kernel, its records with the configuration's pipeline and with its own (default: `shows`,
     and the own one is right). Raises `MinitritonError` if the configuration does not show it.
     """
-    point = Configuration.of(point)
-    variant = evaluate.task.variant(point.settings) if point.settings else evaluate.task
+    configuration = Configuration.of(configuration)
+    variant = evaluate.task.variant(configuration.settings) if configuration.settings else evaluate.task
     first = Evaluator(variant, evaluate.metrics)
-    pipeline = smallest_pipeline(first, point.pipeline, shows)
+    pipeline = smallest_pipeline(first, configuration.pipeline, shows)
     whole = variant.make_ir()
 
     def shows_alone(found: Evaluation, own: Evaluation) -> bool:
@@ -70,5 +70,5 @@ def smallest(
 
     left = reduce(whole, is_kept, seconds)
     record = Evaluator(variant.with_ir(left), evaluate.metrics).record(pipeline)
-    text = str(Configuration(pipeline, point.settings))
+    text = str(Configuration(pipeline, configuration.settings))
     return Smallest(text, print_module(left), size(whole), size(left), record)

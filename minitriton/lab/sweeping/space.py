@@ -215,7 +215,7 @@ class Space:
 
     def _change(self, steps: tuple[Step, ...], rng: random.Random) -> tuple[Step, ...]:
         """One pass moved, left out, doubled, put in, or given another option."""
-        movable = _movable_places(steps) if self.legal or rng.random() < 0.7 else list(range(len(steps)))
+        movable = _movable_indices(steps) if self.legal or rng.random() < 0.7 else list(range(len(steps)))
         optional = self._optional(steps)
         kinds = [name for name in ("order", "omit", "duplicate") if movable and getattr(self, name)]
         kinds += ["insert"] * bool(self.insert and movable) + ["option"] * bool(optional) + ["llvm"] * self.llvm
@@ -228,22 +228,22 @@ class Space:
         elif kind == "llvm":
             changed = [_other_llvm_passes(step, rng) if step.name == "optimize-llvm-ir" else step for step in steps]
         else:
-            self._change_place(kind, changed, rng.choice(movable), rng)
+            self._change_at(kind, changed, rng.choice(movable), rng)
         return tuple(changed)
 
-    def _change_place(self, kind: str, changed: list[Step], index: int, rng: random.Random) -> None:
+    def _change_at(self, kind: str, changed: list[Step], index: int, rng: random.Random) -> None:
         if kind == "omit":
             del changed[index]
             return
         is_far = not self.legal and rng.random() < 0.3
-        place = rng.randrange(len(changed) + 1) if is_far else _place_near(changed, index, rng)
+        at = rng.randrange(len(changed) + 1) if is_far else _index_near(changed, index, rng)
         if kind == "duplicate":
-            changed.insert(place, changed[index])
+            changed.insert(at, changed[index])
         elif kind == "insert":
-            changed.insert(place, _step(rng.choice(self.insert)))
+            changed.insert(at, _step(rng.choice(self.insert)))
         else:
             moved = changed.pop(index)
-            changed.insert(place, moved)
+            changed.insert(at, moved)
 
     def _optional(self, steps: tuple[Step, ...]) -> list[tuple[int, str, tuple[Value, ...]]]:
         """Where a pass stands whose option varies, the option, and its values."""
@@ -293,7 +293,7 @@ def _other_llvm_passes(step: Step, rng: random.Random) -> Step:
     return with_option(step, "passes", ",".join(names))
 
 
-def _place_near(steps: Sequence[Step], index: int, rng: random.Random) -> int:
+def _index_near(steps: Sequence[Step], index: int, rng: random.Random) -> int:
     """An index within the level that `steps[index]` stands in."""
     first = last = index
     while first > 0 and not is_fixed(steps[first - 1]):
@@ -331,7 +331,7 @@ _fixed: dict[int, tuple[Step, bool]] = {}
 _MOST_SEEN = 4096
 
 
-def _movable_places(steps: Sequence[Step]) -> list[int]:
+def _movable_indices(steps: Sequence[Step]) -> list[int]:
     """Where passes stand that may be changed: `is_fixed` without a call a step, since configurations are drawn by the thousand."""
     if len(_fixed) > _MOST_SEEN:
         _fixed.clear()

@@ -106,7 +106,7 @@ class _Plan:
         return list(map(str, self.space)) if self.space is not None and not isinstance(self.space, Space) else []
 
 
-class _Wanted:
+class _Evaluations:
     """The configurations of each kernel, as they are drawn."""
 
     def __init__(self, store: Store, kernels: Iterable[Reference]) -> None:
@@ -156,7 +156,7 @@ def _evaluated(
 ) -> Table:
     store = Store(work.store, work.compiler, whole=True)
     _check_launches(store, plan.kernels)
-    wanted = _Wanted(store, plan.kernels)
+    wanted = _Evaluations(store, plan.kernels)
     drawing, given = plan.drawing(), plan.given()
     batches = (
         [ConfigurationBatch(reference, drawing=drawing) for reference in plan.most_expensive_first()]
@@ -176,6 +176,6 @@ def _evaluated(
     kernels = {reference.name: reference for reference in plan.kernels}
     add_groups(store, workers, kernels, later, wanted.configurations, progress)
     records = [record for name in wanted.configurations for record in wanted.records(name, store, bool(later))]
-    own = {name: point for name, (_, point) in store.kernels().items() if name in wanted.configurations}
+    own = {name: configuration for name, (_, configuration) in store.kernels().items() if name in wanted.configurations}
     store.close()
     return Table(records, seconds, wanted.left, own)

@@ -210,7 +210,10 @@ class WorkerProcesses:
             batch = worker.batch
             assert batch is not None
             if worker.awaited not in done:
-                if worker.answer is not None and time.monotonic() - worker.since > self.limit * batch.configurations:
+                if (
+                    worker.answer is not None
+                    and time.monotonic() - worker.since > self.limit * batch.num_configurations
+                ):
                     worker.too_long = True
                     worker.kill()
             elif isinstance(worker.awaited.exception(), BrokenProcessPool):

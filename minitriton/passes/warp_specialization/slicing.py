@@ -108,7 +108,7 @@ class Slices:
         if isinstance(op, scf.ForOp):
             self._loop(op)
             return
-        for operand in self._operands_to_cut(op):
+        for operand in self._operands_to_split(op):
             self.value(operand)
         dim, tasks = self.scheme.dims[op], self._tasks(op)
         if isinstance(op, arith.ConstantOp) and dim != COPIED:
@@ -142,7 +142,7 @@ class Slices:
             return (tasks[PRODUCER], tasks[self.part + 1])
         raise CannotSpecialize(op, f"`{op.name}` is not of a warp group")
 
-    def _operands_to_cut(self, op: Operation) -> list[SSAValue]:
+    def _operands_to_split(self, op: Operation) -> list[SSAValue]:
         if isinstance(op, ttng.WarpGroupDotOp):
             operand = self.scheme.operand_of_dot[op]
             both = [op.operands[operand], op.operands[1 - operand]] if self.scheme.sums_parts(op) else []

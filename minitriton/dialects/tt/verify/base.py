@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.types import element_type
+from minitriton.dialects.tt.types import element_type, shape_of
 from minitriton.errors import IRError
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.properties import are_layouts_equivalent
@@ -40,16 +40,31 @@ def width_of(type_: Attribute) -> int:
 
 
 def encoding_complaint(op: Operation) -> str | None:
-    encodings = {type_.encoding for type_ in types_of(op) if instance_of(type_, TensorType)}
-    if len(encodings - {NoneAttr()}) > 1:
-        return f"'{op.name}' op requires the same encoding for all operands and results"
-    return None
+    encodings = [type_.encoding for type_ in types_of(op) if instance_of(type_, TensorType)]
+    expected, *others = dict.fromkeys(each for each in encodings if not isinstance(each, NoneAttr)) or [None]
+    if not others:
+        return None
+    return f"'{op.name}' op requires the same encoding for all operands and results: expected {expected}, found {others[0]}"
+
+
+def shape_complaint(op: Operation) -> str | None:
+    expected, *others = dict.fromkeys(map(shape_of, types_of(op)))
+    if not others:
+        return None
+    return (
+        f"'{op.name}' op requires the same shape for all operands and results: "
+        f"expected {list(expected)}, found {list(others[0])}"
+    )
 
 
 def same_element_complaint(op: Operation) -> str | None:
-    if len({element_type(type_) for type_ in types_of(op)}) > 1:
-        return f"'{op.name}' op requires the same element type for all operands and results"
-    return None
+    expected, *others = dict.fromkeys(map(element_type, types_of(op)))
+    if not others:
+        return None
+    return (
+        f"'{op.name}' op requires the same element type for all operands and results: "
+        f"expected {expected}, found {others[0]}"
+    )
 
 
 def are_equivalent(a: Attribute, b: Attribute) -> bool:

@@ -48,6 +48,10 @@ def elementwise_complaint(op: Operation) -> str | None:
         return None
     if not all(instance_of(type_, TensorType) for type_ in op.result_types):
         return f"'{op.name}' op if an operand is non-scalar, then all results must be non-scalar"
-    if len({type_.get_shape() for type_ in tensors}) > 1:
-        return f"'{op.name}' op all non-scalar operands/results must have the same shape and base type"
+    expected, *others = dict.fromkeys(type_.get_shape() for type_ in tensors)
+    if others:
+        return (
+            f"'{op.name}' op all non-scalar operands/results must have the same shape and base type: "
+            f"expected {list(expected)}, found {list(others[0])}"
+        )
     return encoding_complaint(op)

@@ -14,10 +14,23 @@ from xdsl.traits import MemoryEffectKind, get_effects
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.tt import inference as tt_inference
 from minitriton.dialects.tt.dot import DotOp, DotScaledOp
-from minitriton.dialects.tt.elementwise import BitcastOp, ElementwiseInlineAsmOp, FpToFpOp, MapElementwiseOp
+from minitriton.dialects.tt.elementwise import (
+    BitcastOp,
+    ElementwiseInlineAsmOp,
+    FpToFpOp,
+    MapElementwiseOp,
+    MapElementwiseReturnOp,
+)
 from minitriton.dialects.tt.reduce import GatherOp, ReduceOp, ScanOp
 from minitriton.dialects.tt.types import PointerType, element_type, shape_of
-from minitriton.dialects.tt.verify.base import has_encoding, inferred_complaint, tensor, types_of, width_of
+from minitriton.dialects.tt.verify.base import (
+    encoding_complaint,
+    has_encoding,
+    inferred_complaint,
+    shape_complaint,
+    tensor,
+    width_of,
+)
 from minitriton.dialects.tt.verify.checks import VERIFIERS
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 
@@ -60,11 +73,10 @@ def _combine_complaint(op: ReduceOp | ScanOp) -> str | None:
     rank, axis = len(shape_of(op.operands[0].type)), op.axis.value.data
     if not 0 <= axis < rank:
         return f"{name} axis {axis} is not one of the {rank} dimensions of its operands"
-    if len({shape_of(type_) for type_ in op.operand_types}) > 1:
-        what = "operands and results" if isinstance(op, ScanOp) else "operands"
-        return f"{name} requires the same shape for all {what}"
-    if isinstance(op, ScanOp) and {shape_of(type_) for type_ in types_of(op)} != {shape_of(op.operands[0].type)}:
-        return f"{name} requires the same shape for all operands and results"
+    if isinstance(op, ReduceOp) and len({shape_of(type_) for type_ in op.operand_types}) > 1:
+        return f"{name} requires the same shape for all operands"
+    if isinstance(op, ScanOp) and (wrong := shape_complaint(op) or encoding_complaint(op)):
+        return wrong
     if len(op.operands) != len(op.results):
         return f"{name} must have the same number of inputs as outputs"
     elements = [element_type(type_) for type_ in op.operand_types]
@@ -107,12 +119,15 @@ def _map_elementwise_complaint(op: MapElementwiseOp) -> str | None:
         return f"'{op.name}' op region has wrong number of arguments"
     if list(block.arg_types) != arguments:
         return "argument types did not match"
+    wrong = shape_complaint(op) or encoding_complaint(op)
+    if wrong is not None:
+        return wrong
     results = [element_type(type_) for type_ in op.result_types for _ in range(pack)]
     for inner in op.scalar_op.walk():
         effects = get_effects(inner)
         if effects and any(effect.kind is MemoryEffectKind.WRITE for effect in effects):
             return f"'{inner.name}' op Stores are not supported inside map_elementwise"
-        if inner.name == "tt.map_elementwise.return" and list(inner.operand_types) != results:
+        if isinstance(inner, MapElementwiseReturnOp) and list(inner.operand_types) != results:
             return "region return does not match map_elementwise result"
     return None
 
@@ -187,13 +202,16 @@ def _dot_layouts_complaint(op: DotOp) -> str | None:
     if a.k_width != b.k_width:
         return "mismatching kWidth between A and B operands"
     units = [layout for layout in (a.parent, b.parent, c) if isinstance(layout, NvidiaMma)]
-    if not units:
-        return None
-    if len(units) < 3:
+    if units and len(units) < 3:
         return "mismatching MMA encoding"
     if len({unit.version_major for unit in units}) > 1:
         return "mismatched MMA version."
-    if isinstance(element_type(op.a.type), Float32Type) and op.input_precision.data.value != "tf32":
+    for index, operand in enumerate((a, b)):
+        if operand.op_idx != index:
+            return f"'tt.dot' op Wrong opIdx: expected {index}, found {operand.op_idx}"
+        if operand.parent != c:
+            return f"'tt.dot' op Incompatible parent encoding: expected {c}, found {operand.parent}"
+    if units and isinstance(element_type(op.a.type), Float32Type) and op.input_precision.data.value != "tf32":
         return "unsupported MMA version"
     return None
 

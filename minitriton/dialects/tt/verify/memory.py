@@ -12,6 +12,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.descriptor import (
     DescriptorGatherOp,
     DescriptorLoadOp,
+    DescriptorReduceOp,
     DescriptorScatterOp,
     DescriptorStoreOp,
 )
@@ -73,7 +74,9 @@ def _block_complaint(op: Operation, descriptor: Attribute, tensor: Attribute) ->
     if any(size != 1 for size in block.get_shape()[:extra]):
         return f"'{op.name}' op ranked reduce load only allowed for unit dimension leading dim."
     if block.get_shape()[extra:] != tensor.get_shape() or block.element_type != tensor.element_type:
-        return f"'{op.name}' op tensor descriptor block and tensor types must match"
+        return (
+            f"'{op.name}' op tensor descriptor block and tensor types must match: expected '{block}', found '{tensor}'"
+        )
     return None
 
 
@@ -118,7 +121,7 @@ def _descriptor_load_complaint(op: DescriptorLoadOp) -> str | None:
     return _block_complaint(op, op.desc.type, op.result.type)
 
 
-def _descriptor_store_complaint(op: DescriptorStoreOp) -> str | None:
+def _descriptor_store_complaint(op: DescriptorStoreOp | DescriptorReduceOp) -> str | None:
     return _block_complaint(op, op.desc.type, op.src.type)
 
 
@@ -135,6 +138,7 @@ VERIFIERS.update(
         AtomicStoreOp: _access_complaint,
         DescriptorGatherOp: _descriptor_gather_complaint,
         DescriptorLoadOp: _descriptor_load_complaint,
+        DescriptorReduceOp: _descriptor_store_complaint,
         DescriptorScatterOp: _descriptor_scatter_complaint,
         DescriptorStoreOp: _descriptor_store_complaint,
         LoadOp: _access_complaint,

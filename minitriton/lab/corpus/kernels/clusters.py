@@ -93,7 +93,7 @@ def gathered_by_clusters(x_ptr, at_ptr, out_ptr, R: tl.constexpr, C: tl.constexp
     K=32,
 )
 @triton.jit
-def product_of_clusters(a_ptr, b_ptr, out_ptr, depth, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def tiled_dot_of_clusters(a_ptr, b_ptr, out_ptr, depth, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     total = tl.zeros([M, N], tl.float32)
     for start in range(0, depth, K):

@@ -77,7 +77,7 @@ def unpacked_weights(q: np.ndarray, scale: np.ndarray, zero: np.ndarray) -> np.n
     K=32,
 )  # fmt: skip
 @triton.jit
-def product_of_packed_weights(
+def matmul_of_packed_weights(
     a_ptr, q_ptr, scale_ptr, zero_ptr, c_ptr, inner, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr
 ):
     m = tl.arange(0, M)[:, None]
@@ -107,7 +107,7 @@ def product_of_packed_weights(
     K=32,
 )  # fmt: skip
 @triton.jit
-def scaled_product_of_bytes(
+def scaled_matmul_of_bytes(
     a_ptr, b_ptr, row_ptr, column_ptr, c_ptr, inner, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr
 ):
     m = tl.arange(0, M)
@@ -219,7 +219,7 @@ def tokens_of_experts(expert_ptr, count_ptr, start_ptr, tokens, EXPERTS: tl.cons
     K=32,
 )  # fmt: skip
 @triton.jit
-def products_of_experts(
+def matmuls_of_experts(
     x_ptr, w_ptr, order_ptr, expert_ptr, out_ptr, tokens, inner, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr
 ):
     token = tl.load(order_ptr + tl.program_id(0) * M + tl.arange(0, M))

@@ -41,16 +41,16 @@ def cube_sums(x_ptr, a_ptr, b_ptr, c_ptr, A: tl.constexpr, B: tl.constexpr, C: t
     C=64,
 )
 @triton.jit
-def extremes_with_places(x_ptr, max_ptr, argmax_ptr, min_ptr, argmin_ptr, R: tl.constexpr, C: tl.constexpr):
+def extremes_with_indices(x_ptr, max_ptr, argmax_ptr, min_ptr, argmin_ptr, R: tl.constexpr, C: tl.constexpr):
     r = tl.arange(0, R)
     c = tl.arange(0, C)
     x = tl.load(x_ptr + r[:, None] * C + c[None, :])
     best, place = tl.max(x, 1, return_indices=True)
-    least, least_place = tl.min(x, 0, return_indices=True)
+    least, least_index = tl.min(x, 0, return_indices=True)
     tl.store(max_ptr + r, best)
     tl.store(argmax_ptr + r, place)
     tl.store(min_ptr + c, least)
-    tl.store(argmin_ptr + c, least_place)
+    tl.store(argmin_ptr + c, least_index)
 
 
 @case(

@@ -103,7 +103,7 @@ def bench_matrix_vector(a_ptr, x_ptr, out_ptr, rows, cols, R: tl.constexpr, C: t
     choices={"num_warps": (1, 2, 4, 8)},
 )  # fmt: skip
 @triton.jit
-def bench_small_products(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
+def bench_small_matmuls(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
     at = tl.program_id(0) * N * N + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
     tl.store(c_ptr + at, tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at)))
 
