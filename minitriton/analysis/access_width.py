@@ -33,7 +33,7 @@ from minitriton.analysis.axis_info.types import access_shape, pointee_bits, poin
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.attribute_values import is_true
-from minitriton.dialects.facts.launch import target_arch
+from minitriton.dialects.facts.launch import features_of
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.pass_attributes import SPLIT_MASK
 from minitriton.dialects.narrowing import instance_of
@@ -42,7 +42,7 @@ from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import registers_to_offsets
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture, architecture_of
+from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture
 
 
 def is_prefix(axis_info: AxisInfoAnalysis, mask: SSAValue, axis: int, length: int) -> bool:
@@ -156,7 +156,7 @@ def _tensor(value: SSAValue) -> TensorType:
 
 def _most_of_atomic(op: Operation) -> int:
     kind = str(op.atomic_rmw_op.data) if isinstance(op, tt.AtomicRMWOp) else "cas"
-    return most_at_once(kind, element_type(op.results[0].type), architecture_of(target_arch(op)))
+    return most_at_once(kind, element_type(op.results[0].type), features_of(op))
 
 
 def _copy_width(facts: AxisInfoAnalysis, op: ttg.AsyncCopyGlobalToLocalOp) -> AccessWidth:

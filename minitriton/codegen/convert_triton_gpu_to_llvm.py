@@ -32,15 +32,24 @@ from minitriton.codegen.lowering import (
 )
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.signature import lower_function
-from minitriton.codegen.nvidia import async_copy, atomics, diagnostics, math, memory, mma, tma, warp_specialize, wgmma
 from minitriton.dialects import tt
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 RULES = (
-    async_copy, atomics, casts, control_flow, convert_layout, diagnostics, dot, elementwise, indexing, math, memory, mma, program, reduce, rounded_division, scan, shared,
-    tma, views, warp_specialize, wgmma,
-)  # fmt: skip
-"""The modules of rules, which fill the table of `registry` as they are imported."""
+    casts,
+    control_flow,
+    convert_layout,
+    dot,
+    elementwise,
+    indexing,
+    program,
+    reduce,
+    rounded_division,
+    scan,
+    shared,
+    views,
+)
+"""The modules of rules that serve every target: they fill the table of `registry` as they are imported. A back end imports its own."""
 
 
 @register_pass

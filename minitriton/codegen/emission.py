@@ -32,6 +32,7 @@ from minitriton.codegen.ptx import (
     parse_llvm_ir,
     ptx_version,
 )
+from minitriton.codegen.target_interface import target_info_of
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import LoweringError, PipelineError
 from minitriton.pipeline.pass_registry import Property, Translation, register_pass
@@ -96,6 +97,7 @@ class TranslateToLLVMIR(Translation, stage="llir", origin="required"):
     def translate(self, source: object) -> str:
         if not isinstance(source, ModuleOp):
             raise PipelineError("translate-to-llvm-ir takes a module of the llvm dialect")
+        target_info_of(source)  # its writers are registered from then on
         check_llvm_module(source)
         text = write_module(
             source,
@@ -131,9 +133,10 @@ class OptimizeLLVMIR(Translation, stage="llir", origin="required"):
 
     def translate(self, source: object) -> LLVMModule:
         with llvm_session.LOCK, one_run(self.flags):
-            machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
+            target, options = GPUTarget("cuda", self.arch), CUDAOptions()
+            machine = machine_for(target, options)
             # Marked before it is read, so that code generation need not read it again; no pass of LLVM's fuses.
-            module = parse_llvm_ir(fusible(_text(source, self.arch, DEFAULT_PTX_VERSION)), machine)
+            module = parse_llvm_ir(fusible(_text(source, self.arch, ptx_version(options, target))), machine)
             optimize(module, machine, self.level, [Path(library) for library in self.libraries], self.passes)
         return LLVMModule(module, getattr(source, "arch", None))
 
@@ -158,8 +161,9 @@ class EmitPTX(Translation, stage="ptx", origin="required"):
     def translate(self, source: object) -> str:
         options = CUDAOptions(enable_fp_fusion=self.enable_fp_fusion, ptx_version=self.ptx_version)
         with llvm_session.LOCK, one_run(self.flags):
-            machine = machine_for(GPUTarget("cuda", self.arch), options)
-            text = _text(source, self.arch, ptx_version(options))
+            target = GPUTarget("cuda", self.arch)
+            machine = machine_for(target, options)
+            text = _text(source, self.arch, ptx_version(options, target))
             if isinstance(source, LLVMModule) and is_ready(text, fp_fusion=self.enable_fp_fusion):
                 return finish_ptx(machine.emit_assembly(source.module), text, keep_debug=self.keep_debug)
             return emit(text, machine, fp_fusion=self.enable_fp_fusion, keep_debug=self.keep_debug)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import llvmlite.binding as llvm
 
-from minitriton.errors import IRError, SourceLocation
+from minitriton.errors import IRError, MinitritonError, SourceLocation
 from minitriton.host import locks
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -56,7 +56,41 @@ def target_machine(cpu: str, features: str) -> llvm.TargetMachine:
     """LLVM's code generator for a GPU. The lowest level spills; the highest numbers values twice more, in time with the square of a
     block's loads, for the same PTX (78 of 80 kernels; 2026-11-22)."""
     initialize()
+    if cpu not in _KNOWN_PROCESSORS:
+        _check_processor(cpu, features)
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, features=features, opt=2)
+
+
+_KNOWN_PROCESSORS = {"sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100a", "sm_120a"}
+"""Processors that LLVM is known to know: no process is started to ask."""
+
+_EMIT_NOTHING = """
+import sys
+import llvmlite.binding as llvm
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
+triple, cpu, features = sys.argv[1:]
+machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2)
+module = llvm.parse_assembly("define ptx_kernel void @k() { ret void }")
+module.triple, module.data_layout = triple, str(machine.target_data)
+machine.emit_assembly(module)
+"""
+
+
+def _check_processor(cpu: str, features: str) -> None:
+    """Raises `MinitritonError` for a processor that LLVM does not know, or not with `features`: it would end the process, or write code for
+    another one. Asked of a child process."""
+    import subprocess
+
+    result = subprocess.run(
+        [sys.executable, "-c", _EMIT_NOTHING, TRIPLE, cpu, features], capture_output=True, text=True, check=False
+    )
+    if result.returncode or "not a recognized" in result.stderr:
+        why = result.stderr.strip().splitlines() or [f"it ended with status {result.returncode}"]
+        raise MinitritonError(
+            f"LLVM cannot compile for {cpu}: {why[-1]}",
+            help="correct `sm` and `first_ptx_version` of its entry in minitriton/target/architectures.py, or install a newer llvmlite",
+        )
 
 
 _contexts: dict[int, llvm.ContextRef] = {}

@@ -24,11 +24,7 @@ from minitriton.analysis.locations import source_location
 from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.debug_variables import VariableInfo
-from minitriton.codegen.nvidia.text import nvvm as nvvm
-from minitriton.codegen.nvidia.text import nvvm_global as nvvm_global
-from minitriton.codegen.nvidia.text import nvvm_lanes as nvvm_lanes
-from minitriton.codegen.nvidia.text import nvvm_partial_vectors as nvvm_partial_vectors
-from minitriton.codegen.text import llvm_ops as llvm_ops  # these four fill the table
+from minitriton.codegen.text import llvm_ops as llvm_ops  # fills the table
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.dialects.attribute_values import integer, integers, plain_text

@@ -44,15 +44,12 @@ from minitriton.codegen.lowering.convert_layout import conversion_of
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import ttg
 from minitriton.dialects.attribute_values import i32_attr
-from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, target_arch
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, features_of
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
-from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
-
-REGISTER_FILE_BYTES = 256 * 1024
-"""Registers of a multiprocessor, on every architecture since sm_70 (CUDA programming guide, table of technical specifications)."""
+from minitriton.target.architectures import Architecture
 
 FREE_BYTES = 4096
 """Of a CTA. Multiprocessors have 64 KiB (sm_75) to 228 KiB (sm_90) of shared memory for at most 16 and 32 CTAs."""
@@ -123,16 +120,13 @@ def _limits(
     for conversion, plan in conversions.items():
         function = _function_of(conversion, allocation.functions)
         if not alive[conversion] and function not in called:
-            totals[function] = max(totals[function], _share(plan, target_arch(conversion)))
+            totals[function] = max(totals[function], _share(plan, features_of(conversion)))
     return {o: totals[_function_of(o, totals)] - alive[o] for o in conversions}, totals
 
 
-def _share(plan: SharedMemoryRoundTrip, capability: int) -> int:
+def _share(plan: SharedMemoryRoundTrip, target: Architecture) -> int:
     """What the tile of a conversion may take without being what limits the number of CTAs."""
-    if capability not in SUPPORTED_ARCHITECTURES:
-        return 0
-    tile = plan.rounds * plan.scratch_bytes
-    return tile * GPUTarget("cuda", capability).max_shared_memory // REGISTER_FILE_BYTES
+    return plan.rounds * plan.scratch_bytes * target.max_shared_memory // target.register_file_bytes
 
 
 def _alive_beside(conversion: Operation, placed: FunctionAllocation) -> int:

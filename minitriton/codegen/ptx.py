@@ -30,22 +30,18 @@ SUPPORTED_PTX_VERSIONS = range(70, 89)
 """Versions whose names LLVM knows; an unknown feature would end the process."""
 
 
-def ptx_version(options: CUDAOptions) -> int:
+def ptx_version(options: CUDAOptions, target: GPUTarget) -> int:
     """The version of PTX to write. Raises if LLVM does not know it."""
-    version = options.ptx_version or DEFAULT_PTX_VERSION
+    version = options.ptx_version or max(DEFAULT_PTX_VERSION, target.features.first_ptx_version)
     if version not in SUPPORTED_PTX_VERSIONS:
         known = f"{SUPPORTED_PTX_VERSIONS.start} to {SUPPORTED_PTX_VERSIONS.stop - 1}"
         raise MinitritonError(f"PTX version {version} is not supported", help=f"supported: {known} (87 is PTX 8.7)")
     return version
 
 
-_FIRST_VERSION = {70: 70, 75: 70, 80: 70, 86: 71, 87: 74, 89: 78, 90: 80, 100: 86, 120: 87}
-"""The PTX that first knows each target (PTX ISA, "Release Notes"; 9.0 on as sm_90a): LLVM ends the process for an older one."""
-
-
 def machine_for(target: GPUTarget, options: CUDAOptions) -> llvm.TargetMachine:
     """LLVM's code generator for `target`, writing the PTX version of `options`. Raises if that does not know the target."""
-    version, first = ptx_version(options), _FIRST_VERSION.get(target.arch, DEFAULT_PTX_VERSION)
+    version, first = ptx_version(options, target), target.features.first_ptx_version
     if version < first:
         raise MinitritonError(
             f"PTX version {version} does not know {target.sm}", help=f"give ptx_version={first} or more, or none"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.ir import Dialect
+
+from minitriton.target.backends import BACKENDS, imported
 
 _WHERE = {
     "arith": ("minitriton.dialects.arith", "ARITH"),
@@ -21,13 +23,12 @@ _WHERE = {
     "cf": ("xdsl.dialects.cf", "Cf"),
     "ub": ("xdsl.dialects.ub", "UB"),
     "llvm": ("minitriton.dialects.llvm", "LLVM"),
-    "nvvm": ("minitriton.dialects.nvvm", "NVVM"),
     "tt": ("minitriton.dialects.tt", "TT"),
     "ttg": ("minitriton.dialects.ttg", "TTG"),
     "ttng": ("minitriton.dialects.ttng", "TTNG"),
     "nvws": ("minitriton.dialects.nvws", "NVWS"),
 }
-"""Where each dialect is that is one value of a module."""
+"""Where each dialect of every target is that is one value of a module."""
 
 
 def _found(module: str, name: str) -> Dialect:
@@ -54,23 +55,29 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "func": functools.cache(_func),
     "gpu": functools.cache(_gpu),
 }
-"""By name, what makes each dialect next to `builtin`: one value, however often it is asked."""
+"""By name, what makes each dialect of every target but `builtin`: one value, however often it is asked."""
+
+
+def _all_dialects(backends: Iterable[str]) -> dict[str, Callable[[], Dialect]]:
+    """Also those of back ends."""
+    own = {n: functools.partial(imported, where) for b in backends for n, where in BACKENDS[b].dialects.items()}
+    return {**DIALECTS, **own}
 
 
 def dialects() -> tuple[Dialect, ...]:
     """Every dialect."""
-    return (Builtin, *(make() for make in DIALECTS.values()))
+    return (Builtin, *(make() for make in _all_dialects(BACKENDS).values()))
 
 
 @functools.cache
-def _registered() -> Context:
+def _registered(backends: tuple[str, ...]) -> Context:
     context = Context(allow_unregistered=True)
     context.load_dialect(Builtin)
-    for name, make in DIALECTS.items():
+    for name, make in _all_dialects(backends).items():
         context.register_dialect(name, make)
     return context
 
 
 def make_context() -> Context:
     """A new context that finds every dialect. Ops of other dialects are accepted in generic form."""
-    return _registered().clone()
+    return _registered(tuple(BACKENDS)).clone()

@@ -34,6 +34,15 @@ class OpRules(Generic[RuleT]):
     def __init__(self) -> None:
         self._rules: dict[Kind, RuleT] = {}
         self._known: dict[type[Operation], RuleT | None] = {}
+        self._base: OpRules[RuleT] | None = None
+        self._extensions: list[OpRules[RuleT]] = []
+
+    def extended(self) -> OpRules[RuleT]:
+        """A new table whose own rules are asked first, and the rules of this one where it has none."""
+        extension = OpRules[RuleT]()
+        extension._base = self
+        self._extensions.append(extension)
+        return extension
 
     def add(self, *kinds: Kind) -> Callable[[FunctionT], FunctionT]:
         """Decorator: the function is the rule for ops of these kinds."""
@@ -47,7 +56,12 @@ class OpRules(Generic[RuleT]):
     def update(self, rules: Mapping[Any, Any]) -> None:
         """The rules of several kinds. A later rule for the same kind stands for the earlier one."""
         self._rules.update(rules)
+        self._forget()
+
+    def _forget(self) -> None:
         self._known.clear()
+        for extension in self._extensions:
+            extension._forget()
 
     def of(self, op: Operation) -> RuleT | None:
         """The rule for `op`; None if there is none."""
@@ -66,10 +80,12 @@ class OpRules(Generic[RuleT]):
     def replaced(self, op_class: type[Operation], rule: RuleT | None) -> Generator[None]:
         """Within a `with`, ops of `op_class` have another rule; with None, none."""
         found = self.of_class(op_class)
+        self._forget()
         self._known[op_class] = rule
         try:
             yield
         finally:
+            self._forget()
             self._known[op_class] = found
 
     def __contains__(self, op_class: type[Operation]) -> bool:
@@ -85,3 +101,6 @@ class OpRules(Generic[RuleT]):
         for kind, rule in self._rules.items():
             if issubclass(kind, Fact) and kind.of_class(op_class) is not None:
                 yield rule
+        inherited = self._base.of_class(op_class) if self._base is not None else None
+        if inherited is not None:
+            yield inherited

@@ -228,7 +228,7 @@ def conversion_fact(
     source: DistributedEncoding, target: DistributedEncoding, shape: tuple[int, ...], bits: int, arch: int
 ) -> ConversionFact:
     """The cost of `ttg.convert_layout` from `source` to `target`. Raises `MinitritonError` where it would leave the CTA."""
-    plan = plan_conversion(source, target, shape, bits, arch)
+    plan = plan_conversion(source, target, shape, bits, architecture_of(arch))
     match plan:
         case NoConversion():
             return ConversionFact("nothing", 0)

@@ -25,7 +25,7 @@ from minitriton.layouts.memory import plan_access
 from minitriton.layouts.plans import ConversionPlan, PlannedMemoryAccess
 from minitriton.layouts.swizzling import optimal_swizzling_ld_st
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.target.architectures import WIDEST_ACCESS_BITS
+from minitriton.target.architectures import PLAIN_ACCESSES, WIDEST_ACCESS_BITS, Architecture
 
 THREAD_DIMS = ("register", "lane", "warp")
 
@@ -76,10 +76,14 @@ def crosses_ctas(src: DistributedEncoding, dst: DistributedEncoding, shape: Sequ
 
 
 def plan_between_ctas(
-    src: DistributedEncoding, dst: DistributedEncoding, shape: Sequence[int], bitwidth: int, capability: int = 0
+    src: DistributedEncoding,
+    dst: DistributedEncoding,
+    shape: Sequence[int],
+    bitwidth: int,
+    target: Architecture = PLAIN_ACCESSES,
 ) -> ClusterExchange | ConversionPlan:
     """The plan for elements of `bitwidth` bits (pointers: 64) where `crosses_ctas`; cached."""
-    return _plan(to_linear_layout(src, shape), to_linear_layout(dst, shape), bitwidth, capability)
+    return _plan(to_linear_layout(src, shape), to_linear_layout(dst, shape), bitwidth, target)
 
 
 class _Coordinates(NamedTuple):
@@ -123,7 +127,9 @@ def _coordinates(src: LinearLayout) -> _Coordinates:
 
 
 @lru_cache(maxsize=1024)
-def _plan(src: LinearLayout, dst: LinearLayout, bitwidth: int, capability: int) -> ClusterExchange | ConversionPlan:
+def _plan(
+    src: LinearLayout, dst: LinearLayout, bitwidth: int, target: Architecture
+) -> ClusterExchange | ConversionPlan:
     dst = dst.transpose_outs(list(src.out_dims))
     coordinates = _coordinates(src)
     num_ctas = len(dst.flat_bases("block"))
@@ -138,7 +144,7 @@ def _plan(src: LinearLayout, dst: LinearLayout, bitwidth: int, capability: int) 
     crosses = ranks["block"] != own or any(any(ranks[dim]) for dim in THREAD_DIMS)
     if not crosses and not any(held["block"]) and not any(local["block"]):
         size = (1 << coordinates.num_local,)
-        return plan_conversion(_linear(held, size), _linear(local, size), size, bitwidth, capability)
+        return plan_conversion(_linear(held, size), _linear(local, size), size, bitwidth, target)
     bits = max(8, bitwidth)
     smem = _arrangement(held, local, coordinates.num_local, bits)
     return ClusterExchange(

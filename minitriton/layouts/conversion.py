@@ -35,7 +35,7 @@ from minitriton.layouts.plans import (
 from minitriton.layouts.swizzling_tiles import AccessInstruction, MatrixInstructions, optimal_swizzling
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.layouts.warp_shuffle import decompose, plan_warp_shuffle
-from minitriton.target.architectures import architecture_of
+from minitriton.target.architectures import PLAIN_ACCESSES, Architecture
 
 Shape = Sequence[int]
 THREAD_DIMS = ("register", "lane", "warp")
@@ -97,10 +97,14 @@ def is_cvt_warp_sync(src: LinearLayout, dst: LinearLayout) -> bool:
 
 
 def conversion_scratch_bytes(
-    src: DistributedEncoding, dst: DistributedEncoding, shape: Shape, bitwidth: int, capability: int = 0
+    src: DistributedEncoding,
+    dst: DistributedEncoding,
+    shape: Shape,
+    bitwidth: int,
+    target: Architecture = PLAIN_ACCESSES,
 ) -> int:
-    """Bytes of shared memory that the conversion needs; 0 if none. `capability` as in `plan_conversion`."""
-    plan = plan_conversion(src, dst, shape, bitwidth, capability)
+    """Bytes of shared memory that the conversion needs; 0 if none. `target` as in `plan_conversion`."""
+    plan = plan_conversion(src, dst, shape, bitwidth, target)
     return plan.scratch_bytes if isinstance(plan, SharedMemoryRoundTrip) else 0
 
 
@@ -109,16 +113,14 @@ def plan_conversion(
     dst: DistributedEncoding,
     shape: Shape,
     bitwidth: int,
-    capability: int = 0,
+    target: Architecture = PLAIN_ACCESSES,
     scratch_limit: int = 0,
 ) -> ConversionPlan:
     """The plan for elements of `bitwidth` bits (pointers: 64); cached. Raises `LoweringError` across CTAs.
 
-    `capability` is the target's compute capability times ten: from 75 on loads may be `ldmatrix`, from 90 on stores `stmatrix`
-    (`PlannedMemoryAccess.matrices`). At 0 all accesses are plain. The amount of scratch depends on it: the least that the accesses need,
-    or, in fewer rounds, up to `scratch_limit` bytes.
+    Where `target` has `ldmatrix` loads may be that, where it has `stmatrix` stores (`PlannedMemoryAccess.matrices`). The amount of scratch depends
+    on it: the least that the accesses need, or, in fewer rounds, up to `scratch_limit` bytes.
     """
-    target = architecture_of(capability)
     available = MatrixInstructions(load=target.has_ldmatrix, store=target.has_stmatrix)
     layouts = to_linear_layout(src, shape), to_linear_layout(dst, shape)
     plan = _plan(*layouts, bitwidth, available)

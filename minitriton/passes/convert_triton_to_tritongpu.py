@@ -48,7 +48,7 @@ from minitriton.passes.tensor_layouts import (
     with_layout,
 )
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
-from minitriton.target.architectures import architecture_of
+from minitriton.target.architectures import architecture_named
 
 _RULES: OpRules[Callable[[Any, Any], None]] = OpRules()
 
@@ -77,8 +77,7 @@ class ConvertTritonToTritonGPU(Pass, stage="ttgir", origin="triton"):
         found = set(self.establishes)
         if self.num_ctas == 1:
             found.add(Property.NO_CLUSTERS)
-        arch = self.target.removeprefix("cuda:")
-        if arch.isdecimal() and not architecture_of(int(arch)).has_wgmma:
+        if ":" in self.target and not architecture_named(self.target).has_wgmma:
             found.add(Property.NO_ASYNC_DOTS)
         return frozenset(found)
 

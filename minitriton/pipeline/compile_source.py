@@ -32,7 +32,7 @@ from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, repres
 from minitriton.pipeline.pass_registry import Property, Step
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
-from minitriton.pipeline.stage_names import STAGES
+from minitriton.pipeline.stage_names import all_stages_of, stages_of
 from minitriton.pipeline.stages import facts_of, first_facts, split
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -132,7 +132,7 @@ def _compile(
     since = time.perf_counter()
     value = source.make_ir(target, options, context)
     seconds = {"frontend": time.perf_counter() - since}
-    texts: dict[str, str] = {} if source.ext == "source" else {source.ext: representation_text(value)}
+    texts: dict[str, str | bytes] = {} if source.ext == "source" else {source.ext: representation_text(value)}
     facts = _LoweringFacts(target, options.num_stages)
     if source.ext == "ptx":
         facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, "ptx", first_facts("ptx"))[1]
@@ -140,7 +140,8 @@ def _compile(
         parts, facts.metadata["pipeline"] = _checked_parts(
             target, options, request.switches, source.ext, facts_of(value, source.ext, target)
         )
-        wanted = STAGES[: STAGES.index(until) + 1 if until else None]
+        known = stages_of(target.backend)
+        wanted = known[: known.index(until) + 1 if until else None]
         stages = {
             stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks])
             for stage, part in parts
@@ -151,14 +152,14 @@ def _compile(
         for stage, run in stages.items():
             since = time.perf_counter()
             value = overrides.replace(stage, run(value, facts.metadata), options)
-            text = texts[stage] = representation_text(value)
+            text = texts[stage] = value if isinstance(value, bytes) else representation_text(value)
             if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
                 path = folder / f"{stem_of(source.name.removeprefix('@'))}.{stage}"
-                value = parse_module(text, str(path), ignore_locations=True)
+                value = parse_module(str(text), str(path), ignore_locations=True)
             seconds[stage] = time.perf_counter() - since
     ptx = texts.get("ptx")
     metadata = {**asdict(options), **facts.metadata, "target": target, "triton_version": options.triton_version}
-    metadata["name"] = source.entry if ptx is None else entry_of_text(ptx, "ptx")[0]
+    metadata["name"] = source.entry if ptx is None else entry_of_text(str(ptx), "ptx")[0]
     metadata.setdefault("tensordesc_meta", [])
     if "shared" not in metadata and isinstance(value, ModuleOp):
         metadata["shared"] = None  # Only the lowering knows.
@@ -173,7 +174,7 @@ def _checked_parts(
     target: GPUTarget, options: CUDAOptions, switches: Switches, ext: str, facts: frozenset[Property]
 ) -> tuple[list[tuple[str, Pipeline]], str]:
     """The stages after `ext`, each with its passes, and all of these as text. Raises `PipelineError` for a broken contract."""
-    parts = split(whole_pipeline(target, options, switches), ext)
+    parts = split(whole_pipeline(target, options, switches), ext, all_stages_of(target.backend))
     remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
     remaining.check(facts)
     return parts, str(remaining)

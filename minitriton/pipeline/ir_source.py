@@ -106,7 +106,7 @@ class IRSource:
 
     def _ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
         if self.ext == "llir":
-            check_in_child(self.src, str(self.path), (target.sm, f"+ptx{ptx_version(options)}"))
+            check_in_child(self.src, str(self.path), (target.sm, f"+ptx{ptx_version(options, target)}"))
             return CheckedLLVMIR(self.src)
         if self.module is None:
             return self.src

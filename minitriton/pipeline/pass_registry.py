@@ -32,8 +32,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from minitriton.errors import PipelineError
+from minitriton.target.backends import BACKENDS
 
-Stage: TypeAlias = Literal["ttir", "ttgir", "llir", "ptx", "cubin"]
+Stage: TypeAlias = str
+"""`ttir`, `ttgir`, `llir`, or a stage of a back end's own (`ptx`)."""
 Origin: TypeAlias = Literal["triton", "optional", "required"]
 
 
@@ -236,8 +238,8 @@ def register_pass(cls: StepT) -> StepT:
 
 def find_pass(name: str) -> type[Pass] | type[Translation] | None:
     """The pass or translation called `name`, its module imported now if it was not; None if there is none."""
-    if name not in _registry and name in own_passes():
-        importlib.import_module(own_passes()[name])
+    if name not in _registry and (module := own_passes().get(name) or _passes_of_backends().get(name)):
+        importlib.import_module(module)
     if name not in _registry:
         load_entry_points()
     return _registry.get(name)
@@ -248,6 +250,10 @@ def own_passes() -> dict[str, str]:
     """The module of each pass and translation of this package, by its name."""
     tables = (importlib.import_module(f"{package}.names") for package in ("minitriton.passes", "minitriton.codegen"))
     return {name: module for table in tables for name, module in table.PASSES.items()}
+
+
+def _passes_of_backends() -> dict[str, str]:
+    return {name: module for backend in BACKENDS.values() for name, module in backend.passes.items()}
 
 
 def load_entry_points() -> None:

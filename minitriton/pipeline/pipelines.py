@@ -9,12 +9,13 @@ import functools
 from typing import Protocol
 
 from minitriton.codegen.assemblers import ASSEMBLERS
-from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
+from minitriton.codegen.ptx import ptx_version
 from minitriton.errors import PipelineError
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Pass
 from minitriton.pipeline.request import Switches
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target.backends import backend
 
 _ONE_CTA_AN_SM = 32768
 """Elements of a sum that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such a sum waits, no other one computes."""
@@ -136,7 +137,7 @@ def llvm_passes() -> list[str]:
 
 def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """LLVM IR, LLVM's optimiser, PTX."""
-    version = options.ptx_version or DEFAULT_PTX_VERSION
+    version = ptx_version(options, target)
     has_variables = switches.line_info and switches.local_variables
     flags = f' flags="{",".join(switches.llvm_flags)}"' if switches.llvm_flags else ""
     variables, keep = (" local-variables", " keep-debug") if has_variables else ("", "")
@@ -192,6 +193,13 @@ def _text(flag: bool) -> str:
     return str(flag).lower()
 
 
+def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
+    """All steps for an NVIDIA GPU."""
+    return (
+        ttir_passes(target) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+    )
+
+
 @functools.lru_cache(maxsize=256)
 def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
     """The pipeline that compiles for `target`; `options.pipeline` replaces it, `options.without` leaves out passes.
@@ -200,9 +208,7 @@ def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = S
     """
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
-    steps = (
-        ttir_passes(target) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
-    )
+    steps = backend(target.backend).load("pipeline")(target, options, switches)
     return _left(Pipeline.parse(",".join(steps)), options.without)
 
 

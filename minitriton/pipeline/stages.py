@@ -23,7 +23,7 @@ from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, Step, Translation, with_implied
 from minitriton.pipeline.pipelines import pipeline_for
-from minitriton.pipeline.stage_names import ALL_STAGES, STAGES
+from minitriton.pipeline.stage_names import ALL_STAGES, all_stages_of
 from minitriton.target import CUDAOptions, GPUTarget
 
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
@@ -86,15 +86,15 @@ def _untrue_for(op: Operation) -> Iterator[Property]:
         yield Property.NO_PARTITIONS
 
 
-def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:
-    """The stages after `ext`, each with its part of `pipeline` (a stage's own passes are not run on its text)."""
+def split(pipeline: Pipeline, ext: str, stages: tuple[str, ...] = ALL_STAGES) -> list[tuple[str, Pipeline]]:
+    """The stages after `ext`, each with its part of `pipeline` (a stage's own passes are not run on its text). `stages` are the target's."""
     parts: dict[str, list[Step]] = {"ttir": []} if ext == "source" else {}
     stage = "ttir"
     for step in pipeline.steps:
-        stage = _stage_of(step, stage)
+        stage = max(stage, step.stage or stage, key=stages.index)  # none that has been left
         parts.setdefault(stage, []).append(step)
-    first = 0 if ext == "source" else STAGES.index(ext) + 1
-    return [(stage, Pipeline(tuple(parts[stage]))) for stage in ALL_STAGES[first:] if stage in parts]
+    first = 0 if ext == "source" else stages.index(ext) + 1
+    return [(stage, Pipeline(tuple(parts[stage]))) for stage in stages[first:] if stage in parts]
 
 
 def to_ptx(pipeline: Pipeline) -> Pipeline:
@@ -114,10 +114,5 @@ def assemble(ptx: str, pipeline: str, registers: str = "") -> Cubin:
 
 def default_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
     """The target's passes after the stage `ext`, to PTX."""
-    parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext)
+    parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext, all_stages_of(target.backend))
     return Pipeline(tuple(step for _, part in parts for step in part.steps))
-
-
-def _stage_of(step: Step, stage: str) -> str:
-    """The stage that `step` is part of, after one of `stage`: its own, but none that has been left."""
-    return max(stage, step.stage or stage, key=ALL_STAGES.index)

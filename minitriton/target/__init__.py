@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources, did_you_mean
 from minitriton.host.damaged_files import read_regular
 from minitriton.target.architectures import ARCHITECTURES, Architecture
+from minitriton.target.backends import backend
 from minitriton.target.option_types import OPTION_TYPES, checked
 
 
@@ -27,12 +29,10 @@ class GPUTarget:
     warp_size: int = 32
 
     def __post_init__(self) -> None:
-        if self.backend != "cuda":
-            raise MinitritonError(f"unknown backend {self.backend!r}", help='minitriton targets "cuda" only')
-        if self.arch not in SUPPORTED_ARCHITECTURES:
-            raise MinitritonError(
-                f"unsupported architecture sm_{self.arch}", help=f"supported: {known_architectures()}"
-            )
+        known: Mapping[int, Architecture] = backend(self.backend).load("architectures")
+        if self.arch not in known:
+            name = f"sm_{self.arch}" if self.backend == "cuda" else f"{self.backend}:{self.arch}"
+            raise MinitritonError(f"unsupported architecture {name}", help=f"supported: {', '.join(map(str, known))}")
 
     @property
     def sm(self) -> str:
@@ -42,7 +42,7 @@ class GPUTarget:
     @property
     def features(self) -> Architecture:
         """What the architecture can do: what to ask instead of its number."""
-        return ARCHITECTURES[self.arch]
+        return backend(self.backend).load("architectures")[self.arch]
 
     @property
     def ttg_target(self) -> str:

@@ -4,7 +4,8 @@
     architecture_of(91).has_wgmma        True: a number that is not in the list has what the next lower one has
 
 A new architecture is one entry of `ARCHITECTURES`. One whose own tensor cores are not supported says what it shares with others: sm_100a and sm_120a
-run `mma.sync`. Sources: CUDA programming guide, table of technical specifications; PTX ISA, "Target ISA Notes" of each instruction.
+run `mma.sync`. Sources: CUDA programming guide, "Technical Specifications per Compute Capability" (all figures compared with NVIDIA's own table of
+them in CCCL, `libcudacxx/include/cuda/__device/arch_traits.h`, 2026-11-27); PTX ISA, "Target ISA Notes" of each instruction.
 """
 
 from __future__ import annotations
@@ -13,28 +14,50 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cache
 
+from minitriton.errors import MinitritonError
+from minitriton.target.backends import backend
+
 WIDEST_ACCESS_BITS = 128
 """What one thread moves at once at most, on every architecture here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Architecture:
     """The answers of one compute capability."""
 
     sm: str
     """The PTX target: `sm_90a` has instructions that no other architecture promises to have."""
+    first_ptx_version: int
+    """The PTX that first knows the target (PTX ISA, "Release Notes"; 80 is PTX 8.0): LLVM ends the process for an older one."""
+
+    # What an SM has (CUDA programming guide, "Technical Specifications per Compute Capability")
+
     shared_memory_kib: int
     """Shared memory that one CTA can opt in to."""
     shared_kib_per_sm: int
-    """Shared memory of an SM, for all its CTAs."""
+    """Shared memory of an SM; each CTA takes `reserved_shared_bytes` more than it asks for."""
     warps_per_sm: int = 64
     ctas_per_sm: int = 32
     registers_per_sm: int = 65536
-    reserved_shared_bytes: int = 1024
-    """What the system takes of shared memory for each CTA."""
+    """Registers of 32 bits."""
+    registers_per_thread: int = 255
+    register_step: int = 8
+    """The registers of a thread come in multiples of this."""
+    reserved_shared_bytes: int = 0
+    threads_per_cta: int = 1024
+    ctas_per_cluster: int = 1
+    """The most CTAs of a cluster, those that a kernel has to opt in to included."""
+    warp_size: int = 32
+
+    # Families of instructions (PTX ISA, "Target ISA Notes" of each)
+
     mma_version: int = 0
     """Tensor cores: 0 none that are used, 2 `mma.sync` with all types since sm_80, 3 also `wgmma`."""
     has_f64_mma: bool = False
+    has_long_f64_mma: bool = False
+    """`mma.sync` of f64 with m16 and k of 4, 8 and 16, not only m8n8k4."""
+    has_fp8_mma: bool = False
+    """`mma.sync` of fp8 that is not emulated by f16."""
     has_ldmatrix: bool = False
     has_stmatrix: bool = False
     has_cp_async: bool = False
@@ -53,7 +76,7 @@ class Architecture:
     deprecated_fp8_types: tuple[str, ...] = ()
     """Those that dots take with a warning."""
     max_num_imprecise_acc: int = 0
-    """How many fp8 terms `wgmma` may accumulate before they go to f32."""
+    """How many elements of fp8 `wgmma` may accumulate before they are added in f32."""
     widest_access_bits: int = WIDEST_ACCESS_BITS
     """The widest load or store of one thread."""
 
@@ -64,57 +87,60 @@ class Architecture:
 
     @property
     def max_shared_memory(self) -> int:
-        """Bytes of shared memory that one block can opt in to."""
+        """Bytes of shared memory that one CTA can opt in to."""
         return self.shared_memory_kib * 1024
 
+    @property
+    def lane_bits(self) -> int:
+        """Bits of a lane's number."""
+        return self.warp_size.bit_length() - 1
 
-_VOLTA = Architecture("sm_70", 96, 96, reserved_shared_bytes=0)
+    @property
+    def register_file_bytes(self) -> int:
+        """Bytes of the registers of an SM."""
+        return self.registers_per_sm * 4
+
+
+_VOLTA = Architecture("sm_70", 70, shared_memory_kib=96, shared_kib_per_sm=96)
 _TURING = replace(
-    _VOLTA, sm="sm_75", shared_memory_kib=64, shared_kib_per_sm=64, warps_per_sm=32, ctas_per_sm=16, has_ldmatrix=True
-)
+    _VOLTA, sm="sm_75", shared_memory_kib=64, shared_kib_per_sm=64, warps_per_sm=32, ctas_per_sm=16, has_ldmatrix=True,
+)  # fmt: skip
 _AMPERE = replace(
-    _TURING, sm="sm_80", shared_memory_kib=163, shared_kib_per_sm=164, warps_per_sm=64, ctas_per_sm=32, reserved_shared_bytes=1024, mma_version=2, has_f64_mma=True, has_cp_async=True, has_redux=True,
-    has_cache_policies=True, has_tf32=True,
+    _TURING, sm="sm_80", shared_memory_kib=163, shared_kib_per_sm=164, warps_per_sm=64, ctas_per_sm=32, reserved_shared_bytes=1024,
+    mma_version=2, has_f64_mma=True, has_cp_async=True, has_redux=True, has_cache_policies=True, has_tf32=True,
+)  # fmt: skip
+_SMALL_AMPERE = replace(
+    _AMPERE, sm="sm_86", first_ptx_version=71, shared_memory_kib=99, shared_kib_per_sm=100, warps_per_sm=48, ctas_per_sm=16,
+    has_f64_mma=False,
 )  # fmt: skip
 _ADA = replace(
-    _AMPERE, sm="sm_89", shared_memory_kib=99, shared_kib_per_sm=100, warps_per_sm=48, ctas_per_sm=24, has_f64_mma=False, has_fp8_conversions=True,
+    _SMALL_AMPERE, sm="sm_89", first_ptx_version=78, ctas_per_sm=24, has_fp8_mma=True, has_fp8_conversions=True,
     fp8_types=("fp8e4b15", "fp8e4nv", "fp8e5"),
 )  # fmt: skip
 _HOPPER = replace(
-    _ADA, sm="sm_90a", shared_memory_kib=227, shared_kib_per_sm=228, warps_per_sm=64, ctas_per_sm=32, mma_version=3, has_f64_mma=True, has_stmatrix=True, has_clusters=True,
+    _ADA, sm="sm_90a", first_ptx_version=80, shared_memory_kib=227, shared_kib_per_sm=228, warps_per_sm=64, ctas_per_sm=32,
+    ctas_per_cluster=16, mma_version=3, has_f64_mma=True, has_long_f64_mma=True, has_fp8_mma=False, has_stmatrix=True, has_clusters=True,
     has_tma=True, has_vector_atomics=True, has_bf16_atomics=True, has_bf16_arithmetic=True, has_symmetric_clamp=True,
     deprecated_fp8_types=("fp8e4b15",), max_num_imprecise_acc=2**30,
 )  # fmt: skip
+_BLACKWELL = replace(_HOPPER, sm="sm_100a", first_ptx_version=86, mma_version=2, max_num_imprecise_acc=0)
 
 ARCHITECTURES: dict[int, Architecture] = {
     70: _VOLTA,
     75: _TURING,
     80: _AMPERE,
-    86: replace(
-        _AMPERE,
-        sm="sm_86",
-        shared_memory_kib=99,
-        shared_kib_per_sm=100,
-        warps_per_sm=48,
-        ctas_per_sm=16,
-        has_f64_mma=False,
+    86: _SMALL_AMPERE,
+    87: replace(
+        _SMALL_AMPERE, sm="sm_87", first_ptx_version=74, shared_memory_kib=163, shared_kib_per_sm=164
     ),
-    87: replace(_AMPERE, sm="sm_87", warps_per_sm=48, ctas_per_sm=16, has_f64_mma=False),
     89: _ADA,
     90: _HOPPER,
-    100: replace(_HOPPER, sm="sm_100a", mma_version=2, max_num_imprecise_acc=0),
+    100: _BLACKWELL,
     120: replace(
-        _HOPPER,
-        sm="sm_120a",
-        shared_memory_kib=99,
-        shared_kib_per_sm=100,
-        warps_per_sm=48,
-        ctas_per_sm=24,
-        mma_version=2,
-        has_f64_mma=False,
-        max_num_imprecise_acc=0,
+        _BLACKWELL, sm="sm_120a", first_ptx_version=87, shared_memory_kib=99, shared_kib_per_sm=100,
+        warps_per_sm=48, ctas_per_sm=24, ctas_per_cluster=8, has_f64_mma=False, has_long_f64_mma=False, has_fp8_mma=True,
     ),
-}
+}  # fmt: skip
 """By compute capability times ten."""
 
 
@@ -123,6 +149,27 @@ def architecture_of(capability: int) -> Architecture:
     """The architecture of a compute capability (times ten): its own, else the next lower one that is known, else the lowest."""
     known = sorted(ARCHITECTURES)
     return ARCHITECTURES[known[max(bisect_right(known, capability) - 1, 0)]]
+
+
+PLAIN_ACCESSES = architecture_of(0)
+"""Of no target in particular: shared memory is accessed by plain loads and stores."""
+
+
+@cache
+def architecture_named(target: str) -> Architecture:
+    """The architecture of a `ttg.target`, such as `cuda:90`. A number that its back end does not list has what the next lower one has.
+
+    Raises `MinitritonError` for an unknown back end, and for what is neither listed nor a number.
+    """
+    name, _, arch = target.partition(":")
+    table: dict[int | str, Architecture] = backend(name).load("architectures")
+    known = {str(key): found for key, found in table.items()}
+    if arch in known:
+        return known[arch]
+    lower = [int(key) for key in known if key.isdecimal() and arch.isdecimal() and int(key) <= int(arch)]
+    if not lower:
+        raise MinitritonError(f"unknown architecture {target!r}", help="known: " + ", ".join(known))
+    return known[str(max(lower))]
 
 
 def least_mma_depth(bits: int) -> int:

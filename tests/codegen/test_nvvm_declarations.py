@@ -7,8 +7,8 @@ from xdsl.dialects import test
 from xdsl.dialects.builtin import IntegerAttr, UnknownLoc, VectorType, f16, f32, i1, i32
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.codegen import llvm_text  # noqa: F401  (fills the table of writers)
 from minitriton.codegen.debug_info import NoDebugInfo
+from minitriton.codegen.nvidia import target_info  # noqa: F401  (fills the table of writers)
 from minitriton.codegen.nvidia.text.nvvm import instruction
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.dialects import nvvm

@@ -21,6 +21,7 @@ from minitriton.layouts.conversion import (
 from minitriton.layouts.encodings import Blocked, DotOperand, Linear, NvidiaMma, Slice
 from minitriton.layouts.plans import NoConversion, RegisterPermutation, SharedMemoryRoundTrip, Ship, WarpShuffle
 from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.target.architectures import architecture_of
 
 ROWS = Blocked((1, 4), (8, 4), (4, 1), (1, 0))
 COLUMNS = Blocked((4, 1), (4, 8), (1, 4), (0, 1))
@@ -34,7 +35,7 @@ def test_every_register_of_every_thread_gets_its_element(data: st.DataObject) ->
     warps = data.draw(strategies.power(0, 3))
     src, dst = (data.draw(strategies.distributed(rank, warps, shape)) for _ in range(2))
     bitwidth = data.draw(st.sampled_from([1, *strategies.BITWIDTHS]))
-    plan = plan_conversion(src, dst, shape, bitwidth, data.draw(st.sampled_from([0, 80, 90])))
+    plan = plan_conversion(src, dst, shape, bitwidth, architecture_of(data.draw(st.sampled_from([0, 80, 90]))))
     held, wanted = (machine.held_by(to_linear_layout(e, shape)) for e in (src, dst))
     got = machine.convert(plan, held)
     assert got.shape == wanted.shape
@@ -132,9 +133,9 @@ def test_more_scratch_makes_fewer_rounds_and_no_more_accesses(data: st.DataObjec
     src, dst = (data.draw(strategies.distributed(2, 2, shape)) for _ in range(2))
     bitwidth = data.draw(st.sampled_from(strategies.BITWIDTHS))
     capability = data.draw(st.sampled_from([0, 80, 90]))
-    least = plan_conversion(src, dst, shape, bitwidth, capability)
+    least = plan_conversion(src, dst, shape, bitwidth, architecture_of(capability))
     limit = data.draw(st.integers(0, 1 << 15))
-    plan = plan_conversion(src, dst, shape, bitwidth, capability, limit)
+    plan = plan_conversion(src, dst, shape, bitwidth, architecture_of(capability), limit)
     if not isinstance(least, SharedMemoryRoundTrip):
         assert plan == least
         return
@@ -151,7 +152,7 @@ def test_more_scratch_makes_fewer_rounds_and_no_more_accesses(data: st.DataObjec
 
 def test_rounds_that_are_joined_move_more_matrices_at_once() -> None:
     src, dst = Blocked((1, 8), (2, 16), (4, 1), (1, 0)), Blocked((1, 2), (4, 8), (2, 2), (1, 0))
-    least, plan = (plan_conversion(src, dst, (64, 64), 16, 90, limit) for limit in (0, 64 * 64))
+    least, plan = (plan_conversion(src, dst, (64, 64), 16, architecture_of(90), limit) for limit in (0, 64 * 64))
     assert isinstance(least, SharedMemoryRoundTrip)
     assert isinstance(plan, SharedMemoryRoundTrip)
     assert (least.rounds, least.loads[0].matrices) == (8, 2)
@@ -169,7 +170,7 @@ def test_no_other_warp_is_waited_for_if_no_other_warp_is_needed() -> None:
 def test_hopper_stores_fragments_with_stmatrix_and_ampere_does_not() -> None:
     mma = NvidiaMma(3, 0, (4, 1), (16, 64, 16))
     rows = Blocked((1, 8), (32, 1), (4, 1), (1, 0))
-    hopper, ampere = (plan_conversion(mma, rows, (128, 64), 16, capability) for capability in (90, 80))
+    hopper, ampere = (plan_conversion(mma, rows, (128, 64), 16, architecture_of(capability)) for capability in (90, 80))
     assert isinstance(hopper, SharedMemoryRoundTrip)
     assert isinstance(ampere, SharedMemoryRoundTrip)
     assert hopper.stores[0].matrices == 4

@@ -13,6 +13,7 @@ from minitriton.layouts.conversion import conversion_scratch_bytes, cvt_reorders
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Linear, NvidiaMma, Slice
 from minitriton.layouts.inference import join_dst, memdesc_reshape_dst, reshape_dst, split_dst, trans_dst
 from minitriton.layouts.to_linear import to_linear_encoding, to_linear_layout
+from minitriton.target.architectures import architecture_of
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.oracle
@@ -140,6 +141,6 @@ def test_conversions_take_the_same_amount_of_shared_memory(
       }}
     }}"""
     path = str(Path(tmp_path_factory.getbasetemp()) / "conversion.mlir")
-    assert conversion_scratch_bytes(src, dst, shape, bitwidth, capability) == oracle.scratch_bytes(
+    assert conversion_scratch_bytes(src, dst, shape, bitwidth, architecture_of(capability)) == oracle.scratch_bytes(
         path, module, capability
     )

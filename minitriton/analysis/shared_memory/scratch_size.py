@@ -27,6 +27,7 @@ from minitriton.layouts.conversion import conversion_scratch_bytes
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.layouts.to_linear import shape_per_cta, to_linear_layout
+from minitriton.target.architectures import Architecture, architecture_of
 
 TRITON_SCRATCH: OpRules[Callable[[Any], int]] = OpRules()
 """Bytes of scratch that Triton's lowering gives an op; an op without a rule needs none."""
@@ -35,7 +36,7 @@ TRITON_SCRATCH: OpRules[Callable[[Any], int]] = OpRules()
 def triton_scratch_bytes(op: Operation, capability: int = 0) -> int:
     """Bytes of scratch that Triton gives `op`: on the target of `capability` (times ten), or with plain accesses only (0)."""
     if isinstance(op, ttg.ConvertLayoutOp):
-        return _convert_layout(op, capability)
+        return _convert_layout(op, architecture_of(capability))
     rule = TRITON_SCRATCH.of(op)
     return 0 if rule is None else rule(op)
 
@@ -63,7 +64,7 @@ def _element_bytes(op: Operation) -> int:
     return sum(_bytes(element_type(value.type)) for value in op.operands)
 
 
-def _convert_layout(op: Operation, capability: int) -> int:
+def _convert_layout(op: Operation, target: Architecture) -> int:
     src, shape = _tensor(op.operands[0].type)
     dst, _ = _tensor(op.results[0].type)
     if src is None or dst is None:
@@ -71,9 +72,9 @@ def _convert_layout(op: Operation, capability: int) -> int:
     bits = bit_width(element_type(op.operands[0].type))
     if crosses_ctas(src, dst, shape):
         # As this compiler lowers it: Triton 3.6.0 ends where it asks.
-        plan = plan_between_ctas(src, dst, shape, bits, capability)
+        plan = plan_between_ctas(src, dst, shape, bits, target)
         return plan.scratch_bytes if isinstance(plan, ClusterExchange | SharedMemoryRoundTrip) else 0
-    return conversion_scratch_bytes(src, dst, shape, bits, capability)
+    return conversion_scratch_bytes(src, dst, shape, bits, target)
 
 
 @TRITON_SCRATCH.add(tt.ReduceOp)

@@ -11,19 +11,18 @@ from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import I8, vector_type
-from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.layouts.cluster_exchange import ClusterAccess, ClusterExchange
 
 
 def cluster_barrier(f: FunctionLowering) -> None:
     """All threads of the cluster wait for each other."""
     f.check_meets()
-    f.b.operation(nvvm_tma.ClusterBarrierOp, (), ())
+    f.module.info.cluster_barrier(f.b)
 
 
 def in_cta(f: FunctionLowering, pointer: SSAValue, rank: SSAValue) -> SSAValue:
-    """The same location in the shared memory of the CTA with number `rank`."""
-    return f.b.value(nvvm_tma.MapaOp, (pointer, rank), nvvm_tma.SHARED_CLUSTER)
+    """The same place in the shared memory of the CTA with number `rank`."""
+    return f.module.info.in_cta(f.b, pointer, rank)
 
 
 def exchanged(

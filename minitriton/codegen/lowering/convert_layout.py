@@ -16,8 +16,8 @@ from minitriton.codegen.lowering.shared_access import from_memory, load_accesses
 from minitriton.codegen.lowering.warp_shuffle import shuffled
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
-from minitriton.dialects import arith, nvvm, tt, ttg
-from minitriton.dialects.facts.launch import target_arch
+from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.facts.launch import features_of
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
@@ -41,10 +41,10 @@ def conversion_of(op: Operation) -> ConversionPlan | ClusterExchange:
     assert isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding)
     bits = bit_width(memory_type(scalar_type(source.element_type)))
     if crosses_ctas(before, after, source.get_shape()):
-        return plan_between_ctas(before, after, source.get_shape(), bits, target_arch(op))
+        return plan_between_ctas(before, after, source.get_shape(), bits, features_of(op))
     limit = op.attributes.get(SCRATCH_LIMIT)
     allowed = limit.value.data if instance_of(limit, IntegerAttr) else 0
-    return plan_conversion(before, after, source.get_shape(), bits, target_arch(op), allowed)
+    return plan_conversion(before, after, source.get_shape(), bits, features_of(op), allowed)
 
 
 @needs_scratch(ttg.ConvertLayoutOp)
@@ -103,6 +103,6 @@ def through_shared(
 
 def _wait(f: FunctionLowering, plan: SharedMemoryRoundTrip) -> None:
     if plan.warp_sync:
-        f.b.operation(nvvm.BarWarpSyncOp, (), ())
+        f.module.info.warp_barrier(f.b)
     else:
         f.barrier()

@@ -13,18 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType, UnregisteredOp
+from xdsl.dialects.builtin import TensorType, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.debug_info import source_location
-from minitriton.codegen.lowering.registry import LOWERINGS, where_to_add
+from minitriton.codegen.lowering.registry import where_to_add
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
-from minitriton.codegen.types import I8, I32, scalar_type
-from minitriton.dialects import nvvm
+from minitriton.codegen.types import I8, scalar_type
 from minitriton.dialects.facts.synchronization import meets_threads
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError, MinitritonError
@@ -112,7 +111,7 @@ class FunctionLowering:
     def thread_id(self) -> SSAValue:
         """The number of the thread among those that run this function."""
         if self._thread is None:
-            self._thread = self.b.once("tid", nvvm.ThreadIdXOp, I32)
+            self._thread = self.module.info.thread_id(self.b)
         return self._thread
 
     def start_at(self, warp: int) -> None:
@@ -121,7 +120,7 @@ class FunctionLowering:
 
     def lane_id(self) -> SSAValue:
         """The thread's number in its warp."""
-        return self.shared_index([1 << i for i in range(5)])
+        return self.shared_index([1 << i for i in range(self.module.lane_bits)])
 
     def shared_index(self, thread: Sequence[int]) -> SSAValue:
         """`linear_index` of the thread's number, made once for the whole function."""
@@ -137,7 +136,7 @@ class FunctionLowering:
 
     def cluster_rank(self) -> SSAValue:
         """The number of the block in its cluster."""
-        return self.b.once("cluster_rank", nvvm.ClusterRankOp, I32)
+        return self.module.info.cluster_rank(self.b)
 
     def first_index(self, facts: LayoutFacts, dim: int) -> tuple[SSAValue | None, int]:
         """The coordinate along `dim` of the thread's first register (None for 0), and the bits that it can have."""
@@ -234,11 +233,7 @@ class FunctionLowering:
         """All threads that run this code wait for each other: those of the block, or of a partition of specialized warps. The class of the op
         that is being lowered must say so (`LoweringBarrier`)."""
         self.check_meets()
-        if self.own_barrier is None:
-            self.b.operation(nvvm.BarrierOp, (), ())
-            return
-        number, threads = (IntegerAttr(value, 32) for value in self.own_barrier)
-        self.b.operation(nvvm.BarrierOp, (), (), {"barrier_id": number, "number_of_threads": threads})
+        self.module.info.barrier(self.b, self.own_barrier)
 
     def check_meets(self) -> None:
         """Raises `LoweringError` if the op that is being lowered does not say that threads meet there: passes rely on it."""
@@ -270,11 +265,11 @@ class FunctionLowering:
         """Replaces one op by its rule. Raises `LoweringError` at the op's location if it has none."""
         self.b.location = location = op.location
         around, self.op = self.op, op
-        rule = LOWERINGS.of(op)
+        rule = self.module.lowerings.of(op)
         if rule is None:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
             raise LoweringError(
-                f"no lowering to LLVM for {name!r}",
+                f"no lowering to LLVM for {name!r} on {self.module.backend}",
                 source_location(location),
                 help=f"a pass that replaces it has not run; a new op gets its rule in {where_to_add(name)}",
             )

@@ -11,11 +11,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.shared_memory.allocation import Allocation
 from minitriton.codegen.builder import Builder
+from minitriton.codegen.lowering.registry import lowerings_of
+from minitriton.codegen.target_interface import TargetInfo, target_info
 from minitriton.codegen.types import I8, SHARED, VOID
 from minitriton.dialects.attribute_values import integer_or
-from minitriton.dialects.facts.launch import target_arch, threads_per_warp
+from minitriton.dialects.facts.launch import backend_name, features_of, threads_per_warp
 from minitriton.errors import LoweringError
-from minitriton.target.architectures import architecture_of
 
 SHARED_MEMORY = "global_smem"
 
@@ -30,8 +31,10 @@ class ModuleLowering:
         self.num_warps = integer_or(module.attributes.get("ttg.num-warps"), 4)
         self.num_ctas = integer_or(module.attributes.get("ttg.num-ctas"), 1)
         self.lane_bits = threads_per_warp(module).bit_length() - 1
-        self.capability = target_arch(module)
-        self.target = architecture_of(self.capability)
+        self.backend = backend_name(module)
+        self.info: TargetInfo = target_info(self.backend)
+        self.lowerings = lowerings_of(self.backend)
+        self.target = features_of(module)
         self.globals: dict[str, Operation] = {}
         self.external_functions: set[str] = set()
         self._strings: dict[bytes, str] = {}

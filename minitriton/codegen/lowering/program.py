@@ -11,13 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.global_scratch import SCRATCH_OFFSET, SCRATCH_SIZE, scratch_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.types import I8, I32, I64
-from minitriton.dialects import gpu, nvvm, tt, ttg
+from minitriton.codegen.types import I8, I64
+from minitriton.dialects import gpu, tt, ttg
 from minitriton.dialects.attribute_values import word
-
-_BLOCK_ID = (nvvm.BlockIdXOp, nvvm.BlockIdYOp, nvvm.BlockIdZOp)
-_CLUSTER_ID = (nvvm.ClusterIdXOp, nvvm.ClusterIdYOp, nvvm.ClusterIdZOp)
-_GRID_DIM = (nvvm.GridDimXOp, nvvm.GridDimYOp, nvvm.GridDimZOp)
 
 
 def _axis(op: tt.GetProgramIdOp | tt.GetNumProgramsOp) -> int:
@@ -26,15 +22,12 @@ def _axis(op: tt.GetProgramIdOp | tt.GetNumProgramsOp) -> int:
 
 def program_id(f: FunctionLowering, axis: int) -> SSAValue:
     """The program's number along an axis."""
-    return f.b.value((_BLOCK_ID if f.module.num_ctas == 1 else _CLUSTER_ID)[axis], (), I32)
+    return f.module.info.program_id(f.b, axis, f.module.num_ctas)
 
 
 def num_programs(f: FunctionLowering, axis: int) -> SSAValue:
-    """Programs along an axis. Blocks of a cluster follow each other along x."""
-    blocks = f.b.value(_GRID_DIM[axis], (), I32)
-    if axis == 0 and f.module.num_ctas > 1:
-        blocks = f.b.lshr(blocks, f.module.num_ctas.bit_length() - 1)
-    return blocks
+    """Programs along an axis."""
+    return f.module.info.num_programs(f.b, axis, f.module.num_ctas)
 
 
 @lowers(tt.GetProgramIdOp)

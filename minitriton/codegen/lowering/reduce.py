@@ -31,8 +31,8 @@ from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
-from minitriton.dialects import arith, nvvm, tt
-from minitriton.dialects.attribute_values import integer, integers, string_attr
+from minitriton.dialects import arith, tt
+from minitriton.dialects.attribute_values import integer, integers
 from minitriton.dialects.facts.pass_attributes import INCREASING
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
@@ -240,7 +240,7 @@ def _redux(f: FunctionLowering, value: SSAValue, kind: str) -> SSAValue:
     for lane in f.b.unpack(value):
         narrow = lane.type is not I32
         word = f.b.cast(L.SExtOp if kind in ("min", "max") else L.ZExtOp, lane, I32) if narrow else lane
-        reduced = f.b.value(nvvm.ReduxSyncOp, (word,), I32, {"kind": string_attr(kind)})
+        reduced = f.module.info.warp_reduce(f.b, kind, word)
         results.append(f.b.cast(L.TruncOp, reduced, lane.type) if narrow else reduced)
     return f.b.pack(results)
 

@@ -9,6 +9,7 @@ The walk sets the builder's location before it calls the rule of an op, so a rul
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,13 @@ LOWERINGS: OpRules[Lowering] = OpRules()
 """The rule for each kind of op; a rule for a fact is for the ops that have it and no rule of their own."""
 
 lowers = LOWERINGS.add
+
+
+@functools.cache
+def lowerings_of(backend: str) -> OpRules[Lowering]:
+    """The rules of one back end (`cuda`): its own, then those that serve every target."""
+    return LOWERINGS.extended()
+
 
 _FILES = {"arith": "lowering/elementwise.py", "math": "nvidia/math.py"}
 

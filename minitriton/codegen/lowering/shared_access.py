@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import I1, I8, I16, I32, I64, bit_width, lane_type, vector_type
 from minitriton.dialects import llvm as ours
-from minitriton.dialects import nvvm
 from minitriton.layouts.plans import PlannedMemoryAccess
-
-_UNIT = UnitAttr()
 
 
 def addresses(
@@ -47,10 +43,6 @@ def addresses(
     return result
 
 
-def _transposed(plan: PlannedMemoryAccess) -> dict[str, Attribute]:
-    return {"transposed": _UNIT} if plan.transposed else {}
-
-
 def store_shared(
     f: FunctionLowering,
     plan: PlannedMemoryAccess,
@@ -67,11 +59,11 @@ def store_shared(
         piece = b.permute(value, access.registers)
         if plan.matrices:
             words = b.bitcast(piece, vector_type(I32, plan.matrices))
-            b.operation(nvvm.StMatrixOp, (words, pointer), (), _transposed(plan))
+            f.module.info.store_matrices(b, words, pointer, transposed=plan.transposed)
         elif mask is None:
             b.store(piece, pointer, size)
         else:
-            b.operation(nvvm.StoreSharedOp, (piece, pointer, mask), ())
+            f.module.info.store_shared(b, piece, pointer, mask)
 
 
 def load_accesses(
@@ -86,8 +78,8 @@ def load_accesses(
     type_ = vector_type(element, plan.vector)
     pointers = addresses(f, plan, base, constant, slice_offset)
     if plan.matrices:
-        words, properties = vector_type(I32, plan.matrices), _transposed(plan)
-        matrices = [f.b.value(nvvm.LdMatrixOp, (pointer,), words, properties) for pointer in pointers]
+        load = f.module.info.load_matrices
+        matrices = [load(f.b, pointer, plan.matrices, transposed=plan.transposed) for pointer in pointers]
         return f.b.concat([f.b.bitcast(matrix, type_) for matrix in matrices])
     return f.b.concat([f.b.load(pointer, type_, plan.vector_bytes) for pointer in pointers])
 

@@ -9,19 +9,17 @@ profiler; a device function a third before them, its part of shared memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     DictionaryAttr,
     FunctionType,
     IntegerAttr,
     StringAttr,
     UnitAttr,
-    i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region
 
@@ -31,7 +29,6 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.program import placed_global_scratch
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.nvidia.warp_specialize import dispatch, release_workers, workers_of
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.op_making import make
@@ -41,21 +38,12 @@ from minitriton.errors import LoweringError
 
 TMA_DESCRIPTOR_BYTES = 128
 _UNIT = UnitAttr()
-_MOST_REGISTERS = 255
-"""Registers that a thread can name; ptxas leaves a larger limit out of account."""
-
 
 _CCC = L.CallingConventionAttr("ccc")
 _EXTERNAL, _INTERNAL = L.LinkageAttr("external"), L.LinkageAttr("internal")
 _DEFAULT_VISIBILITY = IntegerAttr(0, 64)
 _NOTHING = DictionaryAttr({})
-_DESCRIPTOR = DictionaryAttr(
-    {
-        "llvm.byval": L.LLVMArrayType(TMA_DESCRIPTOR_BYTES, I8),
-        "llvm.align": IntegerAttr(64, 64),
-        "nvvm.grid_constant": _UNIT,
-    }
-)
+_DESCRIPTOR = {"llvm.byval": L.LLVMArrayType(TMA_DESCRIPTOR_BYTES, I8), "llvm.align": IntegerAttr(64, 64)}
 """A tensor descriptor is passed to a kernel by value: 128 bytes in constant memory. A function gets its address."""
 
 
@@ -98,7 +86,7 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
     f.is_kernel = kernel
     if not kernel:
         f.shared_base_value = prologue.args[-3]
-    f.workers = workers_of(f, function) if kernel else None
+    f.workers = module.info.workers_of(f, function) if kernel else None
     if f.workers is not None:
         f.own_barrier = (0, f.num_warps << module.lane_bits)
     lower_blocks(f, source)
@@ -107,7 +95,7 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
     if f.workers is None:
         f.b.branch(body)
     else:
-        dispatch(f, f.workers, body)
+        module.info.dispatch(f, f.workers, body)
     f.b.erase_unused_vectors()
     results = [f.lowered_type(type_) for type_ in signature.outputs]
     output = VOID if not results else results[0] if len(results) == 1 else struct_type(*results)
@@ -121,7 +109,9 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
             "CConv": _CCC,
             "linkage": _EXTERNAL if kernel else _INTERNAL,
             "visibility_": _DEFAULT_VISIBILITY,
-            "arg_attrs": _argument_attributes(signature.inputs.data if kernel else (), len(inputs) + len(hidden)),
+            "arg_attrs": _argument_attributes(
+                module, signature.inputs.data if kernel else (), len(inputs) + len(hidden)
+            ),
         },
         function.location,
     )
@@ -133,23 +123,17 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
     return result
 
 
-def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> dict[str, Attribute]:
+def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> Mapping[str, Attribute]:
     total = module.module.attributes.get("ttg.total-num-warps")
     warps = total.value.data if instance_of(total, IntegerAttr) else f.num_warps
-    attributes: dict[str, Attribute] = {
-        "nvvm.kernel": _UNIT,
-        "nvvm.reqntid": DenseArrayBase.from_list(i32, (warps << module.lane_bits,)),
-    }
-    registers = module.module.attributes.get("ttg.maxnreg")
-    if instance_of(registers, IntegerAttr):
-        attributes["nvvm.maxnreg"] = IntegerAttr(min(registers.value.data, _MOST_REGISTERS), registers.type)
-    if module.num_ctas > 1:
-        attributes["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, (module.num_ctas,))
-    return attributes
+    limit = module.module.attributes.get("ttg.maxnreg")
+    registers = limit.value.data if instance_of(limit, IntegerAttr) else None
+    return module.info.kernel_attributes(warps << module.lane_bits, module.num_ctas, registers)
 
 
-def _argument_attributes(types: Sequence[Attribute], count: int) -> ArrayAttr[DictionaryAttr]:
-    given = [_DESCRIPTOR if isinstance(type_, TensorDescType) else _NOTHING for type_ in types]
+def _argument_attributes(module: ModuleLowering, types: Sequence[Attribute], count: int) -> ArrayAttr[DictionaryAttr]:
+    descriptor = DictionaryAttr({**_DESCRIPTOR, **module.info.descriptor_attributes()}) if types else _NOTHING
+    given = [descriptor if isinstance(type_, TensorDescType) else _NOTHING for type_ in types]
     return ArrayAttr([*given, *[_NOTHING] * (count - len(given))])
 
 
@@ -157,7 +141,7 @@ def _argument_attributes(types: Sequence[Attribute], count: int) -> ArrayAttr[Di
 def return_(f: FunctionLowering, op: tt.ReturnOp) -> None:
     """Several results are returned in a struct."""
     if f.workers is not None:
-        release_workers(f, f.workers)
+        f.module.info.release_workers(f, f.workers)
     values = [f.vector(value) for value in op.operands]
     if len(values) > 1:
         values = [f.b.struct(values, struct_type(*(value.type for value in values)))]

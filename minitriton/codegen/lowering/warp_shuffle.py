@@ -10,8 +10,6 @@ from xdsl.ir import SSAValue
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared_access import from_memory, to_memory
 from minitriton.codegen.types import I1, I32, INTEGERS, bit_width, lane_type, lanes, vector_type
-from minitriton.dialects import nvvm
-from minitriton.dialects.attribute_values import string_attr
 from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle
 
 
@@ -128,4 +126,4 @@ def shuffle(f: FunctionLowering, value: SSAValue, offset: SSAValue, kind: str) -
     if lane_type(value.type) is I1:
         wide = f.b.cast(L.ZExtOp, value, I32)
         return f.b.cast(L.TruncOp, shuffle(f, wide, offset, kind), I1)
-    return f.b.value(nvvm.ShflSyncOp, (value, offset), value.type, {"kind": string_attr(kind)})
+    return f.module.info.shuffle(f.b, value, offset, kind)

@@ -22,10 +22,9 @@ from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.nvidia import lowers, needs_scratch
 from minitriton.codegen.nvidia.memory import Accesses
-from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import TensorFacts, flat_offsets
 from minitriton.codegen.types import BF16, I1, I8, I16, I64, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm, tt

@@ -16,7 +16,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.program import program_id
-from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.types import F32, F64, I16, I32, I64, PTR, VOID, bit_width, struct_type
 from minitriton.dialects import llvm, tt
 from minitriton.dialects.attribute_values import is_true

@@ -27,8 +27,8 @@ from minitriton.codegen.lowering.elementwise import (
     width,
 )
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
-from minitriton.codegen.nvidia import device_math, device_math_f64
+from minitriton.codegen.lowering.registry import Lowering
+from minitriton.codegen.nvidia import LOWERINGS, device_math, device_math_f64, lowers
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, math, nvvm, tt
 from minitriton.dialects.attribute_values import is_true, string_attr, word

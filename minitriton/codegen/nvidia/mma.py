@@ -20,7 +20,6 @@ from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import I32, bit_width, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import string_attr
-from minitriton.dialects.ttg import target_arch
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.target.architectures import least_mma_depth
 
@@ -100,7 +99,7 @@ def mma_f64(f: FunctionLowering, op: Operation) -> None:
     left, right = f.vector(op.operands[0]), f.vector(op.operands[1])
     tiles = ResultTiles(f, op)
     steps, at_a, at_b = steps_along_k(f, op, per_word=1)
-    whole = target_arch(op) >= 90
+    whole = f.module.target.has_long_f64_mma
     length = min(_MOST_STEPS, len(steps)) if whole else 1
 
     def multiply(shape: str, rows: list[int], columns: list[int], total: SSAValue) -> SSAValue:

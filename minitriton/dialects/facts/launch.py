@@ -11,7 +11,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from minitriton.errors import IRError
+from minitriton.errors import IRError, MinitritonError
+from minitriton.target.architectures import Architecture, architecture_named
+from minitriton.target.backends import BACKENDS
 
 NUM_WARPS = "ttg.num-warps"
 NUM_CTAS = "ttg.num-ctas"
@@ -99,10 +101,36 @@ def target_text(op: Operation) -> str | None:
     return attr.data if isinstance(attr, StringAttr) else None
 
 
+def backend_name(op: Operation) -> str:
+    """The back end that the module is compiled for: what stands before the colon of `ttg.target`; `cuda` if the module says none.
+
+    Raises `IRError` for an unknown one.
+    """
+    name = (target_text(op) or "cuda").partition(":")[0]
+    if name not in BACKENDS:
+        raise IRError(f"ttg.target names the unknown back end {name!r}", help=_ADD_TARGET)
+    return name
+
+
+def features_of(op: Operation) -> Architecture:
+    """What the target of the module can do. Raises `IRError` if the module names no known target."""
+    text = target_text(op)
+    if text is None:
+        raise IRError("the module has no target", help=_ADD_TARGET)
+    backend_name(op)
+    try:
+        return architecture_named(text)
+    except MinitritonError as error:
+        raise IRError(f"ttg.target: {error.message}", help=f"{error.help}; {_ADD_TARGET}") from None
+
+
+_ADD_TARGET = 'add the module attribute ttg.target = "cuda:90"'
+
+
 def target_arch(op: Operation) -> int:
     """The compute capability times ten that the module is compiled for. Raises `IRError` if it says none."""
     text = target_text(op)
     number = (text or "").removeprefix("cuda:")
     if text is None or not text.startswith("cuda:") or not (number.isascii() and number.isdigit() and len(number) < 4):
-        raise IRError("the module lacks a CUDA target", help='add the module attribute ttg.target = "cuda:90"')
+        raise IRError("the module lacks a CUDA target", help=_ADD_TARGET)
     return int(number)

@@ -18,6 +18,7 @@ from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_i1, same, unsigned_dtype
+from minitriton.target.architectures import architecture_of
 
 Unary = Callable[[Array], Array]
 
@@ -127,15 +128,11 @@ def _converted(op: tt.FpToFpOp, machine: TileMachine) -> Unary:
     """`tt.fp_to_fp`, as the target rounds."""
     source, target = _types(op)
     rounding = getattr(op.properties.get("rounding"), "data", None)
-    by_hand = machine.capability < _FP8_CONVERSIONS and element_type(target).name == "f8E5M2"
+    by_hand = not architecture_of(machine.capability).has_fp8_conversions and element_type(target).name == "f8E5M2"
     if source == target or not by_hand or rounding == RoundingMode.RTZ:
         return _float_to_float(op)
     decode = decoder(source)
     return lambda a: formats.encode_e5m2_without_hardware(decode(a))
-
-
-_FP8_CONVERSIONS = 89
-"""The first compute capability (times ten) with instructions that convert to 8-bit floats (PTX ISA, "cvt")."""
 
 
 @PURE_OPS.add(arith.BitcastOp, tt.BitcastOp)

@@ -64,8 +64,6 @@ from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 from minitriton.target.architectures import architecture_of
 
-HAS_FP8_MMA = (89, 120)
-
 
 def promote_operands(module: ModuleOp, arch: int) -> None:
     """Widens the operands of all dots that need it."""
@@ -80,7 +78,7 @@ def promote_operands(module: ModuleOp, arch: int) -> None:
 def _wider_type(dot: tt.DotOp, arch: int) -> Attribute | None:
     element = cast(TensorType, dot.a.type).element_type
     if isinstance(layout_of_value(dot.result), NvidiaMma):
-        return f16 if isinstance(element, FP8) and arch not in HAS_FP8_MMA else None
+        return f16 if isinstance(element, FP8) and not architecture_of(arch).has_fp8_mma else None
     wanted = cast(TensorType, dot.result.type).element_type
     # Integers are widened by the multiply-add itself.
     return wanted if element != wanted and isinstance(element, AnyFloat) else None

@@ -1,0 +1,78 @@
+"""The back ends that there are, by the name before the colon of a module's `ttg.target`: `cuda` of `cuda:90`.
+
+    BACKENDS["cuda"].load("target_info")      the object `NVIDIA` of minitriton.codegen.nvidia.target_info
+
+A back end is one entry here. Each part is written `module:name` and is imported when it is first needed, so that an entry may name modules of any
+layer. What each part has to be is a protocol of `codegen.target_interface`; `docs/targets.md` adds one step by step.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+
+@dataclass(frozen=True)
+class BackEnd:
+    """Where the parts of a back end are."""
+
+    architectures: str
+    """What each of its GPUs can do, by the number or name in `ttg.target`: a mapping to `Architecture`."""
+    target_info: str
+    """The lowering's primitives (`TargetInfo`). Importing its module registers the lowerings and text writers of the back end."""
+    pipeline: str
+    """The passes from the frontend's IR to the last stage, as text (`PipelineSteps`)."""
+    passes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The module of each pass and translation of its own, by its name."""
+    dialects: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The dialects of its own, by their names."""
+    stages: tuple[str, ...] = ()
+    """The stages of its own, in order, after those of every target (`ttir`, `ttgir`, `llir`)."""
+    stages_when_asked: tuple[str, ...] = ()
+    """The stage that is run when its binary is first asked for, not by each compile."""
+    emulator: str | None = None
+    """What runs its last text on the CPU (`Emulator`); None if nothing does."""
+    driver: str | None = None
+    """What finds devices, loads binaries and launches them (`Driver`); None if kernels are compiled only."""
+
+    def load(self, part: str) -> Any:
+        """The part called `part`, imported. Raises `MinitritonError` if this back end has none."""
+        where = getattr(self, part)
+        if where is None:
+            raise MinitritonError(f"the back end has no {part}", help="its entry in target/backends.py names none")
+        return imported(where)
+
+
+@functools.cache
+def imported(where: str) -> Any:
+    """The object that `module:name` names."""
+    module, _, name = where.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+BACKENDS: dict[str, BackEnd] = {
+    "cuda": BackEnd(
+        architectures="minitriton.target.architectures:ARCHITECTURES",
+        target_info="minitriton.codegen.nvidia.target_info:NVIDIA",
+        pipeline="minitriton.pipeline.pipelines:cuda_steps",
+        dialects={"nvvm": "minitriton.dialects.nvvm:NVVM", "ttng": "minitriton.dialects.ttng:TTNG"},
+        stages=("ptx",),
+        stages_when_asked=("cubin",),
+        emulator="minitriton.emulator.launch:run",
+        driver="minitriton.runtime.active_driver:ActiveDriver",
+    )
+}
+"""By name."""
+
+
+def backend(name: str) -> BackEnd:
+    """The back end called `name`. Raises `MinitritonError` for an unknown one."""
+    found = BACKENDS.get(name)
+    if found is None:
+        raise MinitritonError(f"unknown backend {name!r}", help="known back ends: " + ", ".join(BACKENDS))
+    return found
