@@ -309,7 +309,7 @@ def test_the_stored_metadata_is_json_that_names_the_target(cache: Path) -> None:
     ("suffix", "text", "message"),
     [
         ("ttir", "module {\n  tt.func public @k() {\n    tt.retrun\n  }\n}\n", ":3:5: error: custom op 'tt.retrun'"),
-        ("ttir", "module {\n}\n", "no public tt.func"),
+        ("ttir", "module {\n}\n", "lacks a public tt.func"),
         ("ptx", ".version 8.7\n", "found in the ptx text"),
         ("llir", "define void @f() {\n ret void\n}\n", "found in the llir text"),
         ("txt", "", "unknown stage 'txt'"),

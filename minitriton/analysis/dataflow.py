@@ -29,6 +29,7 @@ from minitriton.dialects.facts.region_flow import Branch, RegionFlow
 from minitriton.pipeline.remarks import remark
 
 Fact = TypeVar("Fact")
+Where = TypeVar("Where")
 
 MOST_TIMES = 200
 """How often a fact may get weaker before nothing is supposed any more. A fact of powers of 2 up to 2^64 for each of a few axes takes less."""
@@ -210,6 +211,69 @@ class ForwardDataflow(ABC, Generic[Fact]):
         """Block arguments get what flows into them, after what was known to."""
         for argument, values in found.items():
             self.sources[argument] = tuple({**dict.fromkeys(self.sources.get(argument, ())), **values})
+
+
+class PointDataflow(ABC, Generic[Fact]):
+    """Forward dataflow over the points of a program: what holds before and after each op, whichever way control came there.
+
+    A subclass says how an op changes the fact and what follows from either of two facts. Facts only get weaker, and there must be finitely
+    many below each.
+    """
+
+    def __init__(self) -> None:
+        self.before: dict[Operation, Fact] = {}
+        self.after: dict[Operation, Fact] = {}
+
+    @abstractmethod
+    def transfer(self, op: Operation, fact: Fact) -> Fact:
+        """What holds after `op`, an op without control flow, if `fact` holds before it."""
+
+    @abstractmethod
+    def join(self, a: Fact, b: Fact) -> Fact:
+        """The strongest fact that follows from either."""
+
+    def run(self, region: Region, fact: Fact) -> Fact:
+        """Find the facts in `region`, which begins with `fact`; what holds at its end."""
+        order = _reverse_postorder(region) if region.blocks else []
+        begin: dict[Block, Fact] = dict.fromkeys(order[:1], fact)
+        changed = True
+        while changed:
+            changed = False
+            for block in order:
+                if block not in begin:
+                    continue
+                fact = self._run_block(block, begin[block])
+                for successor in _successors(block):
+                    changed = self._reach(begin, successor, fact) or changed
+        return fact
+
+    def _reach(self, begin: dict[Where, Fact], where: Where, fact: Fact) -> bool:
+        """Let `fact` reach the beginning of a block or region; whether that weakened what holds there."""
+        old = begin.get(where)
+        begin[where] = fact if old is None else self.join(old, fact)
+        return begin[where] != old
+
+    def _run_block(self, block: Block, fact: Fact) -> Fact:
+        for op in block.ops:
+            self.before[op] = fact
+            flow = RegionFlow.of(op)
+            fact = self.transfer(op, fact) if flow is None else self._visit(op, flow, fact)
+            if flow is None:
+                for region in op.regions:
+                    self.run(region, fact)
+            self.after[op] = fact
+        return fact
+
+    def _visit(self, op: Operation, flow: RegionFlow, fact: Fact) -> Fact:
+        """Run the regions of `op` until nothing changes; what holds after it."""
+        begin: dict[Region | None, Fact] = {}
+        pending: list[tuple[Region | None, Fact]] = [(None, fact)]
+        while pending:
+            origin, fact = pending.pop(0)
+            for branch in flow.branches(op):
+                if branch.origin is origin and self._reach(begin, branch.target, fact) and branch.target is not None:
+                    pending.append((branch.target, self.run(branch.target, begin[branch.target])))
+        return begin.get(None, fact)
 
 
 def _reverse_postorder(region: Region) -> list[Block]:

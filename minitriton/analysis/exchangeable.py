@@ -84,8 +84,8 @@ def _can_be_tried(op: Operation, block: Block) -> bool:
         return False
     if isinstance(op, arith.CmpiOp | arith.CmpfOp):
         half = len(block.args) // 2
-        places = [v.index for v in op.operands if isinstance(v, BlockArgument)]
-        return len(places) == 2 and abs(places[0] - places[1]) == half
+        indices = [v.index for v in op.operands if isinstance(v, BlockArgument)]
+        return len(indices) == 2 and abs(indices[0] - indices[1]) == half
     return isinstance(op, arith.SelectOp) or (
         isinstance(op, arith.AndIOp | arith.OrIOp | arith.XOrIOp) and op.results[0].type == i1
     )

@@ -1,4 +1,4 @@
-"""Places for the global memory that programs ask for (`ttg.global_scratch_alloc`), a tensor map made in the kernel say.
+"""Offsets in the global memory that programs ask for (`ttg.global_scratch_alloc`), a tensor map made in the kernel say.
 
 In: a module. Out: `ttg.global_scratch_memory_offset` on each such op and on each call; `ttg.global_scratch_memory_size` and `_alignment` on
 each function, and those of the kernel on the module.

@@ -1,4 +1,4 @@
-"""Places in the user's source, from the locations of the IR.
+"""Locations in the user's source, from the locations of the IR.
 
 In: a location attribute. Out: the file, line and column it names; of an inlined call, the location inside the called function.
 """
@@ -27,7 +27,7 @@ def source_location(location: Attribute) -> SourceLocation | None:
         case CallSiteLoc():
             return source_location(location.callee)
         case FusedLoc(locations=ArrayAttr(data=parts)):
-            return next((place for part in parts if (place := source_location(part)) is not None), None)
+            return next((found for part in parts if (found := source_location(part)) is not None), None)
         case _:
             return None
 

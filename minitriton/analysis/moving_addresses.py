@@ -72,8 +72,8 @@ def meets_later(load: tt.LoadOp, store: tt.StoreOp, loop: scf.ForOp) -> bool:
 def _is_before(store: Operation, load: Operation, loop: scf.ForOp) -> bool:
     """Whether an iteration comes to `store` first, or may do so."""
     body = loop.regions[0].block
-    places = (body.find_ancestor_op_in_block(store), body.find_ancestor_op_in_block(load))
-    return next((op for op in body.ops if op in places), None) is not places[1] or places[0] is places[1]
+    accesses = (body.find_ancestor_op_in_block(store), body.find_ancestor_op_in_block(load))
+    return next((op for op in body.ops if op in accesses), None) is not accesses[1] or accesses[0] is accesses[1]
 
 
 def _least(unknown: _Sum, number: int) -> int | None:

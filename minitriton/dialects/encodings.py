@@ -309,7 +309,10 @@ def encoding_attr(value: Encoding) -> Attribute:
     """The attribute that holds `value`: always the same object for equal values. Raises `IRError` for other things."""
     made = _ATTR_OF.get(type(value))
     if made is None:
-        raise IRError(f"{type(value).__name__} is not an encoding of the ttg dialect")
+        raise IRError(
+            f"{type(value).__name__} is not an encoding of the ttg dialect",
+            help="add its attribute to minitriton/dialects/encodings.py (docs/add-an-encoding.md)",
+        )
     return made(value)
 
 

@@ -46,7 +46,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.fast_paths.op_definition import declared, op_definition
+from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
 from minitriton.dialects.narrowing import instance_of
 
 DYNAMIC_INDEX = -(2**31)
@@ -94,39 +94,11 @@ class AddrSpaceCastOp(_CastOp):
             raise VerifyException("llvm.addrspacecast converts pointers")
 
 
-@op_definition
-class FPToSIOp(_CastOp):
-    """Float to signed integer, towards zero."""
-
-    name = "llvm.fptosi"
-
-
-@op_definition
-class FPToUIOp(_CastOp):
-    """Float to unsigned integer, towards zero."""
-
-    name = "llvm.fptoui"
-
-
-@op_definition
-class UIToFPOp(_CastOp):
-    """Unsigned integer to float, to nearest."""
-
-    name = "llvm.uitofp"
-
-
-@op_definition
-class IntToPtrOp(_CastOp):
-    """Integer to pointer."""
-
-    name = "llvm.inttoptr"
-
-
-@op_definition
-class PtrToIntOp(_CastOp):
-    """Pointer to integer."""
-
-    name = "llvm.ptrtoint"
+FPToSIOp = named(_CastOp, "FPToSIOp", "llvm.fptosi", "Float to signed integer, towards zero.")
+FPToUIOp = named(_CastOp, "FPToUIOp", "llvm.fptoui", "Float to unsigned integer, towards zero.")
+UIToFPOp = named(_CastOp, "UIToFPOp", "llvm.uitofp", "Unsigned integer to float, to nearest.")
+IntToPtrOp = named(_CastOp, "IntToPtrOp", "llvm.inttoptr", "Integer to pointer.")
+PtrToIntOp = named(_CastOp, "PtrToIntOp", "llvm.ptrtoint", "Pointer to integer.")
 
 
 @op_definition

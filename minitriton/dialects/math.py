@@ -17,8 +17,15 @@ from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlags
 from minitriton.dialects.arith.float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.facts import DeviceFunction, Expensive, Inexact
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import declared, op_definition
+from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
 from minitriton.dialects.tt.constraints import var
+
+_ROUNDED = (Expensive(), Inexact())
+
+
+def _device(function: str) -> DeviceFunction:
+    """Computed by libdevice, in f32 and in f64."""
+    return DeviceFunction(f"__nv_{function}f", f"__nv_{function}")
 
 
 class _IntegerUnaryOp(IRDLOperation):
@@ -41,222 +48,34 @@ class AbsFOp(FloatUnaryOp):
     name = "math.absf"
 
 
-@op_definition
-class AcosOp(FloatUnaryOp):
-    """Arc cosine."""
-
-    name = "math.acos"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_acosf", "__nv_acos"))
-
-
-@op_definition
-class AsinOp(FloatUnaryOp):
-    """Arc sine."""
-
-    name = "math.asin"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_asinf", "__nv_asin"))
-
-
-@op_definition
-class AtanOp(FloatUnaryOp):
-    """Arc tangent."""
-
-    name = "math.atan"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_atanf", "__nv_atan"))
-
-
-@op_definition
-class CbrtOp(FloatUnaryOp):
-    """Cube root."""
-
-    name = "math.cbrt"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_cbrtf", "__nv_cbrt"))
-
-
-@op_definition
-class CeilOp(FloatUnaryOp):
-    """Rounded up."""
-
-    name = "math.ceil"
-
-
-@op_definition
-class CosOp(FloatUnaryOp):
-    """Cosine."""
-
-    name = "math.cos"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class CoshOp(FloatUnaryOp):
-    """Hyperbolic cosine."""
-
-    name = "math.cosh"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_coshf", "__nv_cosh"))
-
-
-@op_definition
-class ErfOp(FloatUnaryOp):
-    """Error function."""
-
-    name = "math.erf"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class Exp2Op(FloatUnaryOp):
-    """Power of two."""
-
-    name = "math.exp2"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class ExpM1Op(FloatUnaryOp):
-    """`exp(x) - 1`."""
-
-    name = "math.expm1"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_expm1f", "__nv_expm1"))
-
-
-@op_definition
-class ExpOp(FloatUnaryOp):
-    """Exponential."""
-
-    name = "math.exp"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class FloorOp(FloatUnaryOp):
-    """Rounded down."""
-
-    name = "math.floor"
-
-
-@op_definition
-class Log10Op(FloatUnaryOp):
-    """Logarithm to base 10."""
-
-    name = "math.log10"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_log10f", "__nv_log10"))
-
-
-@op_definition
-class Log1pOp(FloatUnaryOp):
-    """`log(1 + x)`."""
-
-    name = "math.log1p"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_log1pf", "__nv_log1p"))
-
-
-@op_definition
-class Log2Op(FloatUnaryOp):
-    """Logarithm to base 2."""
-
-    name = "math.log2"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class LogOp(FloatUnaryOp):
-    """Natural logarithm."""
-
-    name = "math.log"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class RoundEvenOp(FloatUnaryOp):
-    """Rounded to nearest, ties to even."""
-
-    name = "math.roundeven"
-
-
-@op_definition
-class RoundOp(FloatUnaryOp):
-    """Rounded to nearest, ties away from zero."""
-
-    name = "math.round"
-
-
-@op_definition
-class RsqrtOp(FloatUnaryOp):
-    """`1 / sqrt(x)`."""
-
-    name = "math.rsqrt"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class SinOp(FloatUnaryOp):
-    """Sine."""
-
-    name = "math.sin"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class SinhOp(FloatUnaryOp):
-    """Hyperbolic sine."""
-
-    name = "math.sinh"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_sinhf", "__nv_sinh"))
-
-
-@op_definition
-class SqrtOp(FloatUnaryOp):
-    """Square root."""
-
-    name = "math.sqrt"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class TanOp(FloatUnaryOp):
-    """Tangent."""
-
-    name = "math.tan"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_tanf", "__nv_tan"))
-
-
-@op_definition
-class TanhOp(FloatUnaryOp):
-    """Hyperbolic tangent."""
-
-    name = "math.tanh"
-    traits = traits_def(Expensive(), Inexact(), DeviceFunction("__nv_tanhf", "__nv_tanh"))
-
-
-@op_definition
-class TruncOp(FloatUnaryOp):
-    """Rounded towards zero."""
-
-    name = "math.trunc"
-
-
-@op_definition
-class Atan2Op(FloatBinaryOp):
-    """Angle of the point `(rhs, lhs)`."""
-
-    name = "math.atan2"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class CopySignOp(FloatBinaryOp):
-    """`lhs` with the sign of `rhs`."""
-
-    name = "math.copysign"
-
-
-@op_definition
-class PowFOp(FloatBinaryOp):
-    """Power."""
-
-    name = "math.powf"
-    traits = traits_def(Expensive(), Inexact())
+AcosOp = named(FloatUnaryOp, "AcosOp", "math.acos", "Arc cosine.", *_ROUNDED, _device("acos"))
+AsinOp = named(FloatUnaryOp, "AsinOp", "math.asin", "Arc sine.", *_ROUNDED, _device("asin"))
+AtanOp = named(FloatUnaryOp, "AtanOp", "math.atan", "Arc tangent.", *_ROUNDED, _device("atan"))
+CbrtOp = named(FloatUnaryOp, "CbrtOp", "math.cbrt", "Cube root.", *_ROUNDED, _device("cbrt"))
+CeilOp = named(FloatUnaryOp, "CeilOp", "math.ceil", "Rounded up.")
+CosOp = named(FloatUnaryOp, "CosOp", "math.cos", "Cosine.", *_ROUNDED)
+CoshOp = named(FloatUnaryOp, "CoshOp", "math.cosh", "Hyperbolic cosine.", *_ROUNDED, _device("cosh"))
+ErfOp = named(FloatUnaryOp, "ErfOp", "math.erf", "Error function.", *_ROUNDED)
+Exp2Op = named(FloatUnaryOp, "Exp2Op", "math.exp2", "Power of two.", *_ROUNDED)
+ExpM1Op = named(FloatUnaryOp, "ExpM1Op", "math.expm1", "`exp(x) - 1`.", *_ROUNDED, _device("expm1"))
+ExpOp = named(FloatUnaryOp, "ExpOp", "math.exp", "Exponential.", *_ROUNDED)
+FloorOp = named(FloatUnaryOp, "FloorOp", "math.floor", "Rounded down.")
+Log10Op = named(FloatUnaryOp, "Log10Op", "math.log10", "Logarithm to base 10.", *_ROUNDED, _device("log10"))
+Log1pOp = named(FloatUnaryOp, "Log1pOp", "math.log1p", "`log(1 + x)`.", *_ROUNDED, _device("log1p"))
+Log2Op = named(FloatUnaryOp, "Log2Op", "math.log2", "Logarithm to base 2.", *_ROUNDED)
+LogOp = named(FloatUnaryOp, "LogOp", "math.log", "Natural logarithm.", *_ROUNDED)
+RoundEvenOp = named(FloatUnaryOp, "RoundEvenOp", "math.roundeven", "Rounded to nearest, ties to even.")
+RoundOp = named(FloatUnaryOp, "RoundOp", "math.round", "Rounded to nearest, ties away from zero.")
+RsqrtOp = named(FloatUnaryOp, "RsqrtOp", "math.rsqrt", "`1 / sqrt(x)`.", *_ROUNDED)
+SinOp = named(FloatUnaryOp, "SinOp", "math.sin", "Sine.", *_ROUNDED)
+SinhOp = named(FloatUnaryOp, "SinhOp", "math.sinh", "Hyperbolic sine.", *_ROUNDED, _device("sinh"))
+SqrtOp = named(FloatUnaryOp, "SqrtOp", "math.sqrt", "Square root.", *_ROUNDED)
+TanOp = named(FloatUnaryOp, "TanOp", "math.tan", "Tangent.", *_ROUNDED, _device("tan"))
+TanhOp = named(FloatUnaryOp, "TanhOp", "math.tanh", "Hyperbolic tangent.", *_ROUNDED, _device("tanh"))
+TruncOp = named(FloatUnaryOp, "TruncOp", "math.trunc", "Rounded towards zero.")
+Atan2Op = named(FloatBinaryOp, "Atan2Op", "math.atan2", "Angle of the point `(rhs, lhs)`.", *_ROUNDED)
+CopySignOp = named(FloatBinaryOp, "CopySignOp", "math.copysign", "`lhs` with the sign of `rhs`.")
+PowFOp = named(FloatBinaryOp, "PowFOp", "math.powf", "Power.", *_ROUNDED)
 
 
 @op_definition
@@ -266,28 +85,13 @@ class AbsIOp(_IntegerUnaryOp):
     name = "math.absi"
 
 
-@op_definition
-class CountLeadingZerosOp(_IntegerUnaryOp):
-    """Number of leading zeros."""
-
-    name = "math.ctlz"
-    traits = traits_def(Expensive())
-
-
-@op_definition
-class CountTrailingZerosOp(_IntegerUnaryOp):
-    """Number of trailing zeros."""
-
-    name = "math.cttz"
-    traits = traits_def(Expensive())
-
-
-@op_definition
-class CtPopOp(_IntegerUnaryOp):
-    """Number of ones."""
-
-    name = "math.ctpop"
-    traits = traits_def(Expensive())
+CountLeadingZerosOp = named(
+    _IntegerUnaryOp, "CountLeadingZerosOp", "math.ctlz", "Number of leading zeros.", Expensive()
+)
+CountTrailingZerosOp = named(
+    _IntegerUnaryOp, "CountTrailingZerosOp", "math.cttz", "Number of trailing zeros.", Expensive()
+)
+CtPopOp = named(_IntegerUnaryOp, "CtPopOp", "math.ctpop", "Number of ones.", Expensive())
 
 
 @op_definition

@@ -55,6 +55,9 @@ def add_explorer_commands(commands: Subcommands) -> None:
     explain.add_argument(
         "--kernel", metavar="NAME", help="the kernel to compile, where the line is in none or in a function it calls"
     )
+    explain.add_argument(
+        "--in-flight", action="store_true", help="which dots and copies are in flight at each op of the kernel's TTGIR"
+    )
     explain.add_argument("--json", action="store_true", help="machine-readable")
     add_program_arguments(explain, what="FILE.py:LINE")
     explain.set_defaults(run=run_explain)

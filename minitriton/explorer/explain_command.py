@@ -21,6 +21,7 @@ from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.accesses import accesses
 from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.facts import Facts
+from minitriton.explorer.in_flight import rows, text_of_rows
 from minitriton.explorer.session import ExplorerSession, inspect_compile
 from minitriton.explorer.terminal import BOLD, FAINT, GREEN, RED, is_coloured, painted
 from minitriton.host.source_text import source_text
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from minitriton.analysis.axis_info.explain import Claim
     from minitriton.explorer.compiles import RecordedCompile
     from minitriton.explorer.facts import Facts
+    from minitriton.explorer.snapshot import KeptModule
 
 
 def run_explain(given: argparse.Namespace) -> int:
@@ -41,6 +43,10 @@ def run_explain(given: argparse.Namespace) -> int:
     session = ExplorerSession()
     with noting_choices() as made:
         opened = session.opened(asked)
+    if given.in_flight:
+        table = rows(last_state(opened), int(line))
+        print(json.dumps([row._asdict() for row in table]) if given.json else "\n".join(text_of_rows(table)))
+        return 0
     found = explanation(opened, str(Path(path)), int(line))
     found["choices"] = choices_on(made, Path(path), int(line))
     if given.json:
@@ -86,17 +92,28 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
     )  # fmt: skip
 
 
-def explanation(opened: RecordedCompile, path: str, line: int) -> dict[str, Any]:
-    """What is known of a line of file `path`, as plain values: values, accesses, movements."""
+def _last_step(opened: RecordedCompile) -> int:
+    """The last step that leaves TTGIR, or else TTIR."""
     steps = [
         at
         for at, step in enumerate(opened.recording.steps)
         if step.after.kept is not None and step.after.level == "ttgir"
     ]
     steps = steps or [at for at, step in enumerate(opened.recording.steps) if step.after.kept is not None]
-    step = steps[-1]
-    kept = opened.recording.steps[step].after.kept
+    return steps[-1]
+
+
+def last_state(opened: RecordedCompile) -> KeptModule:
+    """The last TTGIR of a compile, or else the last TTIR."""
+    kept = opened.recording.steps[_last_step(opened)].after.kept
     assert kept is not None
+    return kept
+
+
+def explanation(opened: RecordedCompile, path: str, line: int) -> dict[str, Any]:
+    """What is known of a line of file `path`, as plain values: values, accesses, movements."""
+    step = _last_step(opened)
+    kept = last_state(opened)
     facts = Facts(kept)
     file = _file_of(opened, path)
     values = [

@@ -18,6 +18,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.explain import CLAIMS, Claim, inputs_of, limit_of, origin_of, rule_of
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
 from minitriton.analysis.locations import user_location
+from minitriton.dialects import tt
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import SourceLocation
@@ -139,7 +140,7 @@ class Facts:
     def _origin(self, value: SSAValue) -> str:
         if isinstance(value, BlockArgument):
             parent = value.owner.parent_op()
-            if parent is not None and parent.name == "tt.func":
+            if isinstance(parent, tt.FuncOp):
                 return f"argument {_name_of_argument(value)}"
         return origin_of(value)
 

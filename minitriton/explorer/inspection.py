@@ -104,7 +104,7 @@ def _movement(op: Operation, tables: Tables, arch: int) -> MovementJson | None:
     """Layouts from and to, and the cost, of an op that moves a tile within the block."""
     place = user_location(op.location)
     line = tables.place((place.file, place.line) if place else None)
-    if op.name == "ttg.convert_layout":
+    if isinstance(op, ttg.ConvertLayoutOp):
         source, target = op.operands[0].type, op.results[0].type
         assert instance_of(source, TensorType) and instance_of(target, TensorType)
         before, after = ttg.layout_of(source), ttg.layout_of(target)
@@ -143,10 +143,10 @@ def _movement(op: Operation, tables: Tables, arch: int) -> MovementJson | None:
 
 def _local_ends(op: Operation) -> tuple[SSAValue, SSAValue, bool] | None:
     """The registers and the buffer of an op that moves a tile between them, and whether it reads the buffer."""
-    if op.name == "ttg.local_load":
+    if isinstance(op, ttg.LocalLoadOp):
         return op.results[0], op.operands[0], True
-    if op.name == "ttg.local_store":
+    if isinstance(op, ttg.LocalStoreOp):
         return op.operands[0], op.operands[1], False
-    if op.name == "ttg.local_alloc" and op.operands:
+    if isinstance(op, ttg.LocalAllocOp) and op.operands:
         return op.operands[0], op.results[0], False
     return None

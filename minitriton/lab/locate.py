@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.host.source_text import line_at
@@ -139,7 +140,7 @@ def locate_store(launch: Launch, module: ModuleOp, wrong: Outcome, right: Outcom
     found: list[Operation] = []
 
     def watch(op: Operation, operands: tuple[object, ...], value: object) -> object:
-        through_pointers = op.name == "tt.store" and isinstance(operands[0], np.ndarray | np.generic)
+        through_pointers = isinstance(op, tt.StoreOp) and isinstance(operands[0], np.ndarray | np.generic)
         if through_pointers and (written(operands)[0] == address).any():
             found.append(op)
         return value
@@ -242,7 +243,7 @@ def digest(value: object) -> int:
 
 def effect(op: Operation, operands: Sequence[object], inputs: tuple[int, ...]) -> int:
     """A digest of what an op without results did: of a store, the elements it wrote and where."""
-    if op.name != "tt.store" or not isinstance(operands[0], np.ndarray | np.generic):
+    if not isinstance(op, tt.StoreOp) or not isinstance(operands[0], np.ndarray | np.generic):
         return hash(inputs)
     addresses, values = written(operands)
     return hash((digest(addresses), digest(values)))

@@ -76,7 +76,10 @@ def _to_linear_layout(encoding: Encoding, shape: tuple[int, ...]) -> LinearLayou
         case SharedLinear():
             return _fixed_shared(encoding.offset, encoding.block, encoding.shape, shape)
         case _:
-            raise IRError(f"no linear layout is known for {type(encoding).__name__}")
+            raise IRError(
+                f"no linear layout is known for {type(encoding).__name__}",
+                help="add a case to minitriton/layouts/to_linear.py (docs/add-an-encoding.md)",
+            )
 
 
 @lru_cache(maxsize=8192)

@@ -8,7 +8,7 @@
 `setmaxnreg` counts for whole warp groups of 4 warps, so partitions are padded to such; a group takes what its hungriest partition asks for,
 what is left over goes to the default warps. Counterpart of lib/Conversion/TritonGPUToLLVM/AllocateWarpGroups.cpp.
 
-`tritongpu-global-scratch-memory-allocation`: places for the global memory that programs ask for (`analysis.global_scratch`).
+`tritongpu-global-scratch-memory-allocation`: offsets of the global memory that programs ask for (`analysis.global_scratch`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _pad(op: WarpSpecializeOp, groups: int) -> None:
         op.properties["requestedRegisters"] = i32_array(asked)
 
 
-def _place(op: WarpSpecializeOp, first: int) -> list[int]:
+def _assign_first_warps(op: WarpSpecializeOp, first: int) -> list[int]:
     """Start ids: the largest partitions first, from warp `first` on."""
     counts = op.num_warps_of_partitions
     starts = [0] * len(counts)
@@ -129,7 +129,7 @@ class AllocateWarpGroups(Pass, stage="llir", origin="triton"):
             maxnreg = _REGISTER_FILE // (default_warps + groups * GROUP) // lanes // _STEP * _STEP
         for each in found:
             _pad(each, groups)
-            if _share_registers(each, _place(each, default_warps), maxnreg, default_warps, lanes):
+            if _share_registers(each, _assign_first_warps(each, default_warps), maxnreg, default_warps, lanes):
                 op.attributes[MAXNREG] = i32_attr(maxnreg)
         op.attributes[TOTAL_WARPS] = i32_attr(default_warps + groups * GROUP)
 

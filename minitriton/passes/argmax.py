@@ -43,6 +43,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import arith, tt
+from minitriton.dialects.arith.float import FloatBinaryOp
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.facts.pass_attributes import INCREASING
@@ -51,7 +52,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, float_attr
 
-_EXTREMES: dict[str, tuple[type[arith.MaxnumfOp | arith.MinnumfOp], float]] = {
+_EXTREMES: dict[str, tuple[type[FloatBinaryOp], float]] = {
     "ogt": (arith.MaxnumfOp, -math.inf),
     "olt": (arith.MinnumfOp, math.inf),
 }
@@ -73,7 +74,7 @@ class NaNInArgmax(Pass, stage="ttir"):
         return bool(chosen)
 
 
-def _chosen_by(reduction: tt.ReduceOp) -> tuple[type[arith.MaxnumfOp | arith.MinnumfOp], float] | None:
+def _chosen_by(reduction: tt.ReduceOp) -> tuple[type[FloatBinaryOp], float] | None:
     """How `reduction` chooses a float and its index; None if it does not."""
     block = reduction.regions[0].first_block
     if block is None or len(reduction.operands) != 2 or not isinstance(block.args[0].type, AnyFloat):
@@ -105,7 +106,7 @@ def _select_of(value: SSAValue) -> Operation | None:
     return value.op if isinstance(value, OpResult) and isinstance(value.op, arith.SelectOp) else None
 
 
-def _ignore_nan(reduction: tt.ReduceOp, ignoring: type[arith.MaxnumfOp | arith.MinnumfOp], number: float) -> None:
+def _ignore_nan(reduction: tt.ReduceOp, ignoring: type[FloatBinaryOp], number: float) -> None:
     source = reduction.operands[0]
     assert instance_of(source.type, TensorType)
     limit = constant_op(float_attr(source.type, number))

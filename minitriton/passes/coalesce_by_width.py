@@ -68,7 +68,7 @@ class _BlockedAccess(NamedTuple):
         return access.mask_of(self.op)
 
     @property
-    def place(self) -> Shape:
+    def group(self) -> Shape:
         """What accesses must share to work in one layout."""
         return self.shape, self.layout.order, self.layout.cga
 
@@ -110,7 +110,7 @@ class CoalesceByWidth(Pass, stage="ttgir"):
         data = ConnectedData(op)
         groups: dict[tuple[SSAValue, Shape], list[_BlockedAccess]] = {}
         for access in accesses:
-            groups.setdefault((data.group(access.op), access.place), []).append(access)
+            groups.setdefault((data.group(access.op), access.group), []).append(access)
         widths = [[w for access in group if (w := _width(axis_info, access)) is not None] for group in groups.values()]
         for group, found in zip(groups.values(), widths, strict=True):
             for access in group:
@@ -132,7 +132,7 @@ def _access(op: _Access) -> _BlockedAccess | None:
 
 def _may_change(accesses: list[_BlockedAccess], axis_info: AxisInfoAnalysis) -> bool:
     """Whether some access has another layout than one like it, or more elements than it moves at once."""
-    if len({(access.place, access.layout) for access in accesses}) > len({access.place for access in accesses}):
+    if len({(access.group, access.layout) for access in accesses}) > len({access.group for access in accesses}):
         return True
     return any((width := _width(axis_info, access)) is not None and width < access.held for access in accesses)
 

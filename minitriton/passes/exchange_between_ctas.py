@@ -71,13 +71,13 @@ def _shared_dims(value: SSAValue) -> list[int]:
     return [dim for dim in range(len(shape_of(value))) if any(basis[dim] for basis in blocks)]
 
 
-def _blocked(value: SSAValue, cga: Bases, place: Operation) -> Blocked:
+def _blocked(value: SSAValue, cga: Bases, op: Operation) -> Blocked:
     """A layout like that of `value`, of these CTAs."""
     layout, shape = layout_of_tensor(value), shape_of(value)
     size, order = (1,) * len(shape), order_for_memory(layout, shape)
     if isinstance(layout, Blocked):
         size, order = layout.size_per_thread, layout.order
-    return blocked_for_cga(shape, size, order, ttg.num_warps(place), 32, cga)
+    return blocked_for_cga(shape, size, order, ttg.num_warps(op), 32, cga)
 
 
 def _copies(value: SSAValue) -> Bases:
@@ -150,7 +150,7 @@ def _histogram(op: tt.HistogramOp) -> None:
 # Buffers ----------------------------------------------------------------------------------------------------------------
 
 
-def _layout_beside(registers: SSAValue, memory: Attribute, place: Operation) -> Blocked | None:
+def _layout_next_to(registers: SSAValue, memory: Attribute, op: Operation) -> Blocked | None:
     """A layout in which the CTAs share a tensor as they share the buffer; None if they do already, or no layout does."""
     type_ = cast(ttg.MemDescType, memory)
     shared, shape = ttg.layout_of(type_), shape_of(registers)
@@ -158,8 +158,8 @@ def _layout_beside(registers: SSAValue, memory: Attribute, place: Operation) -> 
     if _meets(layout_of_tensor(registers), shared, shape, type_):
         return None
     rank = len(shape)
-    cga = shared.cga or ((0,) * rank,) * f2.log2(ttg.num_ctas(place))
-    found = _blocked(registers, tuple(basis[-rank:] for basis in cga), place)
+    cga = shared.cga or ((0,) * rank,) * f2.log2(ttg.num_ctas(op))
+    found = _blocked(registers, tuple(basis[-rank:] for basis in cga), op)
     return found if _meets(found, shared, shape, type_) else None
 
 
@@ -173,7 +173,7 @@ def _meets(layout: DistributedEncoding, shared: SharedEncoding, shape: Sequence[
 @_RULES.add(ttg.LocalLoadOp)
 def _local_load(op: ttg.LocalLoadOp) -> None:
     result = op.results[0]
-    layout = _layout_beside(result, op.operands[0].type, op)
+    layout = _layout_next_to(result, op.operands[0].type, op)
     if layout is not None:
         _convert_result(result, layout)
 
@@ -191,12 +191,12 @@ def _local_alloc(op: ttg.LocalAllocOp) -> None:
 
 @_RULES.add(ttg.AsyncCopyGlobalToLocalOp)
 def _async_copy(op: ttg.AsyncCopyGlobalToLocalOp) -> None:
-    layout = _layout_beside(op.src, op.destination.type, op)
+    layout = _layout_next_to(op.src, op.destination.type, op)
     if layout is not None:
         _convert_operands(op, layout)
 
 
 def _store(op: Operation, memory: Attribute) -> None:
-    layout = _layout_beside(op.operands[0], memory, op)
+    layout = _layout_next_to(op.operands[0], memory, op)
     if layout is not None:
         op.operands[0] = convert_before(op, op.operands[0], layout)

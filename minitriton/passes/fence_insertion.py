@@ -88,15 +88,15 @@ def _insert_fence(dot: Operation) -> None:
         copies.of(operand)
     if not copies.found:
         return
-    place: Operation = dot
-    while (loop := _innermost_loop(place)) is not None and not any(loop.is_ancestor(op) for op in copies.found):
-        place = loop
-    if isinstance(place.prev_op, ttng.FenceAsyncSharedOp) and not place.prev_op.b_cluster.value.data:
+    anchor: Operation = dot
+    while (loop := _innermost_loop(anchor)) is not None and not any(loop.is_ancestor(op) for op in copies.found):
+        anchor = loop
+    if isinstance(anchor.prev_op, ttng.FenceAsyncSharedOp) and not anchor.prev_op.b_cluster.value.data:
         return
     fence = ttng.FenceAsyncSharedOp(b_cluster=False)
     fence.location = dot.location
-    assert place.parent is not None
-    place.parent.insert_op_before(fence, place)
+    assert anchor.parent is not None
+    anchor.parent.insert_op_before(fence, anchor)
 
 
 @register_pass

@@ -21,7 +21,7 @@ from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.op_access import hand_on_name, last_op_of, operand_values, set_arguments
-from minitriton.passes.call_places import CallPlaces
+from minitriton.passes.call_locations import CallLocations
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.symbol_dce import is_private
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
@@ -50,7 +50,7 @@ class _Inliner:
         self.functions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, tt.FuncOp)}
         self.settled = Settled()
         """In finished functions, what has no calls left; so that `n` calls in each other are not gone through `n` times."""
-        self.places = CallPlaces(self.settled)
+        self.locations = CallLocations(self.settled)
         self.calls: dict[str, list[str]] = {}
         self.uses: dict[str, int] = {}
         for name, func in self.functions.items():
@@ -64,8 +64,8 @@ class _Inliner:
         finished: set[str] = set()
         for name in list(self.functions):
             self._visit(name, active, finished)
-        if self.places.is_used:
-            self.places.write(self.module)
+        if self.locations.is_used:
+            self.locations.write(self.module)
 
     def _visit(self, name: str, active: set[str], finished: set[str]) -> None:
         if name in finished or name in active or name not in self.functions:
@@ -106,7 +106,7 @@ class _Inliner:
             elif inner.regions and inner not in self.settled:
                 if self._settle(inner):
                     self.settled.add(inner)
-                    self.places.forget(inner)
+                    self.locations.forget(inner)
                 else:
                     has_calls = True
         return not has_calls
@@ -138,7 +138,7 @@ class _Inliner:
     def _inline(self, call: tt.CallOp, func: tt.FuncOp, callee: tt.FuncOp, move: bool) -> None:
         """Puts the body of `callee` (or a copy of it) in place of `call`, which stands in `func`."""
         region = callee.body if move else clone_region(callee.body, {})
-        self.places.put_inside(region, call.location, callee, func, is_copy=not move)
+        self.locations.put_inside(region, call.location, callee, func, is_copy=not move)
         entry = region.first_block
         block = call.parent
         assert entry is not None and block is not None

@@ -18,7 +18,7 @@ knows enough.
     addptr %p, (broadcast (extsi a)) =>  addptr %p, (broadcast a)
 
 Additions and bitwise operations are narrowed where their operands were extended from 32 bits, so that no number is converted to and fro; products,
-quotients and remainders wherever they fit. By ptxas 12.8 for sm_90a a product of 64 bits is 4 instructions, a signed quotient 88, a remainder 82,
+quotients and remainders wherever they fit. By ptxas 12.8 for sm_90a a multiplication of 64 bits is 4 instructions, a signed quotient 88, a remainder 82,
 and of 32 bits 1, 25 and 23 (19 and 18 unsigned).
 
 Shifts and masks for powers of two are left to LLVM, which makes them of unsigned divisions; axis info and index enumeration see more in a division.
@@ -54,7 +54,7 @@ from minitriton.rewriting.constants import int_constant, width_of
 from minitriton.rewriting.insertion import Inserter
 
 Rule = Callable[[Operation, IntegerRangeAnalysis, Inserter], "SSAValue | None"]
-"""The value that takes the place of an op's result; None if the rule does not apply."""
+"""The value that replaces an op's result; None if the rule does not apply."""
 
 _MINUS_2_31, _2_31 = -(1 << 31), 1 << 31
 

@@ -185,7 +185,7 @@ def _in_turns(at: Inserter, at_once: int) -> dict[int, SSAValue]:
     row = at.value(arith.AndIOp(y, low_bits))
     start = at.value(arith.SubiOp(y, row))
     is_whole = at.value(arith.CmpiOp(at.value(arith.AddiOp(start, group)), rows, "sle"))
-    place = at.value(arith.AddiOp(at.value(arith.MuliOp(row, width)), x))
-    column = at.value(arith.SelectOp(is_whole, at.value(arith.ShRUIOp(place, shift)), x))
-    turn = at.value(arith.AddiOp(start, at.value(arith.AndIOp(place, low_bits))))
+    position = at.value(arith.AddiOp(at.value(arith.MuliOp(row, width)), x))
+    column = at.value(arith.SelectOp(is_whole, at.value(arith.ShRUIOp(position, shift)), x))
+    turn = at.value(arith.AddiOp(start, at.value(arith.AndIOp(position, low_bits))))
     return {X: _from_the_end(at, X, column), Y: at.value(arith.SelectOp(is_whole, turn, y))}

@@ -29,8 +29,8 @@ from minitriton.dialects.fast_paths.op_access import operand_at, operand_values,
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
-from minitriton.passes.canonicalize import ttg_convert
 from minitriton.passes.pipelining.loops import body_ops, loops_in, terminator_of
+from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import own_effects
@@ -242,7 +242,7 @@ class Prefetch(Pass, stage="ttgir", origin="triton"):
 
     name: ClassVar[str] = "tritongpu-prefetch"
     folds_everything = True
-    acts_on = ttg_convert.patterns.classes | {scf.ForOp, cf.BranchOp, cf.ConditionalBranchOp, cf.SwitchOp}
+    acts_on = CONVERT_PATTERNS.classes | {scf.ForOp, cf.BranchOp, cf.ConditionalBranchOp, cf.SwitchOp}
     """Of functions of several blocks it merges the equal ones, too."""
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     keep_loop_attributes: bool = True
@@ -251,7 +251,7 @@ class Prefetch(Pass, stage="ttgir", origin="triton"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Take apart the dots of all loops."""
-        apply_patterns_greedily(op, ttg_convert.patterns)
+        apply_patterns_greedily(op, CONVERT_PATTERNS)
         for loop in list(loops_in(op)):
             if not self.keep_loop_attributes and _only_dot(loop) is not None:
                 loop.attributes.clear()

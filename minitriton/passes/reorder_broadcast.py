@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.passes.canonicalize import tt_shape
+from minitriton.passes.canonicalize.tt import shape_patterns
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, element_type, number_attr, number_of
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -26,7 +26,7 @@ from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
-patterns = PatternSet(tt_shape.patterns.subset(tt.BroadcastOp, tt.ExpandDimsOp))
+patterns = PatternSet(shape_patterns.subset(tt.BroadcastOp, tt.ExpandDimsOp))
 
 
 def is_elementwise(cls: type[Operation]) -> bool:

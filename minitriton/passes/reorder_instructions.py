@@ -59,9 +59,9 @@ class ReorderInstructions(Pass, stage="ttgir", origin="triton"):
             move(op)
 
 
-def _move_after(op: Operation, place: Operation) -> None:
+def _move_after(op: Operation, anchor: Operation) -> None:
     op.detach()
-    cast(Block, place.parent).insert_op_after(op, place)
+    cast(Block, anchor.parent).insert_op_after(op, anchor)
 
 
 def _defining_op(op: Operation) -> Operation | None:
@@ -75,14 +75,14 @@ def _behind_frees(module: ModuleOp) -> None:
     for op in ops_of(module, ttg.ConvertLayoutOp) if frees else ():
         block = cast(Block, op.parent)
         users = {block.find_ancestor_op_in_block(use.operation) for use in op.results[0].uses}
-        place = None
+        anchor = None
         following = op.next_op
         while following is not None and following not in users:
             if isinstance(following, ttg.LocalDeallocOp):
-                place = following
+                anchor = following
             following = following.next_op
-        if place is not None:
-            _move_after(op, place)
+        if anchor is not None:
+            _move_after(op, anchor)
 
 
 def _into_loops(module: ModuleOp) -> None:
@@ -187,10 +187,10 @@ class _WritePlaces:
         self._order = order
         self._writing: dict[Block, list[Operation]] = {}
 
-    def may_move_down(self, op: Operation, place: Operation) -> bool:
-        """Whether `place` follows `op`, with no write in between."""
+    def may_move_down(self, op: Operation, anchor: Operation) -> bool:
+        """Whether `anchor` follows `op`, with no write in between."""
         block = cast(Block, op.parent)
-        end = block.find_ancestor_op_in_block(place)
+        end = block.find_ancestor_op_in_block(anchor)
         if end is None or end is op or self._order.comes_before(end, op):
             return False
         if block not in self._writing:

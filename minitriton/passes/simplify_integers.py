@@ -31,7 +31,7 @@ from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
 from minitriton.dialects.facts import Bitwise, MovesElements
 from minitriton.dialects.fast_paths.op_access import defining, next_op, operand_values
 from minitriton.dialects.fast_paths.operations import ops_in
-from minitriton.passes.canonicalize import tt_memory
+from minitriton.passes.canonicalize.tt import memory_patterns
 from minitriton.passes.integer_range_rules import rewrite_by_ranges
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import (
@@ -252,10 +252,10 @@ def both_halves(op: Operation, rewriter: Rewriter) -> bool:
     if not low:
         return False
     wide = _wide_product(op, rewriter)
-    behind = _next_ops(op)
+    after = _next_ops(op)
     for product in low:
         # Copies are one after CSE.
-        known = wide if product in behind else _wide_product(product, rewriter)
+        known = wide if product in after else _wide_product(product, rewriter)
         rewriter.replace_with(product, arith.TruncIOp(known, product.results[0].type))
     half = rewriter.constant(number_attr(wide.type, 32))
     high = rewriter.insert(arith.ShRUIOp(wide, half))
@@ -292,7 +292,7 @@ def _extended(value: SSAValue, wide: Attribute, before: Operation, rewriter: Rew
     return rewriter.insert(constant_op(int_attr(wide, to_unsigned(number, 32))), before).results[0]
 
 
-_CLEANUP = PatternSet(patterns, tt_memory.patterns, SCF_PATTERNS)
+_CLEANUP = PatternSet(patterns, memory_patterns, SCF_PATTERNS)
 
 
 @register_pass

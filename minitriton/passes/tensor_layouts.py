@@ -103,11 +103,11 @@ def insert_after_value(op: Operation, value: SSAValue) -> None:
         cast(Block, owner.parent).insert_op_after(op, owner)
 
 
-def convert_before(place: Operation, value: SSAValue, layout: Encoding) -> SSAValue:
-    """A new `ttg.convert_layout` of `value` directly before `place`, with the location of `place`."""
+def convert_before(anchor: Operation, value: SSAValue, layout: Encoding) -> SSAValue:
+    """A new `ttg.convert_layout` of `value` directly before `anchor`, with the location of `anchor`."""
     convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
-    convert.location = place.location
-    cast(Block, place.parent).insert_op_before(convert, place)
+    convert.location = anchor.location
+    cast(Block, anchor.parent).insert_op_before(convert, anchor)
     return convert.results[0]
 
 

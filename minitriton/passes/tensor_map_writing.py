@@ -34,8 +34,8 @@ class Inserts(Protocol):
         ...
 
 
-def write_tensor_map(at: Inserts, place: SSAValue, op: tt.MakeTensorDescOp) -> None:
-    """Writes the tensor map of `op` at `place`. Raises `PassError` for fp4 pairs whose rows are too short to be spread out."""
+def write_tensor_map(at: Inserts, memory: SSAValue, op: tt.MakeTensorDescOp) -> None:
+    """Writes the tensor map of `op` at `memory`. Raises `PassError` for fp4 pairs whose rows are too short to be spread out."""
 
     def value(op: Operation) -> SSAValue:
         return at.insert(op).results[0]
@@ -58,7 +58,7 @@ def write_tensor_map(at: Inserts, place: SSAValue, op: tt.MakeTensorDescOp) -> N
     strides = [value(arith.MuliOp(s, width)) for s in list(op.strides)[-2::-1]]
     at.insert(
         ttng.TensormapCreateOp(
-            place,
+            memory,
             op.base,
             boxes,
             sizes,

@@ -167,12 +167,12 @@ def make_tensor_map(op: tt.MakeTensorDescOp, rewriter: Rewriter) -> bool:
     """A tensor map, written by the kernel and made visible to the copy unit."""
     type_ = op.result.type
     assert isinstance(type_, TensorDescType)
-    place = rewriter.insert(
+    memory = rewriter.insert(
         ttg.GlobalScratchAllocOp(pointer_type(i8), nbytes=TENSOR_MAP_BYTES, alignment=TENSOR_MAP_ALIGNMENT)
     ).result
-    write_tensor_map(rewriter, place, op)
-    rewriter.insert(ttng.TensormapFenceproxyAcquireOp(place))
-    rewriter.replace_with(op, ttng.ReinterpretTensorDescOp(place, type_))
+    write_tensor_map(rewriter, memory, op)
+    rewriter.insert(ttng.TensormapFenceproxyAcquireOp(memory))
+    rewriter.replace_with(op, ttng.ReinterpretTensorDescOp(memory, type_))
     return True
 
 

@@ -67,8 +67,8 @@ def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -
     if required <= limit:
         return
     functions = [op for op in module.ops if isinstance(op, FuncOp | LLVMFuncOp) and op.regions[0].blocks]
-    places = (source_location(op.location) for op in functions)
-    error = OutOfResources(required, limit, "shared memory", next((place for place in places if place), None))
+    locations = (source_location(op.location) for op in functions)
+    error = OutOfResources(required, limit, "shared memory", next((each for each in locations if each), None))
     if any(isinstance(op, FuncOp) for op in functions):
         error.help = f"{error.help}\n{shared_memory_advice(module, required, limit, num_stages)}"
     raise error

@@ -139,11 +139,11 @@ class IRSource:
 
     def known_metadata(self) -> dict[str, int]:
         """What the text does not say but the `.json` next to it does (Triton's cache and dumps put one there): `shared`."""
-        beside = self.path.with_suffix(".json")
-        if not beside.exists():
+        sidecar = self.path.with_suffix(".json")
+        if not sidecar.exists():
             return {}
         try:
-            found = parse_json(read_regular(beside))
+            found = parse_json(read_regular(sidecar))
         except (OSError, ValueError):
             return {}
         shared = cast("dict[str, object]", found).get("shared") if isinstance(found, dict) else None

@@ -23,9 +23,9 @@ def remark(op: Operation, text: str, see: Operation | None = None) -> None:
     from minitriton.dialects.text import print_module
     from minitriton.dialects.verification.verifier import source_location
 
-    place = source_location(op.location)
+    location = source_location(op.location)
     other = source_location(see.location) if see is not None else None
-    begin = f"{place}: " if place else ""
+    begin = f"{location}: " if location else ""
     print(f"{begin}remark: {text}", *([f"(at {other})"] if other else []), file=sys.stderr)
     wanted = knobs.compilation.diagnostics.split(",")
     if "operations" in wanted:

@@ -20,7 +20,7 @@ from minitriton.dialects.fast_paths.op_access import block_successors, last_op_o
 from minitriton.rewriting.equivalence import OperationKeys
 from minitriton.rewriting.regions import drop_arguments, forwarded_operands, regions_inside
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """An operand: the number of its op in the block, and its number in the op."""
 
 
@@ -41,7 +41,7 @@ class _Cluster:
 
     leader: Block
     others: list[Block] = field(default_factory=list[Block])
-    places: list[Place] = field(default_factory=list[Place])
+    positions: list[Position] = field(default_factory=list[Position])
     """Where operands differ."""
 
 
@@ -98,7 +98,7 @@ def _joins(block: Block, cluster: _Cluster) -> bool:
     """Adds `block`, of the same shape, to `cluster` unless it computes something else."""
     leader = cluster.leader
     orders = _order(leader), _order(block)
-    different: list[Place] = []
+    different: list[Position] = []
     for index, (ours, theirs) in enumerate(zip(leader.ops, block.ops, strict=True)):
         for number, (a, b) in enumerate(zip(operand_values(ours), operand_values(theirs), strict=True)):
             if a is b:
@@ -115,7 +115,7 @@ def _joins(block: Block, cluster: _Cluster) -> bool:
     if different and not (_branches_pass_values(leader) and _branches_pass_values(block)):
         return False
     cluster.others.append(block)
-    cluster.places = sorted({*cluster.places, *different})
+    cluster.positions = sorted({*cluster.positions, *different})
     return True
 
 
@@ -136,14 +136,14 @@ def _merge(cluster: _Cluster) -> bool:
     passed: list[list[SSAValue]] = []
     for block in blocks:
         ops = list(block.ops)
-        passed.append([operand_at(ops[index], number) for index, number in cluster.places])
+        passed.append([operand_at(ops[index], number) for index, number in cluster.positions])
     leader_ops = list(cluster.leader.ops)
     first_new = len(cluster.leader.args)
-    for (index, number), value in zip(cluster.places, passed[0], strict=True):
+    for (index, number), value in zip(cluster.positions, passed[0], strict=True):
         argument = cluster.leader.insert_arg(value.type, len(cluster.leader.args))
         argument.location = leader_ops[index].location
         leader_ops[index].operands[number] = argument
-    assert first_new + len(cluster.places) == len(cluster.leader.args)
+    assert first_new + len(cluster.positions) == len(cluster.leader.args)
     for block, values in zip(blocks, passed, strict=True):
         _redirect(block, cluster.leader, values)
     region = cluster.leader.parent
@@ -177,7 +177,7 @@ def _redirect(block: Block, target: Block, values: Sequence[SSAValue]) -> None:
 
 
 def _drop_steady_arguments(region: Region) -> bool:
-    """Replaces arguments for which every jump passes the same value by that value."""
+    """Repositions arguments for which every jump passes the same value by that value."""
     changed = False
     for block in list(region.blocks)[1:]:
         steady = {arg.index: value for arg in block.args if (value := _steady_value(arg)) is not None}

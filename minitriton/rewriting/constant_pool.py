@@ -73,7 +73,7 @@ class ConstantPool:
 
     def __init__(self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False) -> None:
         """`replace(old, new)` must replace the results of `old` by those of `new` and delete `old`. `keep_most_used`: of two equal
-        constants the one with more uses takes the other's place, so that as few operands as can be are changed."""
+        constants the one with more uses replaces the other, so that as few operands as possible are changed."""
         self._replace = replace
         self._keep_most_used = keep_most_used
         self._scopes: dict[Block, dict[Hashable, Operation]] = {}
@@ -97,7 +97,7 @@ class ConstantPool:
             if not (self._keep_most_used and is_used_less(existing.results[0], op.results[0])):
                 self._replace(op, existing)
                 return False
-            self._take_place(op, existing)
+            self._replace_first(op, existing)
             scope[key] = op
             return True
         before = op.prev_op
@@ -112,7 +112,7 @@ class ConstantPool:
         self._owned.add(id(op))
         return True
 
-    def _take_place(self, op: Operation, existing: Operation) -> None:
+    def _replace_first(self, op: Operation, existing: Operation) -> None:
         """Puts `op` where `existing` stands, which is deleted."""
         assert op.parent is not None and existing.parent is not None
         op.parent.detach_op(op)

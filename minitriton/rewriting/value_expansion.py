@@ -53,7 +53,7 @@ class ValueExpansion:
         self._known: dict[Attribute, Sequence[Attribute] | None] = {}
         self._parts: dict[SSAValue, Sequence[SSAValue]] = {}
         self._detached: list[Operation] = []
-        self.place: Operation | None = None
+        self.anchor: Operation | None = None
         """The op that is being rewritten."""
 
     # For rules --------------------------------------------------------------------------------------------------------
@@ -64,11 +64,11 @@ class ValueExpansion:
 
     def insert(self, op: Operation) -> SSAValue:
         """Puts `op` before the op that is being rewritten; its first result, if any."""
-        place = self.place
-        assert place is not None and place.parent is not None
-        op.location = place.location
-        place.parent.insert_op_before(op, place)
-        return op.results[0] if op.results else place.operands[0]
+        anchor = self.anchor
+        assert anchor is not None and anchor.parent is not None
+        op.location = anchor.location
+        anchor.parent.insert_op_before(op, anchor)
+        return op.results[0] if op.results else anchor.operands[0]
 
     def expand(self, value: SSAValue, parts: Sequence[SSAValue]) -> None:
         """From now on `parts` stand for `value`."""
@@ -115,7 +115,7 @@ class ValueExpansion:
         touched = any(self.types(value.type) is not None for value in (*operand_values(op), *op.results))
         rule = self._rules.get(op.__class__) if touched else None
         if rule is not None:
-            self.place = op
+            self.anchor = op
             rule(self, op)
             self._detach(op)
             return

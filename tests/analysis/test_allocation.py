@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.shared_memory.allocation import Allocation, BufferKind, allocate, write_attributes
 from minitriton.analysis.shared_memory.liveness import Liveness, intersects
-from minitriton.analysis.shared_memory.offset_assignment import assign_first_places, assign_offsets
+from minitriton.analysis.shared_memory.offset_assignment import assign_first_offsets, assign_offsets
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
@@ -303,7 +303,7 @@ def first_places_by_looking_at_all(buffers: list[Piece]) -> list[int]:
 
 @given(st.lists(pieces, min_size=1, max_size=12))
 def test_each_buffer_gets_the_lowest_place_that_is_free_during_its_life(buffers: list[Piece]) -> None:
-    assign_first_places(sorted(buffers, key=lambda buffer: -buffer.size))
+    assign_first_offsets(sorted(buffers, key=lambda buffer: -buffer.size))
     assert [buffer.offset for buffer in buffers] == first_places_by_looking_at_all(buffers)
 
 

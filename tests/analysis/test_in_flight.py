@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
-from minitriton.analysis.in_flight import buffers_read, covering_wait, dot_of, iterations_ago, ring_position, ring_slot
+from minitriton.analysis.in_flight.dots import buffers_read, covering_wait, dot_of
+from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue
+from minitriton.analysis.in_flight.rings import iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import ttg, ttng
+from minitriton.dialects.attribute_values import i32_attr
+from minitriton.dialects.facts.in_flight import Kind
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.text import parse_module
+from minitriton.lab import corpus
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.target import CUDAOptions
 
 LENGTH = 3
 
@@ -121,3 +133,129 @@ def test_a_slot_that_is_filled_was_read_one_iteration_before() -> None:
     assert iterations_ago(of_x, of_x, found) is None
     assert iterations_ago(filled, of_x, None) is None
     assert ring_slot(filled)[1] is found.body.block.args[2]
+
+
+def first_and_loop(pendings: int) -> scf.ForOp:
+    """A dot before a loop, and a loop of two dots, of which a wait leaves `pendings` in flight."""
+    buffer, result = "!ttg.memdesc<64x64xf16, #sh, #smem>", "tensor<64x64xf32, #mma>"
+    dot = f"ttng.warp_group_dot %b, %b, %zero {{isAsync = true}} : {buffer} * {buffer} -> {result}"
+    module = parse_module(f"""
+      #sh = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}}>
+      #smem = #ttg.shared_memory
+      #mma = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}}>
+      module attributes {{"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32}} {{
+        tt.func @f(%n: i32, %b: {buffer}, %zero: {result}) {{
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %first = {dot}
+          scf.for %i = %c0 to %n step %c1 : i32 {{
+            %d = {dot}
+            %e = {dot}
+            %w = ttng.warp_group_dot_wait %d {{pendings = {pendings} : i32}} : {result}
+          }}
+          %last = ttng.warp_group_dot %b, %b, %zero : {buffer} * {buffer} -> {result}
+          tt.return
+        }}
+      }}""")
+    return next(op for op in ops_in(module) if isinstance(op, scf.ForOp))
+
+
+@pytest.mark.parametrize(
+    ("pendings", "in_body", "after_wait"),
+    [(0, [{"first"}], []), (1, [{"first", "e"}], [{"e"}]), (2, [{"first", "e"}, {"d"}], [{"e"}, {"d"}])],
+)
+def test_what_is_in_flight_where_an_iteration_begins_and_ends(
+    pendings: int, in_body: list[set[str]], after_wait: list[set[str]]
+) -> None:
+    found = first_and_loop(pendings)
+    function = found.parent_op()
+    assert function is not None
+    in_flight = InFlight(function)
+    first, d, e, last = ops_of(function, ttng.WarpGroupDotOp)
+    (wait,) = ops_of(found, ttng.WarpGroupDotWaitOp)
+    names: dict[Operation, str] = {first: "first", d: "d", e: "e"}
+
+    def groups(at: Outstanding) -> list[set[str]]:
+        return [{names[op] for op in group} for group in at.queues.get(Queue(Kind.DOT), ())]
+
+    assert groups(in_flight.before[d]) == in_body
+    assert groups(in_flight.after[e]) == [{"e"}, {"d"}, *in_body]
+    assert groups(in_flight.after[wait]) == after_wait
+    assert groups(in_flight.after[last]) == []
+    assert in_flight.after[e].buffers_read() == [d.a] and in_flight.after[e].registers_read() == [d.c]
+
+
+def ttgir(name: str, stages: int = 3, warps: int | None = None) -> ModuleOp:
+    """The last TTGIR of a kernel of the corpus: what is lowered."""
+    task = corpus.task(name)
+    given = {**corpus.find(name).launch_options, "num_stages": stages}
+    options = CUDAOptions.for_target(task.target, **(given if warps is None else {**given, "num_warps": warps}))
+    steps = pipeline_for(task.target, options).steps
+    end = next(index for index, step in enumerate(steps) if step.name == "convert-triton-gpu-to-llvm")
+    module = task.source.make_ir(task.target, options, task.context)
+    assert isinstance(module, ModuleOp)
+    return PassManager(Pipeline(steps[:end])).run(task.context, module)
+
+
+def reads_of_what_is_written(copy: ttng.AsyncTMACopyGlobalToLocalOp, before: Outstanding) -> list[ttng.WarpGroupDotOp]:
+    """The dots in flight that read the slot which `copy` writes, of those whose slot is known."""
+    found: list[ttng.WarpGroupDotOp] = []
+    loop = copy.parent_op()
+    ring, index = ring_slot(copy.destination)
+    length = ring_length(ring)
+    if index is None or length is None or not isinstance(loop, scf.ForOp):
+        return found
+    written = ring_position(index, length, loop)
+    for dot, ago in chain.from_iterable(before.iterations(Queue(Kind.DOT), copy)):
+        assert isinstance(dot, ttng.WarpGroupDotOp)
+        for buffer in buffers_read(dot) if dot.parent is copy.parent else ():
+            other, slot = ring_slot(buffer)
+            if other is ring and slot is not None:
+                read = ring_position(slot, length, loop)
+                assert read is not None and written is not None
+                if (read - ago - written) % length == 0:
+                    found.append(dot)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", ["copied_matmul", "attention_of_two_groups", "copied_attention", "widened_matmul", "tf32_matmul"]
+)
+@pytest.mark.parametrize(("stages", "warps"), [(2, 4), (3, 4), (3, 8), (4, 8)])
+def test_no_copy_writes_what_a_dot_in_flight_reads(name: str, stages: int, warps: int) -> None:
+    module = ttgir(name, stages, warps)
+    in_flight = InFlight(module)
+    for copy in ops_of(module, ttng.AsyncTMACopyGlobalToLocalOp):
+        assert not reads_of_what_is_written(copy, in_flight.before[copy])
+
+
+def test_a_copy_to_a_slot_that_a_dot_reads_is_found() -> None:
+    """Were the wait in the loop to leave one dot more, that of the iteration before would still read."""
+    module = ttgir("copied_matmul")
+    for wait in ops_of(module, ttng.WarpGroupDotWaitOp):
+        wait.properties["pendings"] = i32_attr(wait.pendings.value.data + 1)
+    in_flight = InFlight(module)
+    copies = ops_of(module, ttng.AsyncTMACopyGlobalToLocalOp)
+    assert any(reads_of_what_is_written(copy, in_flight.before[copy]) for copy in copies)
+
+
+@pytest.mark.parametrize("name", ["copied_matmul", "attention_of_two_groups", "widened_matmul", "copied_attention"])
+def test_a_wait_that_covers_a_dot_is_one_after_which_it_is_not_in_flight(name: str) -> None:
+    module = ttgir(name)
+    in_flight = InFlight(module)
+    for dot in ops_of(module, ttng.WarpGroupDotOp):
+        assert dot.parent is not None
+        following = list(dot.parent.ops)[list(dot.parent.ops).index(dot) + 1 :]
+        wait = covering_wait(following) if dot.is_async.value.data else None
+        for op in following if wait is not None else ():
+            assert (dot in in_flight.after[op].ops(Kind.DOT)) == (op is not wait)
+            if op is wait:
+                break
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_copies_are_in_flight_as_far_ahead_as_there_are_stages(stages: int) -> None:
+    module = ttgir("copied_matmul", stages)
+    in_flight = InFlight(module)
+    copies = ops_of(module, ttng.AsyncTMACopyGlobalToLocalOp)
+    assert max(in_flight.after[copy].number(Kind.TENSOR_COPY) for copy in copies) == stages - 1

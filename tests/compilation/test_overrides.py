@@ -75,7 +75,7 @@ def test_an_edited_file_is_compiled_again(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("kernel.txt", "", "names no stage"),
-        ("missing.ttir", None, "there is no such file"),
+        ("missing.ttir", None, "no such file"),
         ("wide.ttgir", "ttg.num-warps", "is for 8 warps, the launch for 4"),
     ],
 )

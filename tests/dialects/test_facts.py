@@ -123,6 +123,13 @@ def test_roles_of_operands_are_found_by_field() -> None:
     assert (roles.mask_of(store), roles.data_of(store)) == (store.mask, store.value)
 
 
+def test_the_mask_of_a_memory_access_is_where_the_op_declares_it() -> None:
+    masked = [(op, fact) for op in OPS if (fact := MemoryAccess.of_class(op)) is not None and fact.mask is not None]
+    assert masked
+    for op, fact in masked:
+        assert [name for name, _ in op.get_irdl_definition().operands].index(fact.mask) == fact.mask_group
+
+
 def test_a_memory_access_has_an_effect() -> None:
     for op in ops_in(parse_module(MODULE)):
         if MemoryAccess.of(op) is not None:

@@ -46,7 +46,7 @@ WRONG_COMPILES = [
     (":double", ["--signature", "*fp32,N=64,i32"], "more types than parameters at 'i32'", "help: parameters: x, N"),
     (":double", ["--signature", "*fp33,N=64"], "'fp33' is not the name of an argument type", "help: write one of"),
     (":double", ["--signature", ",N=64"], "'' is not the name of an argument type", "help: write one of"),
-    (":double", ["--signature", "*fp32,M=64"], "the kernel has no parameter 'M'", "help: parameters: x, N"),
+    (":double", ["--signature", "*fp32,M=64"], "the kernel lacks a parameter 'M'", "help: parameters: x, N"),
     (":double", ["--signature", "*fp32:7,N=64"], "unknown hint '7'", "help: :16 says divisible by 16"),
     (":double", ["--signature", "*fp32,N=63"], "some_kernels.py:6:9: error: arange's range", "help: use 64"),
     (":wrong", ["--signature", "i32"], "some_kernels.py:11:5: error: Unsupported ptr type", "help: pass a pointer"),
@@ -201,7 +201,7 @@ TTIR = "module {\n  tt.func public @f(%x: !tt.ptr<f32>) {\n    %v = tt.load %x :
 WRONG_PASSES = [
     (["-canonicalise"], "unknown pass 'canonicalise'", "help: did you mean 'canonicalize'?"),
     (["--qqqqqqqqqq"], "unknown pass 'qqqqqqqqqq'", "help: "),
-    (["-convert-triton-to-tritongpu=wraps=4"], "has no option 'wraps'", "help: its options: target"),
+    (["-convert-triton-to-tritongpu=wraps=4"], "lacks option 'wraps'", "help: its options: target"),
     (["-convert-triton-to-tritongpu"], "requires 'target' option", "help: write target=cuda:90"),
     (["-convert-triton-gpu-to-llvm"], "the module has no CUDA target", "help: "),
     (["--pass-pipeline=builtin.module(cse"], "unknown pass 'builtin.module'", "help: "),

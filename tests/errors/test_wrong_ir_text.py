@@ -51,14 +51,14 @@ def test_text_of_every_stage_compiles_as_it_is(stage: str, texts: dict[str, str]
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_bytes_that_are_no_text_are_refused(stage: str, refused_text: Callable[..., Any]) -> None:
-    refused_text(stage, b"\xff\xfe\x00\x81", f"k.{stage}' is no text", "byte 0", "help: ")
+    refused_text(stage, b"\xff\xfe\x00\x81", f"k.{stage}' is not text", "byte 0", "help: ")
 
 
 @pytest.mark.parametrize(
     ("stage", "message"),
     [
-        ("ttir", "the module has no public tt.func"),
-        ("ttgir", "the module has no public tt.func"),
+        ("ttir", "the module lacks a public tt.func"),
+        ("ttgir", "the module lacks a public tt.func"),
         ("llir", "no kernel entry found in the llir text"),
         ("ptx", "no kernel entry found in the ptx text"),
     ],
@@ -134,12 +134,12 @@ def test_a_function_that_is_not_there_is_named(refused_text: Callable[..., Any])
 def test_a_function_without_a_body_is_refused(text: str, body: str, refused_text: Callable[..., Any]) -> None:
     name = "k" if text.startswith("tt.func public @k(){") else "f"
     where = "k.ttir:1:" if name == "k" else "k.ttir:2:"
-    refused_text("ttir", text.format(body=body), where, f"function '{name}' has no body", "help: write one")
+    refused_text("ttir", text.format(body=body), where, f"function '{name}' lacks a body", "help: write one")
 
 
 def test_llvm_ir_that_does_not_parse_is_refused_at_its_line(refused_text: Callable[..., Any]) -> None:
     text = "define ptx_kernel void @f(ptr %a, ptr %b) {\n  %v = ad i32 1, 2\n  ret void\n}\n"
-    refused_text("llir", text, "k.llir:2:8: error: this is no valid LLVM IR: expected instruction opcode", "help: ")
+    refused_text("llir", text, "k.llir:2:8: error: this is not valid LLVM IR: expected instruction opcode", "help: ")
 
 
 BODIES = {

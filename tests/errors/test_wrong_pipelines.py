@@ -35,7 +35,7 @@ WRONG = [
     ("inline,,cse", "malformed pipeline at ',cse'", "help: write pass{option=value}"),
     ("inline cse", "expected ',' before 'cse'", "help: separate the passes of a pipeline by commas"),
     ("inline{a=1", "malformed options of pass 'inline'", "help: write {key=value key=value}"),
-    ("convert-triton-to-tritongpu{num-wraps=4}", "has no option 'num-wraps'", "help: its options: target, num-warps"),
+    ("convert-triton-to-tritongpu{num-wraps=4}", "lacks option 'num-wraps'", "help: its options: target, num-warps"),
     ("convert-triton-to-tritongpu{num-warps=four}", "cannot be 'four'", "help: give a value of type int"),
     (f"tritongpu-coalesce,{TO_TTGIR}", "'tritongpu-coalesce' (number 1) needs", "help: run one of these before it"),
     (f"{BEFORE},{TO_TTGIR},{TO_TTGIR}", "(number 4) needs", "destroyed"),
@@ -77,5 +77,5 @@ def test_a_stage_that_the_pipeline_does_not_reach_is_named_with_those_it_does(
     stage: str, refused: Callable[..., Any]
 ) -> None:
     kernel = compiled("inline,canonicalize")
-    error = refused(lambda: kernel.asm[stage], "this kernel has no stage", "it has: ttir", "help: name one of those")
+    error = refused(lambda: kernel.asm[stage], "this kernel lacks stage", "it has: ttir", "help: name one of those")
     assert isinstance(error, KeyError)

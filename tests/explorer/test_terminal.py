@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_the_width_of_a_split_mask_is_that_of_whole_vectors(capsys: pytest.Captu
     signature = "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024"
     text = said(capsys, "explain", "examples/kernels/vector_add.py:11", "--signature", signature)
     assert "tt.load of 4-byte elements: 4 (16 bytes) at a time, as wide as can be" in text
-    assert "where the mask cuts one of these vectors, a branch moves its elements one by one" in text
+    assert "where the mask ends within one of these vectors, a branch moves its elements one by one" in text
 
 
 def test_an_explanation_is_there_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,6 +62,33 @@ def test_a_line_of_which_nothing_is_left_names_those_that_there_are(capsys: pyte
     assert "nothing is left of line 1" in error and "12, " in error
     with pytest.raises(MinitritonError, match="in no kernel"):
         kernel_at("examples/kernels/matmul.py", 1)
+
+
+MATMUL = (
+    "minitriton/lab/corpus/kernels/hopper.py:39",
+    "--signature",
+    "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16,i32:16,M=64,N=64,K=64",
+)
+
+
+def test_what_is_in_flight_is_said_for_each_op_that_changes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "explain", *MATMUL, "--in-flight").splitlines()
+    dot = next(line for line in lines if "ttng.warp_group_dot %" in line)
+    result = re.search(r"(%\w+) = ttng", dot)
+    assert result is not None and dot.startswith("  39 >")
+    assert dot.endswith(f"dots {result[1]}(i-1), {result[1]}") and re.search(r"copies %\w+\[i\+1 mod 3\]", dot)
+    wait = lines[lines.index(dot) + 1]
+    assert "leaves 1" in wait and wait.endswith(f"dots {result[1]}")
+    copies = [line for line in lines if "async_tma_copy_global_to_local" in line and "[i+2 mod 3]" in line]
+    assert len(copies) == 2 and copies[1].count("i+2 mod 3") == 3
+    store = next(line for line in lines if "async_tma_store_wait" in line)
+    assert store.endswith("leaves 0")
+
+
+def test_what_is_in_flight_is_there_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(said(capsys, "explain", *MATMUL, "--in-flight", "--json"))
+    assert {tuple(row) for row in found} == {("line", "depth", "text", "in_flight", "is_asked")}
+    assert any("tensor_copy" in row["text"] or "async_tma_copy" in row["text"] for row in found)
 
 
 def test_lines_lead_to_the_kernel_around_them() -> None:

@@ -1,4 +1,4 @@
-"""The pages on adding ops, followed literally: their snippets applied to a copy of the package, their kernels run."""
+"""The pages on adding ops and encodings, followed literally: their snippets applied to a copy of the package, their kernels run."""
 
 import os
 import re
@@ -18,7 +18,8 @@ _STEP = re.compile(
 )
 _KERNEL = re.compile(r"^```python\n(import numpy.*?)^```", re.DOTALL | re.MULTILINE)
 
-PAGES = ("add-an-op.md", "frontend.md")
+PAGES = {"add-an-op.md": 4, "frontend.md": 3, "add-a-memory-op.md": 8, "add-an-encoding.md": 4}
+"""How many files each touches."""
 
 
 def applied(page: str, package: Path, leave_out: str = "") -> list[str]:
@@ -41,10 +42,10 @@ def applied(page: str, package: Path, leave_out: str = "") -> list[str]:
     return [file for file, *_ in steps]
 
 
-def kernel_of(page: str) -> str:
+def kernels_of(page: str) -> str:
     found = _KERNEL.findall((ROOT / "docs" / page).read_text())
-    assert len(found) == 1
-    return found[0]
+    assert found
+    return "\n".join(found)
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def package(tmp_path: Path) -> Path:
 
 def run(page: str, package: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     script = package.parent / "kernel.py"
-    script.write_text(kernel_of(page))
+    script.write_text(kernels_of(page))
     settings = {"PYTHONPATH": str(package.parent), "TRITON_CACHE_DIR": str(package.parent / "cache"), **environment}
     command = [sys.executable, str(script)]
     return subprocess.run(command, env={**os.environ, **settings}, cwd=package.parent, capture_output=True, text=True)
@@ -63,7 +64,7 @@ def run(page: str, package: Path, **environment: str) -> subprocess.CompletedPro
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_followed_literally_gives_a_kernel_that_runs(page: str, package: Path) -> None:
-    assert len(set(applied(page, package))) == 3
+    assert len(set(applied(page, package))) == PAGES[page]
     interpreted = run(page, package, MINITRITON_INTERPRET="1")
     assert interpreted.returncode == 0, interpreted.stderr
     if find_libdevice() is None:
@@ -72,21 +73,40 @@ def test_the_page_followed_literally_gives_a_kernel_that_runs(page: str, package
     assert emulated.returncode == 0, emulated.stderr
 
 
-@pytest.mark.parametrize(
-    ("leave_out", "interpret"),
-    [("minitriton/dialects/math.py", "0"), ("minitriton/interpreter/numbers/math_functions.py", "1")],
-)
-def test_what_is_left_out_is_named_with_its_file(leave_out: str, interpret: str, package: Path) -> None:
-    applied("add-an-op.md", package, leave_out)
-    failed = run("add-an-op.md", package, **({"MINITRITON_INTERPRET": "1"} if interpret == "1" else {}))
+ENCODING = "add-an-encoding.md"
+MEMORY = "add-a-memory-op.md"
+LEFT_OUT = [
+    ("add-an-op.md", "minitriton/codegen/nvidia/math.py", "", "minitriton/codegen/nvidia/math.py"),
+    ("add-an-op.md", "minitriton/dialects/math.py", "", "minitriton/dialects/math.py"),
+    (
+        "add-an-op.md",
+        "minitriton/interpreter/numbers/math_functions.py",
+        "1",
+        "minitriton/interpreter/numbers/math_functions.py",
+    ),
+    (MEMORY, "minitriton/dialects/tt/__init__.py", "", "AccumulateOp"),
+    (MEMORY, "minitriton/frontend/emitters.py", "", "minitriton/frontend/emitters.py"),
+    (MEMORY, "minitriton/interpreter/memory/atomics.py", "1", "minitriton/interpreter/"),
+    (MEMORY, "minitriton/codegen/nvidia/atomics.py", "", "minitriton/codegen/lowering/"),
+    (ENCODING, "minitriton/layouts/to_linear.py", "", "minitriton/layouts/to_linear.py"),
+    (ENCODING, "minitriton/dialects/ttg/__init__.py", "", "minitriton/dialects/ttg/__init__.py"),
+]
+
+
+@pytest.mark.parametrize(("page", "leave_out", "interpret", "named"), LEFT_OUT)
+def test_what_is_left_out_is_named_with_its_file(
+    page: str, leave_out: str, interpret: str, named: str, package: Path
+) -> None:
+    applied(page, package, leave_out)
+    failed = run(page, package, **({"MINITRITON_INTERPRET": interpret} if interpret else {}))
     assert failed.returncode != 0
-    assert leave_out in failed.stderr
+    assert named in failed.stderr
 
 
 def test_an_op_without_a_lowering_names_the_folder(package: Path) -> None:
     applied("add-an-op.md", package)
     path = package / "dialects/math.py"
-    path.write_text(path.read_text().replace(', DeviceFunction("__nv_asinhf", "__nv_asinh")', ""))
+    path.write_text(path.read_text().replace(', _device("asinh")', ""))
     failed = run("add-an-op.md", package)
     assert "no lowering to LLVM for 'math.asinh'" in failed.stderr
     assert "minitriton/codegen/nvidia/math.py" in failed.stderr

@@ -64,7 +64,7 @@ def test_only_that_operand_is_synchronous_and_a_remark_names_its_line(
     assert "cp.async.c" in kernel.asm["ptx"]
     if assembler_available(f"sm{arch}"):
         assert kernel.asm["cubin"]
-    said = [line for line in capsys.readouterr().err.splitlines() if "does not run ahead" in line]
+    said = [line for line in capsys.readouterr().err.splitlines() if "cannot be prefetched" in line]
     assert said and all(line.startswith(f"{__file__}:{line_of('x = tl.load')}:") for line in said)
     assert "cp.async takes" in said[0] and "multiple" in said[0]
 
@@ -86,5 +86,5 @@ def test_the_remark_names_the_mask_where_pointers_alone_would_be_wide_enough(
     given = [np.zeros((32, 64), np.float16), np.zeros((64, 32), np.float16), np.zeros((32, 32), np.float32), 64]
     source, _ = source_of_call(patterned, given, {"BM": 32, "BN": 32, "BK": 32})
     triton.compile(source, target=GPUTarget("cuda", 90, 32))
-    said = [line for line in capsys.readouterr().err.splitlines() if "does not run ahead" in line]
+    said = [line for line in capsys.readouterr().err.splitlines() if "cannot be prefetched" in line]
     assert said and all("its mask may change after 1 element" in line and "tl.where" in line for line in said)

@@ -78,7 +78,7 @@ def test_one_load_is_chosen_by_its_number() -> None:
 @pytest.mark.parametrize(
     ("step", "named"),
     [
-        ("minitriton-cache-hints{hint=wt}", "loads have no hint 'wt'"),
+        ("minitriton-cache-hints{hint=wt}", "loads lack hint 'wt'"),
         ("minitriton-cache-hints{of=stores prefetch=128}", "stores cannot prefetch"),
         ("minitriton-cache-hints{prefetch=96}", "96"),
         ("minitriton-cache-hints{of=atomics}", "atomics"),

@@ -124,7 +124,7 @@ def test_hints_can_be_others() -> None:
     own = norm.warmup(FLOATS, FLOATS, 4096, BLOCK=512, grid=(1,)).metadata.pipeline
     other = own.replace(PASS, PASS + "{again=evict_last last=evict_first}")
     assert loads(norm, pipeline=other) == [".L1::evict_last.L2::cache_hint", ".L1::evict_first.L2::cache_hint"]
-    with pytest.raises(PipelineError, match=f"{PASS}: loads have no hint 'wt'"):
+    with pytest.raises(PipelineError, match=f"{PASS}: loads lack hint 'wt'"):
         CacheReusedLoads(again="wt")
 
 

@@ -12,6 +12,8 @@ from test_hold_wgmma_registers import HEAD
 
 import minitriton
 from minitriton.compiler import ASTSource
+from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, SPECIALIZED, TURNS, taken_barriers
+from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.passes.asynchronous.alternate_warp_groups import AlternateWarpGroups
 from minitriton.passes.asynchronous.first_warp_barriers import FirstWarpBarriers
@@ -232,6 +234,19 @@ def test_two_warp_groups_take_turns_and_one_does_not() -> None:
         """,
     )
     assert run(products(0), AlternateWarpGroups()) == run(products(0))
+    once = run(text, SinkDotWaits(), AlternateWarpGroups())
+    assert run(once, AlternateWarpGroups()) == once, "the turns are taken"
+
+
+def test_named_barriers_are_for_one_thing_each() -> None:
+    assert not set(FIRST_WARP_FILLS) & set(TURNS) and 0 not in {*FIRST_WARP_FILLS, *TURNS, *SPECIALIZED}
+    assert taken_barriers(parse_module(run(ring(1), FirstWarpBarriers()))) == {*FIRST_WARP_FILLS}
+    assert taken_barriers(parse_module(ring(1))) == set()
+
+
+def test_first_warp_barriers_are_made_once() -> None:
+    once = run(ring(1), FirstWarpBarriers())
+    assert run(once, FirstWarpBarriers()) == once
 
 
 EXP2 = "\n      %e = math.exp2 %s1"

@@ -148,7 +148,7 @@ def test_causal_attention_is_specialized_through_both_of_its_loops() -> None:
     ("name", "num_warps", "why"),
     [
         ("matmul", 8, "the kernel needs num_warps=4, a warp group"),
-        ("updated_in_place", 4, "the kernel stores to the array that this load reads, so it cannot run ahead"),
+        ("updated_in_place", 4, "the kernel stores to the array that this load reads, so it cannot be prefetched"),
         ("by_pointers", 4, "an operand is loaded through pointers; the copy unit needs a tensor descriptor"),
         ("counted", 4, "no warp group would run `tt.atomic_rmw`"),
     ],

@@ -52,8 +52,8 @@ class Explanation(NamedTuple):
         return "\n".join(self._lines(""))
 
     def _lines(self, indent: str) -> list[str]:
-        place = f" at {self.location}" if self.location else ""
-        lines = [f"{indent}{self.origin}{place}: {self.fact}", f"{indent}  {self.rule}"]
+        at = f" at {self.location}" if self.location else ""
+        lines = [f"{indent}{self.origin}{at}: {self.fact}", f"{indent}  {self.rule}"]
         for cause in self.causes:
             lines.extend(cause._lines(indent + "    "))
         return lines
@@ -72,8 +72,8 @@ class Step(NamedTuple):
     operand: int | None
 
     def __str__(self) -> str:
-        place = f" at {self.location}" if self.location else ""
-        head = f"{self.origin}{place}: {self.claim} {getattr(self.fact, self.claim)[self.dim]}"
+        at = f" at {self.location}" if self.location else ""
+        head = f"{self.origin}{at}: {self.claim} {getattr(self.fact, self.claim)[self.dim]}"
         return f"{head}\n  {self.rule}" if self.operand is None else f"{head}, because of operand {self.operand}"
 
 
@@ -220,10 +220,10 @@ def location_of(value: SSAValue) -> SourceLocation | None:
     """The location in the user's source that made `value`, if it is known."""
     owner = value.owner
     if isinstance(value, BlockArgument) and isinstance(owner, Block):
-        return source_location(value.location) or _place_of_parent(owner)
+        return source_location(value.location) or _location_of_parent(owner)
     return source_location(owner.location) if isinstance(owner, Operation) else None
 
 
-def _place_of_parent(block: Block) -> SourceLocation | None:
+def _location_of_parent(block: Block) -> SourceLocation | None:
     parent = block.parent_op()
     return source_location(parent.location) if parent else None

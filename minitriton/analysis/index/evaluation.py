@@ -172,14 +172,14 @@ class IndexEvaluation:
             return self.unknowns.uniform(0, fact.divisibility[0])
         axis = max(range(len(shape)), key=lambda d: fact.contiguity[d])
         run = min(fact.contiguity[axis], shape[axis])
-        places = [
+        positions = [
             np.arange(size).reshape([-1 if d == e else 1 for e in range(len(shape))]) for d, size in enumerate(shape)
         ]
-        groups = [place // min(fact.constancy[d], shape[d]) for d, place in enumerate(places)]
+        groups = [position // min(fact.constancy[d], shape[d]) for d, position in enumerate(positions)]
         if run == 1:
             return self.unknowns.by_class(_numbered(groups), max(fact.divisibility))
-        groups[axis] = places[axis] // run
-        steps = (places[axis] % run) * (pointee_bytes(value.type) or 1)
+        groups[axis] = positions[axis] // run
+        steps = (positions[axis] % run) * (pointee_bytes(value.type) or 1)
         first = self.unknowns.by_class(_numbered(groups), fact.divisibility[axis])
         return self.unknowns.add(IndexValue(steps), first)
 

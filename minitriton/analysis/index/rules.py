@@ -114,10 +114,10 @@ _IN_ORDER = _rearranged(lambda op, array: array.reshape(shape_of(op.results[0].t
 def _join(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
     sides = [e.value(operand) for operand in op.operands]
     shape = shape_of(op.operands[0].type)
-    place = np.arange(2)
+    index = np.arange(2)
     parts: list[IndexValue] = []
     for number, side in enumerate(sides):
-        chosen = (place == number).astype(np.int64)
+        chosen = (index == number).astype(np.int64)
 
         def widened(array: np.ndarray) -> np.ndarray:
             return np.broadcast_to(array, shape)[..., None]

@@ -274,7 +274,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
             if added is None or not start.width:
                 continue
             each = self.fact(added)
-            inside, behind = (
+            inside, after = (
                 wrapped(
                     start.width,
                     start.smin + min(0, count * each.smin),
@@ -282,7 +282,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
                 )
                 for count in (max(times - 1, 0), times)
             )
-            found[argument] = (inside, behind)
+            found[argument] = (inside, after)
         return found
 
     def _while(self, op: Operation) -> None:

@@ -44,8 +44,8 @@ class _Buffer(NamedTuple):
         shape = type_.get_shape()[1:] if self.loop is not None else type_.get_shape()
         tile = "x".join(map(str, shape)) + f"x{type_.element_type}"
         what = f"{self.length} buffers of {tile}" if self.loop is not None else tile
-        place = source_location(self.op.location)
-        return f"{self.size} bytes, {what}" + (f" ({place})" if place is not None else "")
+        location = source_location(self.op.location)
+        return f"{self.size} bytes, {what}" + (f" ({location})" if location is not None else "")
 
 
 def shared_memory_advice(module: ModuleOp, required: int, limit: int, num_stages: int) -> str:

@@ -9,25 +9,30 @@ with earlier ones that no barrier separates from it.
 
 A conflict is a read after a write, a write after a read or a write after a write of bytes that overlap. The state at a point is
 the accesses that may have happened since the last barrier (`Pending`); it flows through straight-line parts of code
-(`control_flow.Segment`), through loops and branches until nothing changes. A function's callers see the accesses that are
+(segments), through loops and branches until nothing changes. A function's callers see the accesses that are
 pending at its return.
+
+A segment begins at a `Point` and ends at the next op with control flow or at the block's terminator. `successors_of` that last op
+gives the points where control continues:
+
+    a; scf.if { b } ; c        segments: [a], [b], [c]    successors of the scf.if: [b] and [c]; of b's scf.yield: [c]
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import MemoryEffectKind, get_effects
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator, MemoryEffectKind, get_effects
 
-from minitriton.analysis.control_flow import Point, entry_blocks, is_segment_end, successors_of
 from minitriton.analysis.shared_memory.allocation import Allocation, FunctionAllocation
 from minitriton.analysis.shared_memory.liveness import Interval, intersects
 from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.facts.synchronization import (
     ArrivesForAll,
     Barrier,
@@ -43,6 +48,54 @@ from minitriton.dialects.ttg.ops import ConvertLayoutOp, LocalBarrierOp
 from minitriton.dialects.ttng.barriers import InvalBarrierOp, WaitBarrierOp
 from minitriton.layouts.conversion import is_cvt_warp_sync
 from minitriton.layouts.to_linear import to_linear_layout
+
+Point = tuple[Block, Operation | None]
+"""A block, and the op after which the segment starts (None: at the block's start)."""
+
+
+def is_segment_end(op: Operation) -> bool:
+    """Whether control may leave the straight line at `op`."""
+    return RegionFlow.of(op) is not None or (
+        op.next_op is None and op.has_trait(IsTerminator, value_if_unregistered=False)
+    )
+
+
+def entry_blocks(root: Operation) -> Iterator[Block]:
+    """Blocks that control enters from nowhere else in `root`: the body of a function, of each partition, of a reduction."""
+    for op in ops_in(root):
+        if op.regions and RegionFlow.of(op) is None:
+            for region in op.regions:
+                if region.first_block is not None:
+                    yield region.first_block
+
+
+def successors_of(end: Operation | None) -> list[Point]:
+    """Where control may go after the last op of a segment."""
+    if end is None:
+        return []
+    if end.successors:
+        return [(block, None) for block in end.successors]
+    flow = RegionFlow.of(end)
+    if flow is not None:
+        return _points(end, flow, None)
+    parent = end.parent_op()
+    flow = None if parent is None else RegionFlow.of(parent)
+    if parent is not None and flow is not None and end.parent is not None:
+        return _points(parent, flow, end.parent.parent)
+    return []
+
+
+def _points(op: Operation, flow: RegionFlow, origin: Region | None) -> list[Point]:
+    """Where control may go from the end of region `origin` of `op`, or as `op` begins; not into other groups of warps."""
+    targets = [branch.target for branch in flow.branches(op) if branch.origin is origin and not branch.concurrent]
+    found: list[Point] = []
+    for target in dict.fromkeys(targets):
+        if target is None:
+            found.extend([] if op.parent is None else [(op.parent, op)])
+        elif target.first_block is not None:
+            found.append((target.first_block, None))
+    return found
+
 
 Accesses = dict[Interval, dict[Operation, None]]
 """Bytes of shared memory and the ops that access them (a dict as an ordered set)."""

@@ -2,7 +2,7 @@
 
 In: buffers with size, alignment and the interval of their life. Out: their offsets, and the bytes that all need together.
 The algorithm is that of "Algorithms for Compile-Time Memory Optimization" (Gergov, SODA 1999): the biggest first, each at the
-lowest free offset of its life (`assign_first_places`); conflicts left over are solved by colouring and moving up until none is left.
+lowest free offset of its life (`assign_first_offsets`); conflicts left over are solved by colouring and moving up until none is left.
 
     life        1 2 3 4 5 6
     a 64 bytes  x x x             at 0
@@ -11,7 +11,7 @@ lowest free offset of its life (`assign_first_places`); conflicts left over are 
 
 What the assignment of offsets asks again and again, answered without a look at every buffer.
 
-`FreePlaces`: the intervals of life at whose offset memory is free, the lowest offset first; whether any meets a life.
+`FreeOffsets`: the intervals of life at whose offset memory is free, the lowest offset first; whether any meets a life.
 `WaitingLives`: lives in the order in which their buffers are to be placed; the first that meets an interval and passes a test.
 
     waiting = WaitingLives([(0, 4), (2, 6), (5, 9)])
@@ -33,11 +33,11 @@ from minitriton.dialects.facts.gpu_traits import AsyncRegions
 _NEVER: Interval = (1 << 62, -1)
 
 
-class FreePlaces:
+class FreeOffsets:
     """Offsets with intervals of life, none of them empty."""
 
     def __init__(self) -> None:
-        self._places: list[tuple[int, int, Interval]] = []
+        self._intervals: list[tuple[int, int, Interval]] = []
         self._added = 0
         self._starts: list[int] = []
         self._ends: list[int] = []
@@ -45,13 +45,13 @@ class FreePlaces:
     def add(self, offset: int, interval: Interval) -> None:
         """Memory is free from `offset` during `interval`."""
         self._added += 1
-        insort(self._places, (offset, self._added, interval))
+        insort(self._intervals, (offset, self._added, interval))
         insort(self._starts, interval[0])
         insort(self._ends, interval[1])
 
     def take_lowest(self) -> tuple[int, Interval]:
         """The slot with the lowest offset, of these the first that was added; it is gone then."""
-        offset, _, interval = self._places.pop(0)
+        offset, _, interval = self._intervals.pop(0)
         del self._starts[bisect_left(self._starts, interval[0])]
         del self._ends[bisect_left(self._ends, interval[1])]
         return offset, interval
@@ -116,12 +116,12 @@ class PlacedBuffer(Protocol):
 def assign_offsets(buffers: Sequence[PlacedBuffer]) -> int:
     """Set `offset` of every buffer; the number of bytes that they take."""
     ordered = sorted(buffers, key=lambda buffer: -buffer.size)
-    assign_first_places(ordered)
-    places = [_concurrent_place(buffer.owner) for buffer in ordered]
-    conflicts = _conflicts(ordered, places)
+    assign_first_offsets(ordered)
+    regions = [_concurrent_region(buffer.owner) for buffer in ordered]
+    conflicts = _conflicts(ordered, regions)
     while conflicts:
         _move_apart(ordered, conflicts)
-        conflicts = _conflicts(ordered, places)
+        conflicts = _conflicts(ordered, regions)
     return max((buffer.offset + buffer.size for buffer in ordered), default=0)
 
 
@@ -129,9 +129,9 @@ def _align(buffer: PlacedBuffer, offset: int) -> int:
     return -(-offset // buffer.alignment) * buffer.alignment
 
 
-def assign_first_places(buffers: Sequence[PlacedBuffer]) -> None:
+def assign_first_offsets(buffers: Sequence[PlacedBuffer]) -> None:
     """Fill free offsets from the lowest upwards, each with the first buffer that lives then and nowhere else is in its way."""
-    free = FreePlaces()
+    free = FreeOffsets()
     free.add(0, (0, _FOREVER))
     waiting = WaitingLives([buffer.live for buffer in buffers])
     while waiting.left:
@@ -149,7 +149,7 @@ def assign_first_places(buffers: Sequence[PlacedBuffer]) -> None:
             free.add(offset, (first, end))
 
 
-def _concurrent_place(owner: Operation) -> tuple[Operation | None, Region | None]:
+def _concurrent_region(owner: Operation) -> tuple[Operation | None, Region | None]:
     """The op around `owner` whose regions run at the same time, and the region that `owner` is in."""
     parent = owner.parent_op()
     while parent is not None and not parent.has_trait(AsyncRegions, value_if_unregistered=False):
@@ -158,7 +158,7 @@ def _concurrent_place(owner: Operation) -> tuple[Operation | None, Region | None
 
 
 def _conflicts(
-    buffers: Sequence[PlacedBuffer], places: Sequence[tuple[Operation | None, Region | None]]
+    buffers: Sequence[PlacedBuffer], regions: Sequence[tuple[Operation | None, Region | None]]
 ) -> dict[int, list[int]]:
     """For each buffer (by position) those that overlap with it in memory and may be alive at the same time."""
     found: dict[int, list[int]] = {}
@@ -177,11 +177,11 @@ def _conflicts(
             if intersects(buffers[j].live, life):
                 compare(i, j)
         alive.append(i)
-    concurrent = [i for i, place in enumerate(places) if place[0] is not None]
+    concurrent = [i for i, region in enumerate(regions) if region[0] is not None]
     for i, j in combinations(concurrent, 2):
         if (
-            places[i][0] is places[j][0]
-            and places[i][1] is not places[j][1]
+            regions[i][0] is regions[j][0]
+            and regions[i][1] is not regions[j][1]
             and not intersects(buffers[i].live, buffers[j].live)
         ):
             compare(i, j)

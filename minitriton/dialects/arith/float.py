@@ -14,7 +14,7 @@ from xdsl.traits import Commutative, Pure
 from minitriton.dialects.arith.base import FLOAT, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Expensive, Inexact, OrderSensitive
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import named
 from minitriton.dialects.tt.constraints import var
 
 
@@ -47,80 +47,21 @@ class FloatBinaryOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type,), properties={"fastmath": fastmath})
 
 
-@op_definition
-class AddfOp(FloatBinaryOp):
-    """Sum."""
-
-    name = "arith.addf"
-    traits = traits_def(Pure(), Commutative(), SUM, OrderSensitive())
-
-
-@op_definition
-class SubfOp(FloatBinaryOp):
-    """Difference."""
-
-    name = "arith.subf"
-    traits = traits_def(Inexact())
-
-
-@op_definition
-class MulfOp(FloatBinaryOp):
-    """Multiplication."""
-
-    name = "arith.mulf"
-    traits = traits_def(Pure(), Commutative(), PRODUCT, OrderSensitive())
-
-
-@op_definition
-class DivfOp(FloatBinaryOp):
-    """Quotient."""
-
-    name = "arith.divf"
-    traits = traits_def(Expensive(), Inexact())
-
-
-@op_definition
-class RemfOp(FloatBinaryOp):
-    """Remainder, with the sign of the dividend."""
-
-    name = "arith.remf"
-    traits = traits_def(Inexact())
-
-
-@op_definition
-class MaximumfOp(FloatBinaryOp):
-    """Maximum; NaN if either is NaN."""
-
-    name = "arith.maximumf"
-    traits = traits_def(Pure(), Commutative(), MAXIMUM)
-
-
-@op_definition
-class MaxnumfOp(FloatBinaryOp):
-    """Maximum; the other number if one is NaN."""
-
-    name = "arith.maxnumf"
-    traits = traits_def(Pure(), Commutative(), MAXIMUM)
-
-
-@op_definition
-class MinimumfOp(FloatBinaryOp):
-    """Minimum; NaN if either is NaN."""
-
-    name = "arith.minimumf"
-    traits = traits_def(Pure(), Commutative(), MINIMUM)
-
-
-@op_definition
-class MinnumfOp(FloatBinaryOp):
-    """Minimum; the other number if one is NaN."""
-
-    name = "arith.minnumf"
-    traits = traits_def(Pure(), Commutative(), MINIMUM)
-
-
-@op_definition
-class NegfOp(FloatUnaryOp):
-    """The number with its sign changed."""
-
-    name = "arith.negf"
+AddfOp = named(FloatBinaryOp, "AddfOp", "arith.addf", "Sum.", Commutative(), SUM, OrderSensitive())
+SubfOp = named(FloatBinaryOp, "SubfOp", "arith.subf", "Difference.", Inexact())
+MulfOp = named(FloatBinaryOp, "MulfOp", "arith.mulf", "Multiplication.", Commutative(), PRODUCT, OrderSensitive())
+DivfOp = named(FloatBinaryOp, "DivfOp", "arith.divf", "Quotient.", Expensive(), Inexact())
+RemfOp = named(FloatBinaryOp, "RemfOp", "arith.remf", "Remainder, with the sign of the dividend.", Inexact())
+MaximumfOp = named(
+    FloatBinaryOp, "MaximumfOp", "arith.maximumf", "Maximum; NaN if either is NaN.", Commutative(), MAXIMUM
+)
+MaxnumfOp = named(
+    FloatBinaryOp, "MaxnumfOp", "arith.maxnumf", "Maximum; of NaN the other number.", Commutative(), MAXIMUM
+)
+MinimumfOp = named(
+    FloatBinaryOp, "MinimumfOp", "arith.minimumf", "Minimum; NaN if either is NaN.", Commutative(), MINIMUM
+)
+MinnumfOp = named(
+    FloatBinaryOp, "MinnumfOp", "arith.minnumf", "Minimum; of NaN the other number.", Commutative(), MINIMUM
+)
+NegfOp = named(FloatUnaryOp, "NegfOp", "arith.negf", "The number with its sign changed.")

@@ -3,7 +3,7 @@
 A fact is a trait with a question. An op declares its own; ops of xDSL's dialects, which we do not declare, get theirs by `give`.
 
     class AddiOp: traits = traits_def(Pure(), Commutative(), Elementwise())       declared
-    give(scf.ForOp, LoopRegions())                                                given
+    give(scf.ForOp, CountedLoop())                                                given
     Elementwise.of(op)       the fact of that kind that the class of `op` has, or None: nothing known
 
 The answer is remembered for each class, so that asking costs one look-up.

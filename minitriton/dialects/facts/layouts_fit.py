@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xdsl.dialects.builtin import NoneAttr, TensorType
+from xdsl.dialects.builtin import NoneAttr, TensorType, UnregisteredAttr
 from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects.encodings import layout_of
@@ -16,6 +16,8 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.f2 import is_power_of_two
 from minitriton.layouts.to_linear import to_linear_layout
+
+_FRONT_DOOR = "minitriton/dialects/ttg/__init__.py"
 
 
 def show(values: Iterable[int]) -> str:
@@ -29,7 +31,8 @@ def layout_complaint(op: Operation, type_: Attribute) -> str | None:
         return None
     layout = layout_of(type_)
     if layout is None:
-        return None
+        unknown = isinstance(type_.encoding, UnregisteredAttr)
+        return f"unknown encoding {type_.encoding} ({_FRONT_DOOR} names those of the dialect)" if unknown else None
     if not isinstance(layout, enc.DistributedEncoding):
         return "Non-distributed layout is not allowed in tensor type."
     shape = type_.get_shape()

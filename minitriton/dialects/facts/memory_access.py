@@ -36,6 +36,11 @@ class MemoryAccess(Fact):
         """Whether it gives threads what memory holds, and does nothing else."""
         return self.value is None and not self.asynchronous
 
+    @property
+    def mask_group(self) -> int:
+        """Where among the groups of operands the mask is: after the pointer, and the value or the buffer."""
+        return 2 if self.value is not None or self.asynchronous else 1
+
     def pointer_of(self, op: Operation) -> SSAValue:
         """What says where: a pointer, a tensor of pointers, a descriptor."""
         return getattr(op, self.pointer)

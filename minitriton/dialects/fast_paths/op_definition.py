@@ -13,14 +13,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar
+from types import new_class
+from typing import Any, TypeVar, cast
 
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.irdl.operations import OpDef, get_accessors_from_op_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import OpTrait
 
 from minitriton.dialects.fast_paths.op_fields import fast_fields
 from minitriton.dialects.fast_paths.printed_form import Form, printed_form
@@ -48,6 +50,15 @@ def _verified(own: Any) -> Any:
         own(self)
 
     return verify_
+
+
+def named(base: type[OpT], cls: str, name: str, doc: str, *traits: OpTrait) -> type[OpT]:
+    """The op `name`, a class `cls` that differs from `base` in nothing but its name and its traits."""
+    body: dict[str, Any] = {"__module__": base.__module__, "__doc__": doc, "name": name}
+    if traits:
+        body["traits"] = traits_def(*traits)
+    made: Any = new_class(cls, (base,), exec_body=lambda written: written.update(body))
+    return op_definition(cast(type[OpT], made))
 
 
 class _Declaration:

@@ -28,83 +28,30 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.fast_paths.op_definition import declared, op_definition
+from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, lanes, one_of
-from minitriton.dialects.nvvm.memory import (
-    AtomicOp,
-    CpAsyncCommitGroupOp,
-    CpAsyncOp,
-    CpAsyncWaitGroupOp,
-    CreatePolicyOp,
-    FenceOp,
-    FenceProxyAsyncOp,
-    LdMatrixOp,
-    LoadGlobalOp,
-    LoadSharedOp,
-    MmaSyncOp,
-    RedOp,
-    StMatrixOp,
-    StoreGlobalOp,
-    StoreSharedOp,
-    WgmmaCommitGroupOp,
-    WgmmaOp,
-    WgmmaWaitGroupOp,
-)
-from minitriton.dialects.nvvm.partial_vectors import LoadPartialOp, StorePartialOp
-
-__all__ = [
-    "NVVM",
-    "AtomicOp",
-    "BarWarpSyncOp",
-    "BarrierOp",
-    "BlockIdXOp",
-    "BlockIdYOp",
-    "BlockIdZOp",
-    "ClusterIdXOp",
-    "ClusterIdYOp",
-    "ClusterIdZOp",
-    "ClusterRankOp",
-    "CpAsyncCommitGroupOp",
-    "CpAsyncOp",
-    "CpAsyncWaitGroupOp",
-    "CreatePolicyOp",
-    "EachLaneOp",
-    "ElectSyncOp",
-    "FenceOp",
-    "FenceProxyAsyncOp",
-    "GridDimXOp",
-    "GridDimYOp",
-    "GridDimZOp",
-    "InlinePtxOp",
-    "IntrinsicOp",
-    "LdMatrixOp",
-    "LoadGlobalOp",
-    "LoadPartialOp",
-    "LoadSharedOp",
-    "MmaSyncOp",
-    "NamedBarrierOp",
-    "PackOp",
-    "PtxOp",
-    "RedOp",
-    "ReduxSyncOp",
-    "SetMaxRegisterOp",
-    "ShflSyncOp",
-    "SpecialRegisterOp",
-    "StMatrixOp",
-    "StoreGlobalOp",
-    "StorePartialOp",
-    "StoreSharedOp",
-    "ThreadIdXOp",
-    "VoteSyncOp",
-    "WgmmaCommitGroupOp",
-    "WgmmaOp",
-    "WgmmaWaitGroupOp",
-    "lanes",
-    "nvvm_tma",
-    "one_of",
-]
+from minitriton.dialects.nvvm.memory import AtomicOp as AtomicOp
+from minitriton.dialects.nvvm.memory import CpAsyncCommitGroupOp as CpAsyncCommitGroupOp
+from minitriton.dialects.nvvm.memory import CpAsyncOp as CpAsyncOp
+from minitriton.dialects.nvvm.memory import CpAsyncWaitGroupOp as CpAsyncWaitGroupOp
+from minitriton.dialects.nvvm.memory import CreatePolicyOp as CreatePolicyOp
+from minitriton.dialects.nvvm.memory import FenceOp as FenceOp
+from minitriton.dialects.nvvm.memory import FenceProxyAsyncOp as FenceProxyAsyncOp
+from minitriton.dialects.nvvm.memory import LdMatrixOp as LdMatrixOp
+from minitriton.dialects.nvvm.memory import LoadGlobalOp as LoadGlobalOp
+from minitriton.dialects.nvvm.memory import LoadSharedOp as LoadSharedOp
+from minitriton.dialects.nvvm.memory import MmaSyncOp as MmaSyncOp
+from minitriton.dialects.nvvm.memory import RedOp as RedOp
+from minitriton.dialects.nvvm.memory import StMatrixOp as StMatrixOp
+from minitriton.dialects.nvvm.memory import StoreGlobalOp as StoreGlobalOp
+from minitriton.dialects.nvvm.memory import StoreSharedOp as StoreSharedOp
+from minitriton.dialects.nvvm.memory import WgmmaCommitGroupOp as WgmmaCommitGroupOp
+from minitriton.dialects.nvvm.memory import WgmmaOp as WgmmaOp
+from minitriton.dialects.nvvm.memory import WgmmaWaitGroupOp as WgmmaWaitGroupOp
+from minitriton.dialects.nvvm.partial_vectors import LoadPartialOp as LoadPartialOp
+from minitriton.dialects.nvvm.partial_vectors import StorePartialOp as StorePartialOp
 
 # Special registers ----------------------------------------------------------------------------------------------------
 
@@ -123,83 +70,22 @@ class SpecialRegisterOp(IntrinsicOp):
         return f"llvm.{self.name}()"
 
 
-@op_definition
-class ThreadIdXOp(SpecialRegisterOp):
-    """`%tid.x`"""
-
-    name = "nvvm.read.ptx.sreg.tid.x"
-
-
-@op_definition
-class BlockIdXOp(SpecialRegisterOp):
-    """`%ctaid.x`"""
-
-    name = "nvvm.read.ptx.sreg.ctaid.x"
-
-
-@op_definition
-class BlockIdYOp(SpecialRegisterOp):
-    """`%ctaid.y`"""
-
-    name = "nvvm.read.ptx.sreg.ctaid.y"
-
-
-@op_definition
-class BlockIdZOp(SpecialRegisterOp):
-    """`%ctaid.z`"""
-
-    name = "nvvm.read.ptx.sreg.ctaid.z"
-
-
-@op_definition
-class GridDimXOp(SpecialRegisterOp):
-    """`%nctaid.x`"""
-
-    name = "nvvm.read.ptx.sreg.nctaid.x"
-
-
-@op_definition
-class GridDimYOp(SpecialRegisterOp):
-    """`%nctaid.y`"""
-
-    name = "nvvm.read.ptx.sreg.nctaid.y"
-
-
-@op_definition
-class GridDimZOp(SpecialRegisterOp):
-    """`%nctaid.z`"""
-
-    name = "nvvm.read.ptx.sreg.nctaid.z"
-
-
-@op_definition
-class ClusterIdXOp(SpecialRegisterOp):
-    """`%clusterid.x`"""
-
-    name = "nvvm.read.ptx.sreg.clusterid.x"
-
-
-@op_definition
-class ClusterIdYOp(SpecialRegisterOp):
-    """`%clusterid.y`"""
-
-    name = "nvvm.read.ptx.sreg.clusterid.y"
-
-
-@op_definition
-class ClusterIdZOp(SpecialRegisterOp):
-    """`%clusterid.z`"""
-
-    name = "nvvm.read.ptx.sreg.clusterid.z"
-
-
-@op_definition
-class ClusterRankOp(SpecialRegisterOp):
-    """`%cluster_ctarank`: the block's number within its cluster."""
-
-    name = "nvvm.read.ptx.sreg.cluster.ctarank"
-
-
+ThreadIdXOp = named(SpecialRegisterOp, "ThreadIdXOp", "nvvm.read.ptx.sreg.tid.x", "`%tid.x`")
+BlockIdXOp = named(SpecialRegisterOp, "BlockIdXOp", "nvvm.read.ptx.sreg.ctaid.x", "`%ctaid.x`")
+BlockIdYOp = named(SpecialRegisterOp, "BlockIdYOp", "nvvm.read.ptx.sreg.ctaid.y", "`%ctaid.y`")
+BlockIdZOp = named(SpecialRegisterOp, "BlockIdZOp", "nvvm.read.ptx.sreg.ctaid.z", "`%ctaid.z`")
+GridDimXOp = named(SpecialRegisterOp, "GridDimXOp", "nvvm.read.ptx.sreg.nctaid.x", "`%nctaid.x`")
+GridDimYOp = named(SpecialRegisterOp, "GridDimYOp", "nvvm.read.ptx.sreg.nctaid.y", "`%nctaid.y`")
+GridDimZOp = named(SpecialRegisterOp, "GridDimZOp", "nvvm.read.ptx.sreg.nctaid.z", "`%nctaid.z`")
+ClusterIdXOp = named(SpecialRegisterOp, "ClusterIdXOp", "nvvm.read.ptx.sreg.clusterid.x", "`%clusterid.x`")
+ClusterIdYOp = named(SpecialRegisterOp, "ClusterIdYOp", "nvvm.read.ptx.sreg.clusterid.y", "`%clusterid.y`")
+ClusterIdZOp = named(SpecialRegisterOp, "ClusterIdZOp", "nvvm.read.ptx.sreg.clusterid.z", "`%clusterid.z`")
+ClusterRankOp = named(
+    SpecialRegisterOp,
+    "ClusterRankOp",
+    "nvvm.read.ptx.sreg.cluster.ctarank",
+    "`%cluster_ctarank`: the block's number within its cluster.",
+)
 # Within a warp --------------------------------------------------------------------------------------------------------
 
 

@@ -8,179 +8,95 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from minitriton.dialects.fast_paths.op_definition import declared
-from minitriton.dialects.tt.descriptor import (
-    DescriptorGatherOp,
-    DescriptorLoadOp,
-    DescriptorReduceOp,
-    DescriptorScatterOp,
-    DescriptorStoreOp,
-    MakeTensorDescOp,
-)
-from minitriton.dialects.tt.dot import DotOp, DotScaledOp
-from minitriton.dialects.tt.elementwise import (
-    AddPtrOp,
-    BitcastOp,
-    ClampFOp,
-    ElementwiseInlineAsmOp,
-    ExternElementwiseOp,
-    FpToFpOp,
-    IntToPtrOp,
-    MapElementwiseOp,
-    MapElementwiseReturnOp,
-    MulhiUIOp,
-    PreciseDivFOp,
-    PreciseSqrtOp,
-    PtrToIntOp,
-)
-from minitriton.dialects.tt.enums import (
-    CacheModifier,
-    CacheModifierAttr,
-    DescriptorReduceKind,
-    DescriptorReduceKindAttr,
-    EvictionPolicy,
-    EvictionPolicyAttr,
-    InputPrecision,
-    InputPrecisionAttr,
-    IntegerEnumAttr,
-    MemSemantic,
-    MemSemanticAttr,
-    MemSyncScope,
-    MemSyncScopeAttr,
-    PaddingOption,
-    PaddingOptionAttr,
-    ProgramIDDim,
-    ProgramIDDimAttr,
-    PropagateNan,
-    PropagateNanAttr,
-    RMWOp,
-    RMWOpAttr,
-    RoundingMode,
-    RoundingModeAttr,
-    ScaleDotElemType,
-    ScaleDotElemTypeAttr,
-)
-from minitriton.dialects.tt.func import CallOp, FuncOp, ReturnOp
-from minitriton.dialects.tt.memory import (
-    AdvanceOp,
-    AtomicCASOp,
-    AtomicLoadOp,
-    AtomicPollOp,
-    AtomicRMWOp,
-    AtomicStoreOp,
-    LoadOp,
-    MakeTensorPtrOp,
-    StoreOp,
-)
-from minitriton.dialects.tt.program import AssertOp, BreakpointOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
-from minitriton.dialects.tt.reduce import GatherOp, HistogramOp, ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
-from minitriton.dialects.tt.shape import (
-    BroadcastOp,
-    CatOp,
-    ExpandDimsOp,
-    JoinOp,
-    MakeRangeOp,
-    ReshapeOp,
-    SplatOp,
-    SplitOp,
-    TransOp,
-    UnsplatOp,
-)
-from minitriton.dialects.tt.traits import VerifiedElementwise
-from minitriton.dialects.tt.types import PointerType, TensorDescType, i1_same_shape, pointer_type, tensor_type
+from minitriton.dialects.tt.descriptor import DescriptorGatherOp as DescriptorGatherOp
+from minitriton.dialects.tt.descriptor import DescriptorLoadOp as DescriptorLoadOp
+from minitriton.dialects.tt.descriptor import DescriptorReduceOp as DescriptorReduceOp
+from minitriton.dialects.tt.descriptor import DescriptorScatterOp as DescriptorScatterOp
+from minitriton.dialects.tt.descriptor import DescriptorStoreOp as DescriptorStoreOp
+from minitriton.dialects.tt.descriptor import MakeTensorDescOp as MakeTensorDescOp
+from minitriton.dialects.tt.dot import DotOp as DotOp
+from minitriton.dialects.tt.dot import DotScaledOp as DotScaledOp
+from minitriton.dialects.tt.elementwise import AddPtrOp as AddPtrOp
+from minitriton.dialects.tt.elementwise import BitcastOp as BitcastOp
+from minitriton.dialects.tt.elementwise import ClampFOp as ClampFOp
+from minitriton.dialects.tt.elementwise import ElementwiseInlineAsmOp as ElementwiseInlineAsmOp
+from minitriton.dialects.tt.elementwise import ExternElementwiseOp as ExternElementwiseOp
+from minitriton.dialects.tt.elementwise import FpToFpOp as FpToFpOp
+from minitriton.dialects.tt.elementwise import IntToPtrOp as IntToPtrOp
+from minitriton.dialects.tt.elementwise import MapElementwiseOp as MapElementwiseOp
+from minitriton.dialects.tt.elementwise import MapElementwiseReturnOp as MapElementwiseReturnOp
+from minitriton.dialects.tt.elementwise import MulhiUIOp as MulhiUIOp
+from minitriton.dialects.tt.elementwise import PreciseDivFOp as PreciseDivFOp
+from minitriton.dialects.tt.elementwise import PreciseSqrtOp as PreciseSqrtOp
+from minitriton.dialects.tt.elementwise import PtrToIntOp as PtrToIntOp
+from minitriton.dialects.tt.enums import CacheModifier as CacheModifier
+from minitriton.dialects.tt.enums import CacheModifierAttr as CacheModifierAttr
+from minitriton.dialects.tt.enums import DescriptorReduceKind as DescriptorReduceKind
+from minitriton.dialects.tt.enums import DescriptorReduceKindAttr as DescriptorReduceKindAttr
+from minitriton.dialects.tt.enums import EvictionPolicy as EvictionPolicy
+from minitriton.dialects.tt.enums import EvictionPolicyAttr as EvictionPolicyAttr
+from minitriton.dialects.tt.enums import InputPrecision as InputPrecision
+from minitriton.dialects.tt.enums import InputPrecisionAttr as InputPrecisionAttr
+from minitriton.dialects.tt.enums import IntegerEnumAttr as IntegerEnumAttr
+from minitriton.dialects.tt.enums import MemSemantic as MemSemantic
+from minitriton.dialects.tt.enums import MemSemanticAttr as MemSemanticAttr
+from minitriton.dialects.tt.enums import MemSyncScope as MemSyncScope
+from minitriton.dialects.tt.enums import MemSyncScopeAttr as MemSyncScopeAttr
+from minitriton.dialects.tt.enums import PaddingOption as PaddingOption
+from minitriton.dialects.tt.enums import PaddingOptionAttr as PaddingOptionAttr
+from minitriton.dialects.tt.enums import ProgramIDDim as ProgramIDDim
+from minitriton.dialects.tt.enums import ProgramIDDimAttr as ProgramIDDimAttr
+from minitriton.dialects.tt.enums import PropagateNan as PropagateNan
+from minitriton.dialects.tt.enums import PropagateNanAttr as PropagateNanAttr
+from minitriton.dialects.tt.enums import RMWOp as RMWOp
+from minitriton.dialects.tt.enums import RMWOpAttr as RMWOpAttr
+from minitriton.dialects.tt.enums import RoundingMode as RoundingMode
+from minitriton.dialects.tt.enums import RoundingModeAttr as RoundingModeAttr
+from minitriton.dialects.tt.enums import ScaleDotElemType as ScaleDotElemType
+from minitriton.dialects.tt.enums import ScaleDotElemTypeAttr as ScaleDotElemTypeAttr
+from minitriton.dialects.tt.func import CallOp as CallOp
+from minitriton.dialects.tt.func import FuncOp as FuncOp
+from minitriton.dialects.tt.func import ReturnOp as ReturnOp
+from minitriton.dialects.tt.memory import AdvanceOp as AdvanceOp
+from minitriton.dialects.tt.memory import AtomicCASOp as AtomicCASOp
+from minitriton.dialects.tt.memory import AtomicLoadOp as AtomicLoadOp
+from minitriton.dialects.tt.memory import AtomicPollOp as AtomicPollOp
+from minitriton.dialects.tt.memory import AtomicRMWOp as AtomicRMWOp
+from minitriton.dialects.tt.memory import AtomicStoreOp as AtomicStoreOp
+from minitriton.dialects.tt.memory import LoadOp as LoadOp
+from minitriton.dialects.tt.memory import MakeTensorPtrOp as MakeTensorPtrOp
+from minitriton.dialects.tt.memory import StoreOp as StoreOp
+from minitriton.dialects.tt.program import AssertOp as AssertOp
+from minitriton.dialects.tt.program import BreakpointOp as BreakpointOp
+from minitriton.dialects.tt.program import GetNumProgramsOp as GetNumProgramsOp
+from minitriton.dialects.tt.program import GetProgramIdOp as GetProgramIdOp
+from minitriton.dialects.tt.program import PrintOp as PrintOp
+from minitriton.dialects.tt.reduce import GatherOp as GatherOp
+from minitriton.dialects.tt.reduce import HistogramOp as HistogramOp
+from minitriton.dialects.tt.reduce import ReduceOp as ReduceOp
+from minitriton.dialects.tt.reduce import ReduceReturnOp as ReduceReturnOp
+from minitriton.dialects.tt.reduce import ScanOp as ScanOp
+from minitriton.dialects.tt.reduce import ScanReturnOp as ScanReturnOp
+from minitriton.dialects.tt.shape import BroadcastOp as BroadcastOp
+from minitriton.dialects.tt.shape import CatOp as CatOp
+from minitriton.dialects.tt.shape import ExpandDimsOp as ExpandDimsOp
+from minitriton.dialects.tt.shape import JoinOp as JoinOp
+from minitriton.dialects.tt.shape import MakeRangeOp as MakeRangeOp
+from minitriton.dialects.tt.shape import ReshapeOp as ReshapeOp
+from minitriton.dialects.tt.shape import SplatOp as SplatOp
+from minitriton.dialects.tt.shape import SplitOp as SplitOp
+from minitriton.dialects.tt.shape import TransOp as TransOp
+from minitriton.dialects.tt.shape import UnsplatOp as UnsplatOp
+from minitriton.dialects.tt.traits import VerifiedElementwise as VerifiedElementwise
+from minitriton.dialects.tt.types import PointerType as PointerType
+from minitriton.dialects.tt.types import TensorDescType as TensorDescType
+from minitriton.dialects.tt.types import i1_same_shape as i1_same_shape
+from minitriton.dialects.tt.types import pointer_type as pointer_type
+from minitriton.dialects.tt.types import tensor_type as tensor_type
 from minitriton.dialects.tt.verify import compute as _compute_checks
 from minitriton.dialects.tt.verify import func as _func_checks
 from minitriton.dialects.tt.verify import memory as _memory_checks
 from minitriton.dialects.tt.verify import shape as _shape_checks
-
-__all__ = [
-    "TT",
-    "VERIFIED_BY",
-    "AddPtrOp",
-    "AdvanceOp",
-    "AssertOp",
-    "AtomicCASOp",
-    "AtomicLoadOp",
-    "AtomicPollOp",
-    "AtomicRMWOp",
-    "AtomicStoreOp",
-    "BitcastOp",
-    "BreakpointOp",
-    "BroadcastOp",
-    "CacheModifier",
-    "CacheModifierAttr",
-    "CallOp",
-    "CatOp",
-    "ClampFOp",
-    "DescriptorGatherOp",
-    "DescriptorLoadOp",
-    "DescriptorReduceKind",
-    "DescriptorReduceKindAttr",
-    "DescriptorReduceOp",
-    "DescriptorScatterOp",
-    "DescriptorStoreOp",
-    "DotOp",
-    "DotScaledOp",
-    "ElementwiseInlineAsmOp",
-    "EvictionPolicy",
-    "EvictionPolicyAttr",
-    "ExpandDimsOp",
-    "ExternElementwiseOp",
-    "FpToFpOp",
-    "FuncOp",
-    "GatherOp",
-    "GetNumProgramsOp",
-    "GetProgramIdOp",
-    "HistogramOp",
-    "InputPrecision",
-    "InputPrecisionAttr",
-    "IntToPtrOp",
-    "IntegerEnumAttr",
-    "JoinOp",
-    "LoadOp",
-    "MakeRangeOp",
-    "MakeTensorDescOp",
-    "MakeTensorPtrOp",
-    "MapElementwiseOp",
-    "MapElementwiseReturnOp",
-    "MemSemantic",
-    "MemSemanticAttr",
-    "MemSyncScope",
-    "MemSyncScopeAttr",
-    "MulhiUIOp",
-    "PaddingOption",
-    "PaddingOptionAttr",
-    "PointerType",
-    "PreciseDivFOp",
-    "PreciseSqrtOp",
-    "PrintOp",
-    "ProgramIDDim",
-    "ProgramIDDimAttr",
-    "PropagateNan",
-    "PropagateNanAttr",
-    "PtrToIntOp",
-    "RMWOp",
-    "RMWOpAttr",
-    "ReduceOp",
-    "ReduceReturnOp",
-    "ReshapeOp",
-    "ReturnOp",
-    "RoundingMode",
-    "RoundingModeAttr",
-    "ScaleDotElemType",
-    "ScaleDotElemTypeAttr",
-    "ScanOp",
-    "ScanReturnOp",
-    "SplatOp",
-    "SplitOp",
-    "StoreOp",
-    "TensorDescType",
-    "TransOp",
-    "UnsplatOp",
-    "VerifiedElementwise",
-    "i1_same_shape",
-    "pointer_type",
-    "tensor_type",
-]
 
 VERIFIED_BY = (_compute_checks, _func_checks, _memory_checks, _shape_checks)
 """What says, once loaded, whether these ops are well formed."""

@@ -26,6 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.attribute_values import FALSE, i32_attr
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
+from minitriton.dialects.facts.in_flight import Kind, Starts
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
@@ -69,6 +70,7 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
         OperandEffects(reads=(("src", GLOBAL),), writes=(("destination", SHARED),)),
         VerifyTensorLayouts(),
         MemoryAccess(pointer="src", mask="mask", other="other", cache="cache", asynchronous=True),
+        Starts(Kind.COPY, writes=("destination",), is_committed=False),
     )
 
     @from_fields

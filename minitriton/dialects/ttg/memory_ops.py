@@ -36,6 +36,7 @@ from minitriton.dialects.facts.gpu_traits import (
     VerifyTensorLayouts,
     require,
 )
+from minitriton.dialects.facts.in_flight import Commits, Kind, Waits
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.facts.synchronization import WaitsForCopies
@@ -259,7 +260,7 @@ class AsyncWaitOp(IRDLOperation):
     num = prop_def(IntegerAttr.constr(i32))
     result = result_def(TOKEN)
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
+    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies(), Waits(Kind.COPY, left="num"))
     assembly_format = "($async_token^)? attr-dict"
 
     @from_fields
@@ -274,7 +275,7 @@ class AsyncCommitGroupOp(IRDLOperation):
 
     input_tokens = var_operand_def(TOKEN)
     result = result_def(TOKEN)
-    traits = traits_def(VerifyTensorLayouts())
+    traits = traits_def(VerifyTensorLayouts(), Commits(Kind.COPY))
     assembly_format = "(`tokens` $input_tokens^)? attr-dict"
 
     @from_fields

@@ -45,6 +45,7 @@ from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, require
 from minitriton.dialects.facts.launch import maybe_num_warps
+from minitriton.dialects.facts.named_barriers import SPECIALIZED, TakesBarriers
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow, ends_of
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import op_definition
@@ -83,7 +84,12 @@ class WarpSpecializeOp(IRDLOperation):
     partition_op_holder = region_def("single_block")
 
     traits = traits_def(
-        RecursiveMemoryEffect(), RecursivelySpeculatable(), AsyncRegions(), VerifyTensorLayouts(), _WarpGroups()
+        RecursiveMemoryEffect(),
+        RecursivelySpeculatable(),
+        AsyncRegions(),
+        VerifyTensorLayouts(),
+        _WarpGroups(),
+        TakesBarriers(SPECIALIZED),
     )
 
     def __init__(

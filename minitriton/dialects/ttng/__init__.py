@@ -8,88 +8,41 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from minitriton.dialects.fast_paths.op_definition import declared
-from minitriton.dialects.ttng.attributes import (
-    TMEM,
-    TensorMemoryEncodingAttr,
-    TensorMemoryScalesEncodingAttr,
-    TensorMemorySpaceAttr,
-)
-from minitriton.dialects.ttng.barriers import (
-    ArriveBarrierOp,
-    ArriveForFirstWarpOp,
-    AsyncCopyMbarrierArriveOp,
-    BarrierExpectOp,
-    ClusterArriveOp,
-    ClusterWaitOp,
-    EndTurnOp,
-    FenceAsyncSharedOp,
-    FirstWarpWaitsOp,
-    InitBarrierOp,
-    InvalBarrierOp,
-    WaitBarrierOp,
-    WaitForTurnOp,
-)
-from minitriton.dialects.ttng.dot import WarpGroupDotOp, WarpGroupDotWaitOp
-from minitriton.dialects.ttng.tensor_memory import (
-    TCGen5CommitOp,
-    TCGen5MMAOp,
-    TCGen5MMAScaledOp,
-    TMEMAllocOp,
-    TMEMCopyOp,
-    TMEMLoadOp,
-    TMEMStoreOp,
-    TMEMSubSliceOp,
-)
-from minitriton.dialects.ttng.tma import (
-    AsyncTMACopyGlobalToLocalOp,
-    AsyncTMACopyLocalToGlobalOp,
-    AsyncTMAGatherOp,
-    AsyncTMAReduceOp,
-    AsyncTMAScatterOp,
-    ReinterpretTensorDescOp,
-    TensormapCreateOp,
-    TensormapFenceproxyAcquireOp,
-    TMAStoreWaitOp,
-)
-
-__all__ = [
-    "TMEM",
-    "TTNG",
-    "ArriveBarrierOp",
-    "ArriveForFirstWarpOp",
-    "AsyncCopyMbarrierArriveOp",
-    "AsyncTMACopyGlobalToLocalOp",
-    "AsyncTMACopyLocalToGlobalOp",
-    "AsyncTMAGatherOp",
-    "AsyncTMAReduceOp",
-    "AsyncTMAScatterOp",
-    "BarrierExpectOp",
-    "ClusterArriveOp",
-    "ClusterWaitOp",
-    "EndTurnOp",
-    "FenceAsyncSharedOp",
-    "FirstWarpWaitsOp",
-    "InitBarrierOp",
-    "InvalBarrierOp",
-    "ReinterpretTensorDescOp",
-    "TCGen5CommitOp",
-    "TCGen5MMAOp",
-    "TCGen5MMAScaledOp",
-    "TMAStoreWaitOp",
-    "TMEMAllocOp",
-    "TMEMCopyOp",
-    "TMEMLoadOp",
-    "TMEMStoreOp",
-    "TMEMSubSliceOp",
-    "TensorMemoryEncodingAttr",
-    "TensorMemoryScalesEncodingAttr",
-    "TensorMemorySpaceAttr",
-    "TensormapCreateOp",
-    "TensormapFenceproxyAcquireOp",
-    "WaitBarrierOp",
-    "WaitForTurnOp",
-    "WarpGroupDotOp",
-    "WarpGroupDotWaitOp",
-]
+from minitriton.dialects.ttng.attributes import TMEM as TMEM
+from minitriton.dialects.ttng.attributes import TensorMemoryEncodingAttr as TensorMemoryEncodingAttr
+from minitriton.dialects.ttng.attributes import TensorMemoryScalesEncodingAttr as TensorMemoryScalesEncodingAttr
+from minitriton.dialects.ttng.attributes import TensorMemorySpaceAttr as TensorMemorySpaceAttr
+from minitriton.dialects.ttng.barriers import ArriveBarrierOp as ArriveBarrierOp
+from minitriton.dialects.ttng.barriers import ArriveForFirstWarpOp as ArriveForFirstWarpOp
+from minitriton.dialects.ttng.barriers import AsyncCopyMbarrierArriveOp as AsyncCopyMbarrierArriveOp
+from minitriton.dialects.ttng.barriers import BarrierExpectOp as BarrierExpectOp
+from minitriton.dialects.ttng.barriers import ClusterArriveOp as ClusterArriveOp
+from minitriton.dialects.ttng.barriers import ClusterWaitOp as ClusterWaitOp
+from minitriton.dialects.ttng.barriers import EndTurnOp as EndTurnOp
+from minitriton.dialects.ttng.barriers import FenceAsyncSharedOp as FenceAsyncSharedOp
+from minitriton.dialects.ttng.barriers import FirstWarpWaitsOp as FirstWarpWaitsOp
+from minitriton.dialects.ttng.barriers import InitBarrierOp as InitBarrierOp
+from minitriton.dialects.ttng.barriers import InvalBarrierOp as InvalBarrierOp
+from minitriton.dialects.ttng.barriers import WaitBarrierOp as WaitBarrierOp
+from minitriton.dialects.ttng.barriers import WaitForTurnOp as WaitForTurnOp
+from minitriton.dialects.ttng.dot import WarpGroupDotOp as WarpGroupDotOp
+from minitriton.dialects.ttng.dot import WarpGroupDotWaitOp as WarpGroupDotWaitOp
+from minitriton.dialects.ttng.tensor_memory import TCGen5CommitOp as TCGen5CommitOp
+from minitriton.dialects.ttng.tensor_memory import TCGen5MMAOp as TCGen5MMAOp
+from minitriton.dialects.ttng.tensor_memory import TCGen5MMAScaledOp as TCGen5MMAScaledOp
+from minitriton.dialects.ttng.tensor_memory import TMEMAllocOp as TMEMAllocOp
+from minitriton.dialects.ttng.tensor_memory import TMEMCopyOp as TMEMCopyOp
+from minitriton.dialects.ttng.tensor_memory import TMEMLoadOp as TMEMLoadOp
+from minitriton.dialects.ttng.tensor_memory import TMEMStoreOp as TMEMStoreOp
+from minitriton.dialects.ttng.tensor_memory import TMEMSubSliceOp as TMEMSubSliceOp
+from minitriton.dialects.ttng.tma import AsyncTMACopyGlobalToLocalOp as AsyncTMACopyGlobalToLocalOp
+from minitriton.dialects.ttng.tma import AsyncTMACopyLocalToGlobalOp as AsyncTMACopyLocalToGlobalOp
+from minitriton.dialects.ttng.tma import AsyncTMAGatherOp as AsyncTMAGatherOp
+from minitriton.dialects.ttng.tma import AsyncTMAReduceOp as AsyncTMAReduceOp
+from minitriton.dialects.ttng.tma import AsyncTMAScatterOp as AsyncTMAScatterOp
+from minitriton.dialects.ttng.tma import ReinterpretTensorDescOp as ReinterpretTensorDescOp
+from minitriton.dialects.ttng.tma import TensormapCreateOp as TensormapCreateOp
+from minitriton.dialects.ttng.tma import TensormapFenceproxyAcquireOp as TensormapFenceproxyAcquireOp
+from minitriton.dialects.ttng.tma import TMAStoreWaitOp as TMAStoreWaitOp
 
 TTNG = Dialect("ttng", *declared("ttng", globals()))

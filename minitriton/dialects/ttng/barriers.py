@@ -29,6 +29,8 @@ from minitriton.dialects.facts.gpu_traits import (
     OperandEffects,
     VerifyTensorLayouts,
 )
+from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
+from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, TURNS, TakesBarriers
 from minitriton.dialects.facts.synchronization import (
     ArrivesForAll,
     EndsBeforeItsWait,
@@ -117,12 +119,14 @@ class InitBarrierOp(_BarrierOp):
 
 @op_definition
 class InvalBarrierOp(_BarrierOp):
-    """Ends the life of an mbarrier, so that its memory can be used again."""
+    """Ends the life of an mbarrier, so that its memory can be used again: no copy that arrives there may be in flight."""
 
     name = "ttng.inval_barrier"
 
     alloc = operand_def(MemDescType)
-    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy())
+    traits = traits_def(
+        _WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy(), Waits(Kind.TENSOR_COPY, barrier="alloc")
+    )
     assembly_format = "$alloc attr-dict `:` type($alloc)"
 
     @from_fields
@@ -157,7 +161,12 @@ class WaitBarrierOp(_BarrierOp):
     deps = var_operand_def(MemDescType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(
-        _READS_AND_WRITES_ALLOC, VerifyTensorLayouts(), UsesMbarrier(), EndsBeforeItsWait(), OfAsyncProxy()
+        _READS_AND_WRITES_ALLOC,
+        VerifyTensorLayouts(),
+        UsesMbarrier(),
+        EndsBeforeItsWait(),
+        OfAsyncProxy(),
+        Waits(Kind.TENSOR_COPY, barrier="alloc"),
     )
     assembly_format = "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
 
@@ -209,7 +218,7 @@ class _FirstWarpOp(IRDLOperation):
 
     turn = operand_def(i32)
     first = prop_def(IntegerAttr.constr(i32))
-    traits = traits_def(OperandEffects(), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts(), TakesBarriers(FIRST_WARP_FILLS))
     assembly_format = "$turn `from` $first attr-dict"
 
     @from_fields
@@ -221,6 +230,7 @@ class ArriveForFirstWarpOp(_FirstWarpOp):
     """All warps but the first arrive: what they did before it is done when the first warp has waited."""
 
     name = "ttng.arrive_for_first_warp"
+    traits = traits_def(Starts(Kind.ARRIVAL))
 
 
 @op_definition
@@ -228,6 +238,7 @@ class FirstWarpWaitsOp(_FirstWarpOp):
     """The first warp waits until all others have arrived."""
 
     name = "ttng.first_warp_waits"
+    traits = traits_def(Waits(Kind.ARRIVAL))
 
 
 class _TurnOp(IRDLOperation):
@@ -235,7 +246,7 @@ class _TurnOp(IRDLOperation):
 
     first = prop_def(IntegerAttr.constr(i32))
     group = opt_prop_def(IntegerAttr.constr(i32))
-    traits = traits_def(OperandEffects(), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts(), TakesBarriers(TURNS))
     assembly_format = "`from` $first (`only` $group^)? attr-dict"
 
     @from_fields
@@ -247,6 +258,7 @@ class WaitForTurnOp(_TurnOp):
     """Each warp group (or only `group`) waits until the other one has ended its turn."""
 
     name = "ttng.wait_for_turn"
+    traits = traits_def(Starts(Kind.TURN))
 
 
 @op_definition
@@ -254,3 +266,4 @@ class EndTurnOp(_TurnOp):
     """Each warp group (or only `group`) lets the other one have its turn."""
 
     name = "ttng.end_turn"
+    traits = traits_def(Waits(Kind.TURN))

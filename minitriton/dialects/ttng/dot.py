@@ -35,6 +35,7 @@ from minitriton.dialects.attribute_values import FALSE, i32_attr
 from minitriton.dialects.encodings import encoding_attr, layout_of
 from minitriton.dialects.facts import Contraction, ForwardsOperands
 from minitriton.dialects.facts.gpu_traits import SHARED, EffectsOfEach, VerifyTensorLayouts
+from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, NoLayoutRule
 from minitriton.dialects.facts.synchronization import TensorCoreReads
@@ -84,7 +85,14 @@ class WarpGroupDotOp(IRDLOperation):
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$a `,` $b `,` $c (`,` $use_c^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
-    traits = traits_def(_ReadsBuffers(), VerifyTensorLayouts(), LayoutAnchor(), Contraction(), TensorCoreReads())
+    traits = traits_def(
+        _ReadsBuffers(),
+        VerifyTensorLayouts(),
+        LayoutAnchor(),
+        Contraction(),
+        TensorCoreReads(),
+        Starts(Kind.DOT, reads=("a", "b", "c"), writes=("result",), flag="is_async"),
+    )
 
     @from_fields
     def __init__(
@@ -163,7 +171,7 @@ class WarpGroupDotWaitOp(IRDLOperation):
     outputs = var_result_def(T)
 
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts(), NoLayoutRule(), ForwardsOperands())
+    traits = traits_def(VerifyTensorLayouts(), NoLayoutRule(), ForwardsOperands(), Waits(Kind.DOT, left="pendings"))
     assembly_format = "$inputs attr-dict `:` type($inputs)"
 
     def __init__(self, inputs: Sequence[SSAValue], *, pendings: int) -> None:

@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.attribute_values import FALSE
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
+from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.synchronization import (
     CopyInto,
     EndsBeforeItsWait,
@@ -81,6 +82,7 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
         UsesMbarrier(),
         EndsBeforeItsWait(),
         CopyInto(buffer="destination"),
+        Starts(Kind.TENSOR_COPY, writes=("destination",), barrier="barrier"),
     )
 
     @from_fields
@@ -112,7 +114,9 @@ class _FromSharedOp(IRDLOperation):
     """Base of copies from the buffer `src` to the tensor of `desc`."""
 
     traits = traits_def(
-        OperandEffects(reads=(("desc", GLOBAL), ("src", SHARED)), writes=(("desc", GLOBAL),)), VerifyTensorLayouts()
+        OperandEffects(reads=(("desc", GLOBAL), ("src", SHARED)), writes=(("desc", GLOBAL),)),
+        VerifyTensorLayouts(),
+        Starts(Kind.TENSOR_STORE, reads=("src",)),
     )
 
 
@@ -168,6 +172,7 @@ class AsyncTMAGatherOp(IRDLOperation):
         UsesMbarrier(),
         EndsBeforeItsWait(),
         CopyInto(buffer="destination"),
+        Starts(Kind.TENSOR_COPY, writes=("destination",), barrier="barrier"),
     )
     assembly_format = (
         "$desc `[` $x_offsets `,` $y_offset `]` $destination `,` $barrier `,` $pred attr-dict `:` type(operands)"
@@ -216,7 +221,7 @@ class TMAStoreWaitOp(IRDLOperation):
 
     pendings = prop_def(IntegerAttr.constr(i32))
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
+    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies(), Waits(Kind.TENSOR_STORE, left="pendings"))
     assembly_format = "attr-dict"
 
     @from_fields

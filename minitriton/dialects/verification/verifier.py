@@ -91,7 +91,9 @@ def _verify_op(op: Operation) -> None:
     except VerifyException as error:
         raise _refuse(op, _words(op, error)) from None
     except MinitritonError as error:
-        raise _refuse(op, f"'{op.name}' op {error.message}") from None
+        refused = _refuse(op, f"'{op.name}' op {error.message}")
+        refused.help = error.help
+        raise refused from None
     except RecursionError:
         raise
     except Exception as error:
@@ -106,7 +108,7 @@ def _verify_op(op: Operation) -> None:
 
 
 def _verify_region(op: Operation, region: Region) -> None:
-    needs_terminator = not op.has_trait(NoTerminator) and op.name != "builtin.module"
+    needs_terminator = not op.has_trait(NoTerminator)
     for block in region.blocks:
         for inner in block.ops:
             _verify_successors(inner, block)

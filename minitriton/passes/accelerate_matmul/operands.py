@@ -79,9 +79,9 @@ def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAVal
 def _op_behind(value: SSAValue) -> Operation:
     """The op before which an op stands that directly follows the definition of `value`."""
     owner = value.owner
-    place = owner.first_op if isinstance(owner, Block) else owner.next_op
-    assert place is not None, "a block ends with its terminator"
-    return place
+    position = owner.first_op if isinstance(owner, Block) else owner.next_op
+    assert position is not None, "a block ends with its terminator"
+    return position
 
 
 def without_conversions(value: SSAValue) -> SSAValue:
@@ -138,23 +138,23 @@ def swap_product(dot: tt.DotOp, arch: int) -> None:
     if not _gains(dot, arch):
         return
     block = cast(Block, dot.parent)
-    place = _place_in_loop(dot)
-    if place is None and isinstance(dot.c, BlockArgument):
+    position = _position_in_loop(dot)
+    if position is None and isinstance(dot.c, BlockArgument):
         return
-    a, b = (_turned(without_conversions(value), dot) for value in (dot.a, dot.b))
+    a, b = (_transposed(without_conversions(value), dot) for value in (dot.a, dot.b))
     swapped = tt.DotOp(
         b,
         a,
-        dot.c if place is not None else _turned(dot.c, dot),
+        dot.c if position is not None else _transposed(dot.c, dot),
         input_precision=dot.input_precision.data,
         max_num_imprecise_acc=dot.max_num_imprecise_acc.value.data,
     )
-    if place is not None:
-        _turn_sum(cast(scf.ForOp, dot.parent_op()), place)
+    if position is not None:
+        _transpose_accumulator(cast(scf.ForOp, dot.parent_op()), position)
         set_type(swapped.result, dot.c.type)
     swapped.location = dot.location
     block.insert_op_before(swapped, dot)
-    dot.result.replace_all_uses_with(swapped.result if place is not None else _turned(swapped.result, dot))
+    dot.result.replace_all_uses_with(swapped.result if position is not None else _transposed(swapped.result, dot))
     block.erase_op(dot)
 
 
@@ -172,23 +172,27 @@ def _gains(dot: tt.DotOp, arch: int) -> bool:
     return is_not_k_major(dot.b, 1) and not is_not_k_major(dot.a, 0)
 
 
-def _place_in_loop(dot: tt.DotOp) -> int | None:
+def _position_in_loop(dot: tt.DotOp) -> int | None:
     """Which of its loop's values the sum of `dot` is, if that is all it is in the loop."""
-    loop, sum_ = dot.parent_op(), dot.c
-    if not isinstance(loop, scf.ForOp) or not isinstance(sum_, BlockArgument) or sum_.block is not dot.parent:
+    loop, accumulator = dot.parent_op(), dot.c
+    if (
+        not isinstance(loop, scf.ForOp)
+        or not isinstance(accumulator, BlockArgument)
+        or accumulator.block is not dot.parent
+    ):
         return None
     end = dot.result.get_user_of_unique_use()
-    if not sum_.has_one_use() or not isinstance(end, scf.YieldOp) or end.parent is not dot.parent:
+    if not accumulator.has_one_use() or not isinstance(end, scf.YieldOp) or end.parent is not dot.parent:
         return None
-    place = sum_.index - 1
-    return place if end.operands[place] is dot.result else None
+    position = accumulator.index - 1
+    return position if end.operands[position] is dot.result else None
 
 
-def _turn_sum(loop: scf.ForOp, place: int) -> None:
-    """Value number `place` of `loop` is the transpose of what it was; after the loop it is transposed back."""
-    argument, result = loop.body.block.args[place + 1], loop.results[place]
-    init = place + 3
-    loop.operands[init] = _turned(loop.operands[init], loop)
+def _transpose_accumulator(loop: scf.ForOp, position: int) -> None:
+    """Value number `position` of `loop` is the transpose of what it was; after the loop it is transposed back."""
+    argument, result = loop.body.block.args[position + 1], loop.results[position]
+    init = position + 3
+    loop.operands[init] = _transposed(loop.operands[init], loop)
     users = tuple(result.uses)
     for value in (argument, result):
         set_type(value, infer_trans(value.type, _TURNED))
@@ -199,7 +203,7 @@ def _turn_sum(loop: scf.ForOp, place: int) -> None:
         use.operation.operands[use.index] = back.result
 
 
-def _turned(value: SSAValue, before: Operation) -> SSAValue:
+def _transposed(value: SSAValue, before: Operation) -> SSAValue:
     """The transpose of `value`, made before an op; a number repeated is a constant again."""
     type_ = infer_trans(value.type, _TURNED)
     constant = constant_attr(value)

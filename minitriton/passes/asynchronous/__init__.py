@@ -10,5 +10,5 @@
 | `first_warp_barriers` | only the warp that starts copies waits for the others |
 | `alternate_warp_groups` | two warp groups take turns at the tensor cores |
 
-What they ask (which dots run, what buffers they read, which wait covers them) is `minitriton.analysis.in_flight`.
+What they ask (which dots are in flight, what they read, which wait covers them, which slot is whose) is `minitriton.analysis.in_flight`.
 """

@@ -9,10 +9,12 @@
                                                           softmax of %s
                                                         ttng.wait_for_turn from 14 only 0       its last turn, not used
 
-In: TTGIR of kernels with two warp groups, with loops that have dots and, between them, work on what these leave. Out: the same;
-a group's dots of an iteration (from the last before the loop's end to the first, if the work stands between them) begin when
-those of the other group have begun. Turns are named barriers of the hardware, one for the group whose turn it is (`named_barriers`). After the
-loop all threads meet, so that turns of the next loop are not taken for those of this one.
+In: TTGIR of kernels with two warp groups, with loops that have dots and, between them, work on what these leave. Out: the same, with
+turns. The dots of one turn follow each other without such work: those of an iteration, or the last of one and the first of the next. A
+group begins them when those of the other group have begun. Turns are named barriers of the hardware, one for the group whose turn it is
+(`named_barriers`). After the loop all threads meet, so that turns of the next loop are not taken for those of this one.
+
+A loop in which all threads meet stays as it is: one group would wait at that barrier in its turn, and the other for its turn.
 
 In step, both groups would wait for the same dots and then compute while tensor cores rest. (Shah et al., "FlashAttention-3",
 section 3.1: ping-pong scheduling.)
@@ -30,7 +32,7 @@ from xdsl.ir import Block, Operation
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
-from minitriton.dialects.facts.named_barriers import TURNS
+from minitriton.dialects.facts.named_barriers import TURNS, taken_barriers
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.facts.synchronization import meets_threads
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -51,7 +53,7 @@ class AlternateWarpGroups(Pass, stage="llir"):
         """Rewrite every such loop."""
         if num_warps(op) != _WARPS_OF_TWO_GROUPS or num_ctas(op) > 1:
             return
-        if ops_of(op, ttg.WarpSpecializeOp):
+        if not taken_barriers(op).isdisjoint(TURNS):
             return
         for loop in ops_of(op, scf.ForOp):
             _alternate(loop)
@@ -70,7 +72,7 @@ def _alternate(loop: scf.ForOp) -> None:
     else:
         return
     if not isinstance(loop.next_op, ttg.LocalBarrierOp):
-        _put(ttg.LocalBarrierOp(), behind=loop)
+        _put(ttg.LocalBarrierOp(), after=loop)
     take_turns(loop, dots[0], dots[-1])
 
 
@@ -88,24 +90,24 @@ def _take_turns(loop: scf.ForOp, first: Operation, last: Operation) -> None:
     """A turn from `first` to `last` of an iteration; group 0 begins, and at the end takes the turn that it is given."""
     _put(ttng.EndTurnOp(first=TURNS.start, group=1), before=loop)
     _put(ttng.WaitForTurnOp(first=TURNS.start), before=first)
-    _put(ttng.EndTurnOp(first=TURNS.start), behind=last)
-    _put(ttng.WaitForTurnOp(first=TURNS.start, group=0), behind=loop)
+    _put(ttng.EndTurnOp(first=TURNS.start), after=last)
+    _put(ttng.WaitForTurnOp(first=TURNS.start, group=0), after=loop)
 
 
 def _take_turns_over_the_end(loop: scf.ForOp, first: Operation, last: Operation) -> None:
     """A turn from `last` to `first` of the next iteration; group 1 begins after group 0, and at the end is let go by it."""
     _put(ttng.WaitForTurnOp(first=TURNS.start, group=1), before=loop)
-    _put(ttng.EndTurnOp(first=TURNS.start), behind=first)
+    _put(ttng.EndTurnOp(first=TURNS.start), after=first)
     _put(ttng.WaitForTurnOp(first=TURNS.start), before=last)
-    _put(ttng.EndTurnOp(first=TURNS.start, group=0), behind=loop)
+    _put(ttng.EndTurnOp(first=TURNS.start, group=0), after=loop)
 
 
-def _put(op: Operation, *, before: Operation | None = None, behind: Operation | None = None) -> None:
-    place = before or behind
-    assert place is not None
-    op.location = place.location
-    block = cast(Block, place.parent)
+def _put(op: Operation, *, before: Operation | None = None, after: Operation | None = None) -> None:
+    anchor = before or after
+    assert anchor is not None
+    op.location = anchor.location
+    block = cast(Block, anchor.parent)
     if before is not None:
         block.insert_op_before(op, before)
     else:
-        block.insert_op_after(op, place)
+        block.insert_op_after(op, anchor)

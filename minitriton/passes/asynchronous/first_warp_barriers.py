@@ -7,8 +7,8 @@ the warp that starts the copies.
       ttg.local_barrier                              =>       ttng.first_warp_waits %fill from 1
       async_tma_copy %d[..] %ring[%next]                      async_tma_copy %d[..] %ring[%next]
 
-In: TTGIR with barriers. Out: the same; in loops that touch shared memory by tensor copies and by dots on tensor cores alone, the
-barrier becomes a named one of the hardware at which other warps arrive and go on. Warp groups drift apart then: one computes while the
+In: TTGIR with barriers. Out: the same, with other barriers in loops that touch shared memory by tensor copies and wgmma alone: the
+barrier becomes a named one of the hardware, at which other warps arrive and go on. Warp groups drift apart then: one computes while the
 other keeps the tensor cores busy.
 
 Why this is enough, with `analysis.in_flight` for slots in rings of n buffers:
@@ -31,19 +31,11 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.in_flight import (
-    VIEWS,
-    buffers_read,
-    covering_wait,
-    iterations_ago,
-    ring_length,
-    ring_position,
-    ring_slot,
-)
+from minitriton.analysis.in_flight.dots import buffers_read, end_in_loop
+from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
-from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS
+from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, taken_barriers
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -62,7 +54,7 @@ class FirstWarpBarriers(Pass, stage="llir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every loop for which it is enough."""
-        if num_ctas(op) > 1 or num_warps(op) <= 4 or ops_of(op, ttg.WarpSpecializeOp):
+        if num_ctas(op) > 1 or num_warps(op) <= 4 or not taken_barriers(op).isdisjoint(FIRST_WARP_FILLS):
             return
         for loop in ops_of(op, scf.ForOp):
             _Loop(loop).rewrite()
@@ -90,15 +82,15 @@ class _Loop:
         if len(barriers) != 1 or not copies or not all(map(self._is_known, self.ops[:-1])):
             return
         barrier = barriers[0]
-        place = max((self._arrival_for(copy) for copy in copies), default=0)
+        arrival = max((self._arrival_for(copy) for copy in copies), default=0)
         turn = self._turn(copies)
-        if turn is None or not place <= self.index[barrier] < min(map(self.index.__getitem__, copies)):
+        if turn is None or not arrival <= self.index[barrier] < min(map(self.index.__getitem__, copies)):
             return
         arrive, wait = (
             kind(turn, first=FIRST_WARP_FILLS.start) for kind in (ttng.ArriveForFirstWarpOp, ttng.FirstWarpWaitsOp)
         )
         arrive.location = wait.location = barrier.location
-        self.body.insert_op_before(arrive, self.ops[place])
+        self.body.insert_op_before(arrive, self.ops[arrival])
         self.body.insert_op_before(wait, barrier)
         self.body.erase_op(barrier)
         outer = cast(Block, self.loop.parent)
@@ -112,29 +104,21 @@ class _Loop:
         if ALLOCATION_SIZE in op.attributes or ALLOCATION_OFFSET in op.attributes or RegionFlow.of(op) is not None:
             return False
         if isinstance(op, ttng.WarpGroupDotOp):
-            return self._is_waited_for(op) is not None
+            return end_in_loop(op, self.ops, self.index[op]) is not None
         if isinstance(op, (ttng.WaitBarrierOp, ttng.BarrierExpectOp, ttng.AsyncTMACopyGlobalToLocalOp)):
             return True
         if isinstance(op, (ttg.LocalBarrierOp, *_FREE_OF_SHARED_MEMORY)):
             return True
         return is_memory_effect_free(op)
 
-    def _is_waited_for(self, dot: Operation) -> tuple[int, int] | None:
-        """How many iterations later, and after which op, `dot` is known to be over; None if that is not known."""
-        if not is_true(dot.properties["isAsync"]):
-            return 0, self.index[dot]
-        start = self.index[dot] + 1
-        wait = covering_wait((*self.ops[start:], *self.ops[: start - 1]))
-        return None if wait is None else (int(self.index[wait] < start), self.index[wait])
-
     def _arrival_for(self, copy: ttng.AsyncTMACopyGlobalToLocalOp) -> int:
         """Before which op other warps may arrive, so far as what `copy` writes and the mbarrier that it turns; too far for never."""
-        place = 0
+        arrival = 0
         never = len(self.ops) + 1
         for dot in cast(list[ttng.WarpGroupDotOp], self._of(ttng.WarpGroupDotOp)):
             for buffer in buffers_read(dot):
                 ago = iterations_ago(copy.destination, buffer, self.loop)
-                ended = self._is_waited_for(dot)
+                ended = end_in_loop(dot, self.ops, self.index[dot])
                 if ago is None or ended is None:
                     return never
                 if ago == 0:
@@ -142,11 +126,11 @@ class _Loop:
                 if ended[0] > ago - 1:
                     if ended[0] != ago:
                         return never
-                    place = max(place, ended[1] + 1)
+                    arrival = max(arrival, self.index[ended[1]] + 1)
         for wait in cast(list[ttng.WaitBarrierOp], self._of(ttng.WaitBarrierOp)):
             if iterations_ago(copy.barrier, wait.alloc, self.loop) is None:
                 return never
-        return place
+        return arrival
 
     def _turn(self, copies: list[ttng.AsyncTMACopyGlobalToLocalOp]) -> SSAValue | None:
         """An argument of the loop that counts round one of the rings, from 0 on, and rings not shorter than the others'."""

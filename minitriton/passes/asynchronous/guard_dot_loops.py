@@ -24,7 +24,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight import dot_of
+from minitriton.analysis.in_flight.dots import is_carried
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.fast_paths.op_access import last_op_of
@@ -61,7 +61,7 @@ def _loop_in_flight(wait: Operation) -> scf.ForOp | None:
             continue
         if any(not _is_known_before(other, loop) for other in wait.operands):
             continue
-        if dot_of(last_op_of(loop.body.block).operands[value.index]) is not None:
+        if is_carried(value):
             return loop
     return None
 

@@ -22,9 +22,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from minitriton.analysis.in_flight.rings import VIEWS, views_of
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
-from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 
@@ -57,9 +57,9 @@ class HoistTmaCopies(Pass, stage="llir"):
         waits = ops_of(op, ttng.WaitBarrierOp)
         copies = [copy for wait in waits if (copy := _copy_before(wait)) is not None]
         for copy in copies:
-            _start_early(copy)
+            _hoist(copy)
         for copy in reversed(copies):
-            _wait_late(copy)
+            _sink(copy)
 
 
 class _AwaitedCopy(NamedTuple):
@@ -89,22 +89,24 @@ def _copy_before(wait: ttng.WaitBarrierOp) -> _AwaitedCopy | None:
         start.append(buffer.op)
     start += [user for user in users if isinstance(user, (ttng.InitBarrierOp, ttng.BarrierExpectOp))] + copies
     order = {op: number for number, op in enumerate(cast(Block, wait.parent).ops)}
-    return _AwaitedCopy(sorted(start, key=order.__getitem__), wait, following, frozenset({barrier, *_views_of(buffer)}))
+    return _AwaitedCopy(sorted(start, key=order.__getitem__), wait, following, frozenset({barrier, *views_of(buffer)}))
 
 
-def _start_early(copy: _AwaitedCopy) -> None:
+def _hoist(copy: _AwaitedCopy) -> None:
     """Move the start after the last op that it needs or must not pass."""
     needed = {v.op for op in copy.start for v in op.operands if isinstance(v, OpResult) and v.op not in copy.start}
     block = cast(Block, copy.wait.parent)
-    place = copy.start[0]
-    before = place.prev_op
+    anchor = copy.start[0]
+    before = anchor.prev_op
     while before is not None and before not in needed and _may_pass(before, copy.own):
-        place, before = before, before.prev_op
-    if place is copy.start[0] or not any(isinstance(op, ttng.WarpGroupDotOp) for op in _between(place, copy.start[0])):
+        anchor, before = before, before.prev_op
+    if anchor is copy.start[0] or not any(
+        isinstance(op, ttng.WarpGroupDotOp) for op in _between(anchor, copy.start[0])
+    ):
         return
     for op in copy.start:
         op.detach()
-        block.insert_op_before(op, place)
+        block.insert_op_before(op, anchor)
 
 
 def _between(first: Operation, last: Operation) -> list[Operation]:
@@ -116,29 +118,17 @@ def _between(first: Operation, last: Operation) -> list[Operation]:
     return found
 
 
-def _wait_late(copy: _AwaitedCopy) -> None:
+def _sink(copy: _AwaitedCopy) -> None:
     """Move the wait before the first op that uses the buffer, or that it must not pass."""
-    place = copy.end.next_op
-    while place is not None and _may_pass(place, copy.own):
-        place = place.next_op
-    if place is None or place is copy.end.next_op:
+    anchor = copy.end.next_op
+    while anchor is not None and _may_pass(anchor, copy.own):
+        anchor = anchor.next_op
+    if anchor is None or anchor is copy.end.next_op:
         return
     block = cast(Block, copy.wait.parent)
     for op in (copy.wait, copy.end):
         op.detach()
-        block.insert_op_before(op, place)
-
-
-def _views_of(buffer: SSAValue) -> set[SSAValue]:
-    found, pending = {buffer}, [buffer]
-    while pending:
-        for use in pending.pop().uses:
-            if isinstance(use.operation, VIEWS):
-                view = use.operation.results[0]
-                if view not in found:
-                    found.add(view)
-                    pending.append(view)
-    return found
+        block.insert_op_before(op, anchor)
 
 
 def _may_pass(op: Operation, own: frozenset[SSAValue]) -> bool:

@@ -11,8 +11,8 @@ LLVM cannot move the conversion before it.
       %d = ttng.warp_group_dot %w, %b, %c {isAsync}        %d = ttng.warp_group_dot %w, %b, %c1 {isAsync}
       scf.yield %d                                         scf.yield %d
 
-Where a wait before the dot covers the dot of the iteration before already, but follows the conversion, the conversion's last op moves
-after that wait, slice by slice, and the dots stay in flight:
+There may be a wait before the dot that covers the dot of the iteration before, but follows the conversion. Then the conversion's last op
+moves after that wait, slice by slice, and the dots stay in flight:
 
     %w = arith.mulf %x, %s                               %x0, %x1 = tt.split %x    (%s likewise)
     %w0, %w1 = tt.split %w                               %w0 = arith.mulf %x0, %s0
@@ -21,8 +21,8 @@ after that wait, slice by slice, and the dots stay in flight:
                                                          %w1 = arith.mulf %y1, %s1
     %e = ttng.warp_group_dot %w1, %b, %d1                %e = ttng.warp_group_dot %w1, %b, %d1
 
-In TTGIR every iteration has values of its own, in PTX they have the same registers, and "accessing the registers of matrix A of a
-wgmma.mma_async without first performing a wgmma.wait_group is undefined" (PTX ISA, "Asynchronous wgmma instructions"). Triton's PTX
+In TTGIR every iteration has values of its own; in PTX they have the same registers. Writing registers of A while a `wgmma.mma_async`
+reads them, without a `wgmma.wait_group` first, is undefined (PTX ISA, "Asynchronous wgmma instructions"). Triton's PTX
 has the fault too; there ptxas happens to run such dots one by one (its message C7515).
 """
 
@@ -35,9 +35,9 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType, i1
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight import covering_wait, dot_of
+from minitriton.analysis.in_flight.dots import carried_dots, covering_wait
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import ViewOfTensor
@@ -172,24 +172,24 @@ class _Body:
 
     def guard(self) -> None:
         """Convert each A after a wait that covers it, or put in one wait for all dots that need it."""
-        places: list[int] = []
+        positions: list[int] = []
         held: dict[OpResult, None] = {}
         late: list[_LateConversion] = []
         for op in self.ops:
             if isinstance(op, ttng.WarpGroupDotOp) and _reads_registers(op):
                 sources = self._sources(op.a)
-                place = self._first_write(sources)
-                if sources and covering_wait((*self.ops[self.index[op] + 1 :], *self.ops[:place])) is None:
-                    places.append(place)
+                position = self._first_write(sources)
+                if sources and covering_wait((*self.ops[self.index[op] + 1 :], *self.ops[:position])) is None:
+                    positions.append(position)
                     held.update(dict.fromkeys(sources))
                     late.extend(self._late_conversion(op))
-        if len(late) == len(places):
+        if len(late) == len(positions):
             if late:
                 self._limit_in_flight(late[0].dot)
             _convert_late(late)
-        elif places:
-            place = min(places)
-            self._wait(place, [value for value in held if self.index[value.op] < place])
+        elif positions:
+            position = min(positions)
+            self._wait(position, [value for value in held if self.index[value.op] < position])
 
     def _limit_in_flight(self, dot: ttng.WarpGroupDotOp) -> None:
         """Let no more dots stay in flight than have room for their A next to the accumulator: ptxas holds A until the wait."""
@@ -242,10 +242,10 @@ class _Body:
                 found[current] = found.get(current, True) and is_converted
         return found
 
-    def _wait(self, place: int, held: Iterable[OpResult]) -> None:
-        """A wait for everything before the op at `place`; accumulators in flight and `held` go through it."""
-        values: list[SSAValue] = [*self._in_flight(), *held]
-        following = self.ops[place]
+    def _wait(self, position: int, held: Iterable[OpResult]) -> None:
+        """A wait for everything before the op at `position`; accumulators in flight and `held` go through it."""
+        values: list[SSAValue] = [*carried_dots(cast(scf.ForOp, self.block.parent_op())), *held]
+        following = self.ops[position]
         wait = ttng.WarpGroupDotWaitOp(values, pendings=0)
         wait.location = following.location
         self.block.insert_op_before(wait, following)
@@ -253,10 +253,5 @@ class _Body:
             for use in list(old.uses):
                 user = use.operation
                 around = self.block.find_ancestor_op_in_block(user)
-                if around is not None and self.index.get(around, -1) >= place:
+                if around is not None and self.index.get(around, -1) >= position:
                     user.operands[use.index] = new
-
-    def _in_flight(self) -> list[BlockArgument]:
-        """Arguments of the body that carry the result of a dot from one iteration to the next."""
-        carried = zip(self.block.args[1:], self.ops[-1].operands, strict=True)
-        return [argument for argument, value in carried if dot_of(value) is not None]

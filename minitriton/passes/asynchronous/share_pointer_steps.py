@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, i64
 from xdsl.ir import OpResult, Region, SSAValue
 
 from minitriton.analysis.axis_info.types import access_shape
-from minitriton.analysis.in_flight import dot_of
+from minitriton.analysis.in_flight.dots import dot_of
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.pass_attributes import OPAQUE
@@ -66,8 +66,8 @@ class SharePointerSteps(Pass, stage="llir"):
             if not moved:
                 continue
             pointers = _pointers(moved, threads)
-            sums = sum(words_of(dot.results[0]) for dot in dots if dot_of(dot.c) not in dots) // threads
-            if pointers <= self.pointers and sums + 2 * pointers <= REGISTERS - OTHER_REGISTERS:
+            accumulators = sum(words_of(dot.results[0]) for dot in dots if dot_of(dot.c) not in dots) // threads
+            if pointers <= self.pointers and accumulators + 2 * pointers <= REGISTERS - OTHER_REGISTERS:
                 _share(loop, moved)
 
 
@@ -144,9 +144,9 @@ def _share(loop: scf.ForOp, moved: Sequence[_MovedPointer]) -> None:
         regions=[Region(block)],
     )
     before.insert(new)
-    for place, index in enumerate(kept):
-        new.results[place].name_hint = loop.results[index].name_hint
-        loop.results[index].replace_all_uses_with(new.results[place])
+    for position, index in enumerate(kept):
+        new.results[position].name_hint = loop.results[index].name_hint
+        loop.results[index].replace_all_uses_with(new.results[position])
     for index, which in gone.items():
         if loop.results[index].first_use is not None:
             there = _at(before, loop.iter_args[index], new.results[len(kept) + which])

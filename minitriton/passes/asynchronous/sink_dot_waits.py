@@ -11,8 +11,8 @@ In: TTGIR with asynchronous dots. Out: the same; each wait moved after ops that 
 other threads, and one more dot left running for each that begins before it. Operands in registers go through the wait: nothing may be
 written there while the dot reads them (PTX ISA, "Asynchronous wgmma instructions").
 
-A buffer that a dot reads may be written again after the next such op, so no wait passes one, except a copy to another slot of the
-rings that its dots read, as the counters of the loop show (`analysis.in_flight`).
+A buffer that a dot reads may be written again by an op that writes memory, so no wait passes such an op. The exception is a copy to
+another slot of the rings that its dots read, as the counters of the loop show (`analysis.in_flight.rings`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.in_flight import VIEWS, buffers_read, iterations_ago
+from minitriton.analysis.in_flight.dots import buffers_read_until
+from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -51,7 +52,7 @@ class SinkDotWaits(Pass, stage="llir"):
 
 def _delay(wait: ttng.WarpGroupDotWaitOp) -> None:
     results: set[SSAValue] = set(wait.results)
-    read = _all_buffers_read(wait)
+    read = buffers_read_until(wait)
     started = 0
     end = wait.next_op
     while end is not None and not _must_follow(end, results, read):
@@ -75,20 +76,6 @@ def _must_follow(op: Operation, results: set[SSAValue], read: list[SSAValue] | N
 
 _HARMLESS = (ttng.WaitBarrierOp, ttng.BarrierExpectOp, *VIEWS)
 """Ops with effects on nothing that a dot reads or writes."""
-
-
-def _all_buffers_read(wait: ttng.WarpGroupDotWaitOp) -> list[SSAValue] | None:
-    """The buffers that the dots waited for read, views seen through; None if a dot is not known: a wait that leaves
-    some running is for those of iterations before, whose buffers it does not name."""
-    if wait.pendings.value.data:
-        return None
-    found: list[SSAValue] = []
-    for value in wait.operands:
-        if instance_of(value.type, TensorType):
-            if not isinstance(value, OpResult) or not isinstance(value.op, ttng.WarpGroupDotOp):
-                return None
-            found.extend(buffers_read(value.op))
-    return found
 
 
 def _is_followed_by_work(wait: Operation, end: Operation) -> bool:

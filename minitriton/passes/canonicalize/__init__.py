@@ -21,10 +21,9 @@ from minitriton.passes.canonicalize import (
     arith_compare,
     arith_int,
     cf,
-    tt_memory,
-    tt_shape,
-    ttg_convert,
+    tt,
 )
+from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, PassResult, Property, register_pass
 from minitriton.rewriting.greedy import rewrite_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -40,9 +39,9 @@ def canonicalization_patterns() -> PatternSet:
         arith_compare.patterns,
         cf.patterns,
         SCF_PATTERNS,
-        tt_memory.patterns,
-        tt_shape.patterns,
-        ttg_convert.patterns,
+        tt.memory_patterns,
+        tt.shape_patterns,
+        CONVERT_PATTERNS,
     )
 
 

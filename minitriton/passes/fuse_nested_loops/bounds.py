@@ -4,7 +4,7 @@ scf.for %i = ... {                                     %u = arith.addi %n, %n
   %u = arith.addi %n, %n                        =>     scf.for %i = ... {
   scf.for %j = %c0 to %u step %c1 { ... } }              scf.for %j = %c0 to %u step %c1 { ... } }
 
-How many iterations a fused loop has (64 bits, as they are a product), and how many of them each inner loop takes.
+How many iterations a fused loop has (64 bits, as lengths are multiplied), and how many of them each inner loop takes.
 
     inner = max(1, len_j) + max(1, len_k) - 1           one iteration ends a loop and begins the next
     total = len_i * inner

@@ -10,7 +10,7 @@ are over when copies begin: by one warp group, next to which no other runs, thei
 
 Counterpart of lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
 
-A load that is ahead becomes a `cp.async` to a ring of buffers.
+With `cp.async`:
 
     %x = tt.load %p  {stage 0}                       %view = ttg.memdesc_index %ring[%fill]        {stage 0}
     use %x           {stage 2}            =>         ttg.async_copy_global_to_local %p, %view      {stage 0}
@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.in_flight import VIEWS
+from minitriton.analysis.in_flight.dots import dots_reading
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_warp
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
@@ -70,13 +70,13 @@ def load_as_tensor(load: tt.LoadOp, loop: scf.ForOp, schedule: Schedule) -> None
     """A load of a number becomes one of a tensor of one element, which can be copied."""
     layout = ttg.encoding_attr(default_blocked((1,), num_warps(load), threads_per_warp(load), num_ctas(load)))
     first = first_user([load], loop, schedule)
-    placer = Placer(schedule, Inserter.before(load), schedule.places[load])
+    placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     for index, operand in enumerate(operand_values(load)):
         load.operands[index] = placer.value(tt.SplatOp(operand, TensorType(operand.type, [1], layout)))
     result = load.results[0]
     scalar = result.type
     set_type(result, TensorType(scalar, [1], layout))
-    placer = Placer(schedule, Inserter.after(load), schedule.places[first])
+    placer = Placer(schedule, Inserter.after(load), schedule.positions[first])
     number = tt.UnsplatOp(result)
     assert number.results[0].type == scalar
     uses = [use for use in result.uses if use.operation is not number]
@@ -90,7 +90,7 @@ def copy_load(
 ) -> None:
     """The copy in place of `load`; whoever uses it waits for it first."""
     first = first_user([load], loop, schedule)
-    placer = Placer(schedule, Inserter.before(load), schedule.places[load])
+    placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     view = placer.value(buffer_in(ring, counters.fill))
     token = placer.value(
         ttg.AsyncCopyGlobalToLocalOp(
@@ -105,7 +105,7 @@ def copy_load(
         )
     )
     token = placer.value(ttg.AsyncCommitGroupOp([token]))
-    placer.place = schedule.places[first]
+    placer.position = schedule.positions[first]
     waited = placer.value(ttg.AsyncWaitOp([token], num=0))
     filled = placer.value(buffer_in(ring, counters.read))
     result = load.results[0]
@@ -115,7 +115,7 @@ def copy_load(
         assert load.mask is not None
         loaded = placer.value(ttg.LocalLoadOp(filled, waited, result.type))
         result.replace_all_uses_with(placer.value(arith.SelectOp(load.mask, loaded, load.other)))
-    del schedule.places[load]
+    del schedule.positions[load]
     assert load.parent is not None
     load.parent.erase_op(load)
 
@@ -172,7 +172,7 @@ def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> lis
     written = loads_of_stored_arrays(loop, [op for op, buffers in ahead.items() if buffers])
     for op, buffers in ahead.items():
         if op not in written:
-            extra = _feeds_warp_group_dot(op) and not _is_over_before_copies(op, loop, schedule)
+            extra = bool(dots_reading(op)) and not _is_over_before_copies(op, loop, schedule)
             copy = _copy(op, buffers, extra, facts) if buffers else None
             if copy is not None:
                 found.append(copy)
@@ -193,29 +193,11 @@ def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _Co
     return _CopiedLoad(load, buffers + extra, layout, contiguity(load, facts))
 
 
-def _feeds_warp_group_dot(load: Load) -> bool:
-    """Whether the buffer is read by an asynchronous dot, which may still run when the next copy begins, whatever else uses the data."""
-    return bool(_dots_of(load))
-
-
-def _dots_of(load: Load) -> list[ttng.WarpGroupDotOp]:
-    """The asynchronous dots that read the buffer of `load`."""
-    found: list[ttng.WarpGroupDotOp] = []
-    pending = [use.operation for use in load.results[0].uses]
-    while pending:
-        op = pending.pop()
-        if isinstance(op, ttng.WarpGroupDotOp):
-            found.append(op)
-        if isinstance(op, (ttg.LocalAllocOp, *VIEWS)):
-            pending.extend(use.operation for use in op.results[0].uses)
-    return found
-
-
 def _is_over_before_copies(load: Load, loop: scf.ForOp, schedule: Schedule) -> bool:
     """Whether all dots that read the buffer of `load` are waited for before the copies of their iteration begin."""
     if ENDS_AFTER_LOOP not in loop.attributes or num_warps(loop) > _WARP_GROUP:
         return False
-    return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in _dots_of(load))
+    return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in dots_reading(load))
 
 
 def _stages_ahead(load: Load, loop: scf.ForOp, schedule: Schedule) -> int:
@@ -226,7 +208,7 @@ def _stages_ahead(load: Load, loop: scf.ForOp, schedule: Schedule) -> int:
     for user in tuple(users):
         if isinstance(user, ttg.LocalAllocOp):
             users += users_in_body(loop, user)
-    stage, cluster = schedule.places[load]
+    stage, cluster = schedule.positions[load]
     late = schedule.position(cluster)
     stages = [schedule.stage(user) + (schedule.position(schedule.cluster(user)) > late) for user in users]
     waits = [schedule.stage(user) for user in users if isinstance(user, ttng.WaitBarrierOp)]

@@ -26,7 +26,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight import VIEWS
+from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
@@ -157,8 +157,8 @@ def _reschedule(
 ) -> None:
     """Early dots and what they need, then late ones, the rest of the last stage, copies, and what waits for late dots.
 
-    The barrier before the copies keeps `ptxas` from moving the wait for late dots up into the rest, which has no
-    dependence on it (seen in the machine code of attention without it).
+    The barrier before the copies keeps `ptxas` from moving the wait for late dots up into the rest, which does not
+    depend on it. Without the barrier that was seen in the machine code of attention.
     """
     ops, last = body_ops(loop), schedule.stages - 1
     in_last = [op for op in ops if schedule.stage(op) == last]
@@ -180,11 +180,11 @@ def _reschedule(
             schedule.insert(op, last + 1, second)
         else:
             schedule.insert(op, last, first if op in needed else end if op in waiting else rest)
-    for op, (stage, cluster) in tuple(schedule.places.items()):
+    for op, (stage, cluster) in tuple(schedule.positions.items()):
         if op in moved and op not in in_last:
             schedule.insert(op, stage + 1, cluster)
     schedule.stages += 1
-    if is_possible(loop, schedule.in_order(loop), {op: stage for op, (stage, _) in schedule.places.items()}):
+    if is_possible(loop, schedule.in_order(loop), {op: stage for op, (stage, _) in schedule.positions.items()}):
         schedule.write(loop)
         loop.attributes[ENDS_AFTER_LOOP] = UnitAttr()
 

@@ -186,7 +186,7 @@ def _expand_loops(module: ModuleOp, exact_bounds: bool) -> None:
     for loop in list(loops_in(module)):
         schedule = Schedule.read(loop)
         if schedule is not None:
-            stages = {each: stage for each, (stage, _) in schedule.places.items()}
+            stages = {each: stage for each, (stage, _) in schedule.positions.items()}
             expand(loop, schedule.in_order(loop), stages, exact_bounds=exact_bounds)
     for inner in ops_in(module):
         for name in (STAGE, CLUSTER, MAX_STAGE):

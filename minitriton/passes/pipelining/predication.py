@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith, llvm, tt, ttg, ttng
 from minitriton.dialects.attribute_values import integers
+from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import PassError
@@ -35,16 +36,6 @@ _HARMLESS = (
 )
 """Ops with an effect that does no harm in an iteration that is not there, and those of tests."""
 
-_MASKS: dict[type[Operation], tuple[int, int]] = {
-    ttg.AsyncCopyGlobalToLocalOp: (0, 2),
-    tt.LoadOp: (0, 1),
-    tt.StoreOp: (0, 2),
-    tt.AtomicRMWOp: (0, 2),
-    tt.AtomicLoadOp: (0, 1),
-    tt.AtomicStoreOp: (0, 2),
-}
-"""For ops with a mask: the operand that has its shape, and where among the groups of operands the mask is."""
-
 _CONDITIONS: dict[type[Operation], int] = {
     ttng.AsyncTMACopyGlobalToLocalOp: -1,
     ttng.AsyncTMAGatherOp: -1,
@@ -57,7 +48,14 @@ _CONDITIONS: dict[type[Operation], int] = {
 
 def can_be_held_back(op: Operation) -> bool:
     """Whether `predicate` works for `op`."""
-    return is_memory_effect_free(op) or isinstance(op, (*_HARMLESS, llvm.AssumeOp, scf.IfOp, *_MASKS, *_CONDITIONS))
+    if is_memory_effect_free(op) or _masked(op) is not None:
+        return True
+    return isinstance(op, (*_HARMLESS, llvm.AssumeOp, scf.IfOp, *_CONDITIONS))
+
+
+def _masked(op: Operation) -> MemoryAccess | None:
+    access = MemoryAccess.of(op)
+    return access if access is not None and access.mask is not None else None
 
 
 def predicate(op: Operation, condition: SSAValue) -> None:
@@ -77,11 +75,10 @@ def predicate(op: Operation, condition: SSAValue) -> None:
     if group is not None:
         _set_mask(op, group, at, i1, condition)
         return
-    place = _MASKS.get(op.__class__)
-    if place is None:
+    access = _masked(op)
+    if access is None:
         raise PassError(f"a pipelined loop cannot hold back {op.name}", help="set num_stages=1 for this loop")
-    shaped, group = place
-    _set_mask(op, group, at, operand_at(op, shaped).type, condition)
+    _set_mask(op, access.mask_group, at, access.pointer_of(op).type, condition)
 
 
 def _hold_back_else(branch: scf.IfOp, condition: SSAValue) -> None:

@@ -18,7 +18,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.in_flight import VIEWS
+from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.dialects import arith, ttg
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.layouts.encodings import SharedEncoding
@@ -34,15 +34,15 @@ SHARED_MEMORY = ttg.SharedMemorySpaceAttr()
 class Placer:
     """Inserts ops where `at` stands, each with the same position in the schedule."""
 
-    def __init__(self, schedule: Schedule, at: Inserter, place: tuple[int, Cluster]) -> None:
+    def __init__(self, schedule: Schedule, at: Inserter, position: tuple[int, Cluster]) -> None:
         self.schedule = schedule
         self.at = at
-        self.place = place
+        self.position = position
 
     def insert(self, op: Operation) -> Operation:
         """Puts a new op here."""
         self.at.insert(op)
-        self.schedule.insert(op, *self.place)
+        self.schedule.insert(op, *self.position)
         return op
 
     def value(self, op: Operation) -> SSAValue:
@@ -98,17 +98,17 @@ def add_counters(loop: scf.ForOp, lengths: dict[int, bool]) -> dict[int, Counter
         modulus = inside.integer(i32, length)
         filled, _ = next_of_ring(inside, fill, modulus, zero, one)
         following, is_over = next_of_ring(inside, read, modulus, zero, one)
-        handed_on = [filled, following]
+        forwarded = [filled, following]
         if phase:
-            turned = inside.value(arith.XOrIOp(phase[0], one))
-            handed_on.append(inside.value(arith.SelectOp(is_over, turned, phase[0])))
-        hand_on(loop, handed_on)
-        found[length] = Counters(filled, following, handed_on[2] if phase else None)
+            flipped = inside.value(arith.XOrIOp(phase[0], one))
+            forwarded.append(inside.value(arith.SelectOp(is_over, flipped, phase[0])))
+        forward(loop, forwarded)
+        found[length] = Counters(filled, following, forwarded[2] if phase else None)
     return found
 
 
 def carry(loop: scf.ForOp, start: list[SSAValue]) -> list[SSAValue]:
-    """New arguments of the loop with these values at first; `hand_on` has to say what comes after."""
+    """New arguments of the loop with these values at first; `forward` has to say what comes after."""
     body = loop.regions[0].block
     found: list[SSAValue] = []
     for value in start:
@@ -118,7 +118,7 @@ def carry(loop: scf.ForOp, start: list[SSAValue]) -> list[SSAValue]:
     return found
 
 
-def hand_on(loop: scf.ForOp, values: list[SSAValue]) -> None:
+def forward(loop: scf.ForOp, values: list[SSAValue]) -> None:
     """More values for the next iteration."""
     last = terminator_of(loop)
     last.operands = [*operand_values(last), *values]
@@ -159,7 +159,7 @@ def _take_over_buffers(value: SSAValue, filled: SSAValue, placer: Placer) -> Non
         if isinstance(alloc, ttg.LocalAllocOp) and ttg.layout_of(alloc.results[0].type) == ttg.layout_of(filled.type):
             _make_views_mutable(alloc, placer)
             alloc.results[0].replace_all_uses_with(filled)
-            placer.schedule.places.pop(alloc, None)
+            placer.schedule.positions.pop(alloc, None)
             if placer.at.anchor is alloc:
                 placer.at.anchor = alloc.next_op
             assert alloc.parent is not None
@@ -175,5 +175,5 @@ def _make_views_mutable(op: Operation, placer: Placer) -> None:
             assert isinstance(view.type, ttg.MemDescType)
             set_type(view, view.type.with_(mutable=True))
             if user in placer.schedule:
-                placer.schedule.insert(user, *placer.place)
+                placer.schedule.insert(user, *placer.position)
             _make_views_mutable(user, placer)

@@ -35,18 +35,18 @@ class Schedule:
     def __init__(self, stages: int = 0) -> None:
         self.stages = stages
         self.clusters: list[Cluster] = []
-        self.places: dict[Operation, tuple[int, Cluster]] = {}
+        self.positions: dict[Operation, tuple[int, Cluster]] = {}
 
     def __contains__(self, op: Operation) -> bool:
-        return op in self.places
+        return op in self.positions
 
     def stage(self, op: Operation) -> int:
         """The stage of an op in the schedule."""
-        return self.places[op][0]
+        return self.positions[op][0]
 
     def cluster(self, op: Operation) -> Cluster:
         """The cluster of an op in the schedule."""
-        return self.places[op][1]
+        return self.positions[op][1]
 
     def position(self, cluster: Cluster) -> int:
         """How many clusters are before this one."""
@@ -64,30 +64,30 @@ class Schedule:
 
     def insert(self, op: Operation, stage: int, cluster: Cluster) -> None:
         """Places an op, wherever it was."""
-        self.places[op] = (stage, cluster)
+        self.positions[op] = (stage, cluster)
 
     def insert_if_absent(self, op: Operation, stage: int, cluster: Cluster) -> bool:
         """Places an op that is not in the schedule yet; whether it had none."""
-        if op in self.places:
+        if op in self.positions:
             return False
-        self.places[op] = (stage, cluster)
+        self.positions[op] = (stage, cluster)
         return True
 
     def insert_earliest(self, op: Operation, stage: int, cluster: Cluster) -> bool:
         """Places an op here unless it is earlier already; whether its position changed."""
-        place = self.places.get(op)
-        if place is not None:
-            if stage > place[0]:
+        position = self.positions.get(op)
+        if position is not None:
+            if stage > position[0]:
                 return False
-            if stage == place[0] and self.position(cluster) >= self.position(place[1]):
+            if stage == position[0] and self.position(cluster) >= self.position(position[1]):
                 return False
-        self.places[op] = (stage, cluster)
+        self.positions[op] = (stage, cluster)
         return True
 
     def insert_dependencies(
         self, op: Operation, stage: int, cluster: Cluster, *, through_arguments: bool, earliest: bool
     ) -> None:
-        """Places what `op` needs, and what that needs, with `op`.
+        """Schedules what `op` needs, and what that needs, with `op`.
 
         `through_arguments`: also what the previous iteration forwards. `earliest`: also ops that have a later location.
         """
@@ -103,14 +103,14 @@ class Schedule:
         """The ops of the body that are scheduled, in the order in which one iteration runs them."""
         buckets: dict[Cluster, list[Operation]] = {cluster: [] for cluster in self.clusters}
         for op in body_ops(loop):
-            place = self.places.get(op)
-            if place is not None:
-                buckets[place[1]].append(op)
+            position = self.positions.get(op)
+            if position is not None:
+                buckets[position[1]].append(op)
         return [op for bucket in buckets.values() for op in bucket]
 
     def runs_before(self, a: Operation, b: Operation) -> bool:
         """Whether `a` runs before `b`, of one iteration of the original loop."""
-        (stage_a, cluster_a), (stage_b, cluster_b) = self.places[a], self.places[b]
+        (stage_a, cluster_a), (stage_b, cluster_b) = self.positions[a], self.positions[b]
         if stage_a != stage_b:
             return stage_a < stage_b
         if cluster_a is not cluster_b:
@@ -122,7 +122,7 @@ class Schedule:
     def write(self, loop: scf.ForOp) -> None:
         """Puts the schedule on the ops of `loop`."""
         for number, cluster in enumerate(self.clusters):
-            for op, (stage, placed) in self.places.items():
+            for op, (stage, placed) in self.positions.items():
                 if placed is cluster:
                     op.attributes[CLUSTER] = IntegerAttr(number, i32)
                     op.attributes[STAGE] = IntegerAttr(stage, i32)
@@ -170,9 +170,9 @@ def producers(op: Operation, through_arguments: bool) -> Iterator[Operation]:
 def schedule_dependencies(loop: scf.ForOp, schedule: Schedule) -> None:
     """Everything that a placed op needs is placed with it, or earlier."""
     order = schedule.in_order(loop)
-    places = {op: schedule.places[op] for op in order}
+    positions = {op: schedule.positions[op] for op in order}
     for stage in range(schedule.stages):
         for op in order:
-            at, cluster = places[op]
+            at, cluster = positions[op]
             if at == stage:
                 schedule.insert_dependencies(op, at, cluster, through_arguments=False, earliest=True)

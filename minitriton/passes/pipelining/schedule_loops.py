@@ -3,7 +3,7 @@
     %x = tt.load %p {tt.latency = 2 : i32}           %x = tt.load %p {loop.cluster = 2 : i32, loop.stage = 0 : i32}
     %y = arith.addf %acc, %x                  =>     %y = arith.addf %acc, %x {loop.cluster = 0 : i32, loop.stage = 2 : i32}
 
-Ops that follow from a load run as many stages later as latencies lie between; in one iteration later stages come first, so
+Ops that follow from a load run as many stages later as latencies say; in one iteration later stages come first, so
 that a buffer is read before it is filled again. Then what these need is placed with them, what they need of the previous
 iteration one stage later, conditionals before or after everything, and all else in the last stage.
 
@@ -78,7 +78,7 @@ def _passes(earlier: tuple[int, int], later: tuple[int, int]) -> bool:
 
 def _position(schedule: Schedule, op: Operation) -> tuple[int, int]:
     """Where in the life of an iteration an op runs; ops of one position keep their order."""
-    stage, cluster = schedule.places[op]
+    stage, cluster = schedule.positions[op]
     return stage, schedule.position(cluster)
 
 
@@ -149,10 +149,10 @@ def _schedule_key_ops(loop: scf.ForOp, latencies: dict[Operation, int], conditio
     clusters = [schedule.new_cluster() for _ in range(last + 1)]
     for op, stage in stages.items():
         schedule.insert(op, stage, clusters[last - stage])
-    behind = schedule.new_cluster()
+    last_cluster = schedule.new_cluster()
     for op, stage in stages.items():
         if conditionals_last and isinstance(op, scf.IfOp) and op not in latencies and not _leads_to(op, stages):
-            schedule.insert(op, stage, behind)
+            schedule.insert(op, stage, last_cluster)
     return schedule
 
 
@@ -215,7 +215,7 @@ def _schedule_for_next_iteration(loop: scf.ForOp, schedule: Schedule) -> None:
     for op in body_ops(loop):
         if op not in schedule:
             continue
-        stage, cluster = schedule.places[op]
+        stage, cluster = schedule.positions[op]
         if stage == schedule.stages - 1:
             continue
         for operand in nested_operands(op):
@@ -277,7 +277,7 @@ def schedule_loop(loop: scf.ForOp) -> None:
             moved, "the loop is not pipelined: this would access an array before an earlier op of the iteration does"
         )
         return
-    early = (op for op, (stage, _) in schedule.places.items() if stage < schedule.stages - 1)
+    early = (op for op, (stage, _) in schedule.positions.items() if stage < schedule.stages - 1)
     if all(can_be_held_back(op) for op in early):
         schedule.write(loop)
 

@@ -68,7 +68,7 @@ def add_barriers(copies: list[TensorCopy], counters: dict[int, Counters], loop: 
         counter = counters[first.length]
         assert counter.phase is not None
         ring = barrier_ring(loop, first.length)
-        placer = Placer(schedule, Inserter.before(first.load).at(first.load), schedule.places[first.load])
+        placer = Placer(schedule, Inserter.before(first.load).at(first.load), schedule.positions[first.load])
         placer.at.location = loop.location
         barrier = placer.value(buffer_in(ring, counter.fill))
         always = placer.integer(i1, 1)
@@ -76,7 +76,7 @@ def add_barriers(copies: list[TensorCopy], counters: dict[int, Counters], loop: 
         user = first_user([copy.load for copy in group], loop, schedule)
         placer.at = Inserter.after(group[-1].load)
         placer.at.location = loop.location
-        placer.place = schedule.places[user]
+        placer.position = schedule.positions[user]
         filled = placer.value(buffer_in(ring, counter.read))
         wait = placer.insert(ttng.WaitBarrierOp(filled, counter.phase))
         for copy in group:
@@ -106,7 +106,7 @@ def _groups(copies: list[TensorCopy], schedule: Schedule) -> list[list[TensorCop
             if other is not None:
                 if other.length != copy.length:
                     break
-                if schedule.places[copy.load] == schedule.places[following]:
+                if schedule.positions[copy.load] == schedule.positions[following]:
                     group.append(other)
                     seen.add(following)
                     users |= _users(other.load)
@@ -133,7 +133,7 @@ def copy_descriptor_load(copy: TensorCopy, counters: Counters, loop: scf.ForOp, 
     load = copy.load
     assert copy.barrier is not None and copy.wait is not None
     first = first_user([load], loop, schedule)
-    placer = Placer(schedule, Inserter.before(load), schedule.places[load])
+    placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     view = placer.value(buffer_in(copy.ring, counters.fill))
     always = placer.integer(i1, 1)
     if isinstance(load, tt.DescriptorLoadOp):
@@ -143,10 +143,10 @@ def copy_descriptor_load(copy: TensorCopy, counters: Counters, loop: scf.ForOp, 
         placer.insert(ttng.AsyncTMAGatherOp(load.desc, load.x_offsets, load.y_offset, copy.barrier, view, always))
     placer.at = Inserter.after(copy.wait)
     placer.at.location = load.location
-    placer.place = schedule.places[first]
+    placer.position = schedule.positions[first]
     filled = placer.value(buffer_in(copy.ring, counters.read))
     read_from(filled, None, load, placer)
-    del schedule.places[load]
+    del schedule.positions[load]
     assert load.parent is not None
     load.parent.erase_op(load)
 

@@ -38,7 +38,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.loops import body_ops
-from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, carry, hand_on, next_of_ring
+from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, carry, forward, next_of_ring
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
 from minitriton.rewriting.constants import constant_op, int_attr
@@ -52,22 +52,22 @@ def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:
         return
     count = schedule.stages - 1 + any(isinstance(op, ttng.WarpGroupDotOp) for op in body_ops(loop))
     at = Inserter.before(loop)
-    places: list[SSAValue] = []
+    slots: list[SSAValue] = []
     for op in made:
         at.location = op.location
         scratch = ttg.GlobalScratchAllocOp(
             pointer_type(i8), nbytes=count * TENSOR_MAP_BYTES, alignment=TENSOR_MAP_ALIGNMENT
         )
-        places.append(at.value(scratch))
+        slots.append(at.value(scratch))
     at.location = loop.location
     zero, one = at.integer(i32, 0), at.integer(i32, 1)
     numbers = carry(loop, [zero] * len(made))
     size = at.integer(i32, count)
     following = [
-        _write(op, place, number, (size, zero, one), loop, schedule)
-        for op, place, number in zip(made, places, numbers, strict=True)
+        _write(op, slot, number, (size, zero, one), loop, schedule)
+        for op, slot, number in zip(made, slots, numbers, strict=True)
     ]
-    hand_on(loop, following)
+    forward(loop, following)
 
 
 def _is_in_while(op: Operation, loop: scf.ForOp) -> bool:
@@ -81,7 +81,7 @@ def _is_in_while(op: Operation, loop: scf.ForOp) -> bool:
 
 def _write(
     op: tt.MakeTensorDescOp,
-    place: SSAValue,
+    slot: SSAValue,
     number: SSAValue,
     ring: tuple[SSAValue, SSAValue, SSAValue],
     loop: scf.ForOp,
@@ -91,19 +91,19 @@ def _write(
     at = Inserter.before(op)
     target: Inserter | Placer = at
     if op in schedule:
-        target = Placer(schedule, at, schedule.places[op])
+        target = Placer(schedule, at, schedule.positions[op])
     width = target.value(constant_op(int_attr(i32, TENSOR_MAP_BYTES)))
-    map_ = target.value(tt.AddPtrOp(place, target.value(arith.MuliOp(width, number))))
+    map_ = target.value(tt.AddPtrOp(slot, target.value(arith.MuliOp(width, number))))
     write_tensor_map(target, map_, op)
     target.insert(ttng.TensormapFenceproxyAcquireOp(map_))
     descriptor = target.value(ttng.ReinterpretTensorDescOp(map_, op.result.type))
     op.results[0].replace_all_uses_with(descriptor)
     size, zero, one = ring
     following, _ = next_of_ring(target, number, size, zero, one)
-    return _handed_out(op, loop, number, following)
+    return _forwarded_out(op, loop, number, following)
 
 
-def _handed_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSAValue) -> SSAValue:
+def _forwarded_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSAValue) -> SSAValue:
     """What `number` is after the ops of the loop's body that `op` stands in, if it is `following` after `op`."""
     block = op.parent
     assert block is not None
@@ -113,7 +113,7 @@ def _handed_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSA
         if isinstance(around, scf.ForOp):
             (inner,) = carry(around, [number])
             number.replace_uses_with_if(inner, lambda use, loop=around: _is_in(use.operation, loop))
-            hand_on(around, [following])
+            forward(around, [following])
             following = around.results[-1]
         else:
             assert isinstance(around, scf.IfOp)
@@ -140,8 +140,8 @@ def _out_of_branch(branch: scf.IfOp, taken: Block, following: SSAValue, number: 
 Store = tt.DescriptorStoreOp | tt.DescriptorReduceOp | tt.DescriptorScatterOp
 STORES = (tt.DescriptorStoreOp, tt.DescriptorReduceOp, tt.DescriptorScatterOp)
 
-_MAPS_IN_TURN = 2
-"""Places for the map of a descriptor made in such a loop: one is read while the other is written."""
+_NUM_MAPS = 2
+"""Slots for the map of a descriptor made in such a loop: one is read while the other is written."""
 
 
 def pipeline_stores(loop: scf.ForOp) -> None:
@@ -161,12 +161,12 @@ def pipeline_stores(loop: scf.ForOp) -> None:
     made_in_kernel = any(not _comes_from_host(store.desc) for store in stores)
     for store, buffer in zip(stores, of_store, strict=True):
         _store(store, buffer)
-    behind = Inserter.after(loop)
-    behind.insert(ttng.TMAStoreWaitOp(pendings=0))
+    after = Inserter.after(loop)
+    after.insert(ttng.TMAStoreWaitOp(pendings=0))
     for buffer in of_store:
-        behind.insert(ttg.LocalDeallocOp(buffer))
+        after.insert(ttg.LocalDeallocOp(buffer))
     if made_in_kernel:
-        rotate_tensor_maps(loop, Schedule(_MAPS_IN_TURN + 1))
+        rotate_tensor_maps(loop, Schedule(_NUM_MAPS + 1))
 
 
 def _stores(block: Block) -> Iterator[Store]:

@@ -22,21 +22,21 @@ from collections.abc import Iterable
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, TensorType, i1, i32
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
+from minitriton.analysis.in_flight.rings import is_multi_buffered
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
+from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.conversion import minimal_cvt_layout
 from minitriton.layouts.encodings import NvidiaMma
-from minitriton.passes.pipelining.loops import ancestor_in_body, terminator_of
+from minitriton.passes.pipelining.loops import ancestor_in_body
 from minitriton.passes.pipelining.split_dots import split_along_k
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_defined_outside
 
 _TRUE = IntegerAttr(1, i1)
-_SEEN_THROUGH = (ttg.ConvertLayoutOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, ttg.MemDescSubsliceOp)
 _ACCUMULATOR = 2
 
 
@@ -65,8 +65,8 @@ def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, async_integer_
 
 
 def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
-    """Where among the results of `loop` a dot is that may run into the next iteration; None for one that may not."""
-    if not all(_has_copies_in_turn(operand, loop) for operand in (dot.a, dot.b)):
+    """The index among the results of `loop` of a dot that may run into the next iteration; None for one that may not."""
+    if not all(is_multi_buffered(operand, loop) for operand in (dot.a, dot.b)):
         return None
     index = _only_yield(dot, loop)
     if index is None:
@@ -75,35 +75,17 @@ def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
     if all(_is_accumulator(use) for use in before.uses):
         return index
     wait = _first_full_wait(loop)
-    if wait is None or not all(_is_behind(use.operation, wait) for use in before.uses):
+    if wait is None or not all(_is_after(use.operation, wait) for use in before.uses):
         return None
-    _hand_through(wait, [before])
+    _pass_through(wait, [before])
     return index
 
 
 def _has_whole_registers(dot: ttng.WarpGroupDotOp, integers: bool) -> bool:
     """Whether each number of the sum has a register of its own: halves would be taken apart and put together while the dot runs."""
-    sum_ = dot.c.type
-    assert instance_of(sum_, TensorType)
-    return isinstance(sum_.element_type, Float32Type) or (integers and sum_.element_type == i32)
-
-
-def _has_copies_in_turn(operand: SSAValue, loop: scf.ForOp) -> bool:
-    """Whether nothing in the loop writes to the buffer while a dot still reads it; true for registers."""
-    if instance_of(operand.type, TensorType):
-        return True
-    seen: set[SSAValue] = set()
-    while operand not in seen:
-        seen.add(operand)
-        if isinstance(operand, BlockArgument):
-            if operand.block is not loop.regions[0].block or operand.index == 0:
-                break
-            operand = operand_values(terminator_of(loop))[operand.index - 1]
-        elif isinstance(operand, OpResult) and isinstance(operand.op, _SEEN_THROUGH):
-            operand = operand_at(operand.op, 0)
-    if is_defined_outside(operand, loop):
-        return True
-    return isinstance(operand, OpResult) and isinstance(operand.op, ttg.MemDescIndexOp)
+    accumulator = dot.c.type
+    assert instance_of(accumulator, TensorType)
+    return isinstance(accumulator.element_type, Float32Type) or (integers and accumulator.element_type == i32)
 
 
 def _only_yield(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
@@ -150,7 +132,7 @@ def _first_full_wait(loop: scf.ForOp) -> ttng.WarpGroupDotWaitOp | None:
     return next((wait for wait in waits if wait.pendings.value.data == 0), None)
 
 
-def _is_behind(op: Operation, wait: Operation) -> bool:
+def _is_after(op: Operation, wait: Operation) -> bool:
     loop = wait.parent_op()
     assert isinstance(loop, scf.ForOp)
     ancestor = ancestor_in_body(loop, op)
@@ -163,7 +145,7 @@ def _is_behind(op: Operation, wait: Operation) -> bool:
 def _wait(at: Inserter, values: list[SSAValue], pendings: int) -> None:
     """A wait here for `values` while `pendings` dots may still run."""
     wait = at.insert(ttng.WarpGroupDotWaitOp((), pendings=pendings))
-    _hand_through(wait, values)
+    _pass_through(wait, values)
 
 
 def _wait_in_loop(loop: scf.ForOp, dots: list[ttng.WarpGroupDotOp]) -> None:
@@ -201,7 +183,7 @@ def _reads_registers_of_the_loop(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> b
     return True
 
 
-def _hand_through(wait: ttng.WarpGroupDotWaitOp, values: Iterable[SSAValue]) -> None:
+def _pass_through(wait: ttng.WarpGroupDotWaitOp, values: Iterable[SSAValue]) -> None:
     """Makes a new wait of `wait` that has also `values` and the buffers of the dots they come from; users after it take its results."""
     values = list(values)
     operands = dict.fromkeys((*operand_values(wait), *values))

@@ -38,7 +38,7 @@ def before(op: Operation) -> InsertPoint:
     return InsertPoint.before(op)
 
 
-def behind(value: SSAValue) -> InsertPoint:
+def after(value: SSAValue) -> InsertPoint:
     """The insertion point directly after what defines a value."""
     owner = value.owner
     return InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)

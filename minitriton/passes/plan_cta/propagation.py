@@ -22,7 +22,7 @@ from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding, Slice
-from minitriton.passes.plan_cta.casts import Cast, CastQueue, before, behind, is_backward
+from minitriton.passes.plan_cta.casts import Cast, CastQueue, after, before, is_backward
 from minitriton.passes.plan_cta.tiling import with_cga
 from minitriton.passes.tensor_layouts import layout_of_tensor, layout_of_value, retyped_elements, shape_of
 from minitriton.rewriting.effects import is_memory_effect_free, only_reads
@@ -211,9 +211,9 @@ def _through_for(queue: CastQueue, op: scf.ForOp, index: int, type_: Attribute) 
 def _one_cast_a_user(queue: CastQueue, cast: Cast) -> None:
     """A forward cast for each user of the result."""
     result = cast.results[0]
-    place = InsertPoint.after(cast)
+    point = InsertPoint.after(cast)
     while (use := result.first_use) is not None:
-        use.operation.operands[use.index] = queue.forward(cast.operands[0], result.type, place, cast)
+        use.operation.operands[use.index] = queue.forward(cast.operands[0], result.type, point, cast)
     queue.drop(cast)
 
 
@@ -241,7 +241,7 @@ def _agree(queue: CastQueue, value: SSAValue, cast: Cast) -> bool:
                 _convert(first, each)
             queue.drop(*casts)
             continue
-        new = queue.backward(made, type_, behind(made), cast)
+        new = queue.backward(made, type_, after(made), cast)
         first = new if first is None else first
         for each in casts:
             each.results[0].replace_all_uses_with(new)

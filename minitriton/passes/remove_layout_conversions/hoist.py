@@ -63,9 +63,9 @@ def _above_widening(step: Rematerialization, convert: Operation) -> None:
         source = operand_layout(op, found.layouts[value])
         if source is None:
             return
-        behind = step.slice_of(operand_use(op, 0), source)
-        if behind is not None and not found.contradicts(behind):
-            found.merge(behind)
+        backward = step.slice_of(operand_use(op, 0), source)
+        if backward is not None and not found.contradicts(backward):
+            found.merge(backward)
         elif widening is not None:
             return
         else:

@@ -80,17 +80,17 @@ class Rematerialization:
             return True
         return self._order.comes_before(owner, ancestor)
 
-    def insert_before(self, op: Operation, place: Operation) -> None:
-        """Put a new op before `place`."""
-        cast(Block, place.parent).insert_op_before(op, place)
+    def insert_before(self, op: Operation, anchor: Operation) -> None:
+        """Put a new op before `anchor`."""
+        cast(Block, anchor.parent).insert_op_before(op, anchor)
 
     def convert_before(
-        self, place: Operation, value: SSAValue, layout: DistributedEncoding, like: Operation
+        self, anchor: Operation, value: SSAValue, layout: DistributedEncoding, like: Operation
     ) -> SSAValue:
-        """A new conversion of `value` before `place`, at the location of `like`."""
+        """A new conversion of `value` before `anchor`, at the location of `like`."""
         convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
         convert.location = like.location
-        self.insert_before(convert, place)
+        self.insert_before(convert, anchor)
         return convert.results[0]
 
     def convert_after(self, value: SSAValue, layout: DistributedEncoding, like: Operation) -> SSAValue:

@@ -155,12 +155,12 @@ def _copy(channel: Channel, ring: SSAValue, index: SSAValue) -> Transfer:
     assert instance_of(value.type, TensorType)
     loaded = at.insert(ttg.LocalLoadOp(at.value(view_in(ring, index)), None, value.type))
     value.replace_all_uses_with(loaded.result)
-    behind = TaskInserter.after_op(source, tasks_of(source) if isinstance(source, tt.LoadOp) else (channel.producer,))
-    view = behind.value(view_in(ring, index))
+    after = TaskInserter.after_op(source, tasks_of(source) if isinstance(source, tt.LoadOp) else (channel.producer,))
+    view = after.value(view_in(ring, index))
     if not isinstance(source, tt.LoadOp):
-        fills: Operation = behind.insert(ttg.LocalStoreOp(value, view))
+        fills: Operation = after.insert(ttg.LocalStoreOp(value, view))
         return Transfer(fills, loaded, TokenLoadType.LOCAL_STORE_OP)
-    fills = behind.insert(
+    fills = after.insert(
         ttg.AsyncCopyGlobalToLocalOp(
             source.ptr,
             view,

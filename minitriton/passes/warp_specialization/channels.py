@@ -61,8 +61,8 @@ class Group:
         """Puts the channels in the order of their sources."""
         block = self.channels[0].source.parent
         assert block is not None
-        place = {op: number for number, op in enumerate(block.ops)}
-        self.channels.sort(key=lambda channel: place[channel.source])
+        positions = {op: number for number, op in enumerate(block.ops)}
+        self.channels.sort(key=lambda channel: positions[channel.source])
 
 
 def loop_around(op: Operation) -> scf.ForOp | None:

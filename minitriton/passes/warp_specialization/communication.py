@@ -107,16 +107,16 @@ def insert_signals(
         index, phase = buffer_and_phase(at, counts.of(producer), first.buffers)
     by_producer = (first.producer,)
     for token in signals.tokens.values():
-        place = _beside(head, producer)
-        TaskInserter.before_op(place, by_producer).insert(nvws.ProducerAcquireOp(token, index, phase))
+        anchor = _next_to(head, producer)
+        TaskInserter.before_op(anchor, by_producer).insert(nvws.ProducerAcquireOp(token, index, phase))
         if signals.full is None:
-            behind = TaskInserter.after_op(_beside(head, ends.fills[-1]), by_producer)
-            behind.insert(nvws.ProducerCommitOp(token, index))
+            after = TaskInserter.after_op(_next_to(head, ends.fills[-1]), by_producer)
+            after.insert(nvws.ProducerCommitOp(token, index))
     for task, token in signals.tokens.items():
         if signals.full is None:
-            TaskInserter.before_op(_beside(producer, head), (task,)).insert(nvws.ConsumerWaitOp(token, index, phase))
-        behind = TaskInserter.after_op(_last_reader(group, ends), (task,))
-        behind.insert(nvws.ConsumerReleaseOp(token, index))
+            TaskInserter.before_op(_next_to(producer, head), (task,)).insert(nvws.ConsumerWaitOp(token, index, phase))
+        after = TaskInserter.after_op(_last_reader(group, ends), (task,))
+        after.insert(nvws.ConsumerReleaseOp(token, index))
     if signals.full is not None:
         _copy_by_descriptor(group, signals.full, rings, ends, index, phase)
 
@@ -132,7 +132,7 @@ def _ends(group: Group, transfers: dict[Channel, Transfer]) -> _Ends:
     return _Ends([op for op in filling.ops if op in fills], [op for op in reading.ops if op in reads])
 
 
-def _beside(other: Operation, op: Operation) -> Operation:
+def _next_to(other: Operation, op: Operation) -> Operation:
     """`op`, or the op around it that stands where `other` does, or around `other`."""
     current: Operation | None = op
     while current is not None and not isinstance(current, tt.FuncOp):
@@ -151,7 +151,7 @@ def _last_reader(group: Group, ends: _Ends) -> Operation:
     """After which op the buffers of `group` may be filled again."""
     producer, last = ends.fills[-1], ends.reads[-1]
     if last.parent is not producer.parent:
-        return _beside(producer, last)
+        return _next_to(producer, last)
     for op in [op for channel in group.channels for op in actual_consumers(channel.user)]:
         around: Operation | None = op
         while around is not None and around.parent is not last.parent:

@@ -82,7 +82,7 @@ class PartitionScheme:
             dict(self.descriptors),
         )
 
-    def has_to_cut(self, value: SSAValue, dim: int) -> bool:
+    def has_to_split(self, value: SSAValue, dim: int) -> bool:
         """Whether `value` has so much along `dim` that cutting it makes a difference."""
         shape = shape_of_type(value.type)
         return dim == COPIED or (len(shape) > dim and shape[dim] > self.parts)
@@ -98,7 +98,7 @@ class PartitionScheme:
 
     def backward(self, value: SSAValue, dim: int) -> bool:
         """Plans what `value` is computed from, split along `dim`. False if that cannot be."""
-        if not self.has_to_cut(value, dim):
+        if not self.has_to_split(value, dim):
             return True
         if not _fills_swizzle(value.type, dim, self.parts):
             return False
@@ -176,7 +176,7 @@ class PartitionScheme:
 
     def forward(self, value: SSAValue, dim: int, seen: set[SSAValue]) -> bool:
         """Plans what is computed from `value`, which is split along `dim`. False if that cannot be."""
-        if value in seen or not self.has_to_cut(value, dim):
+        if value in seen or not self.has_to_split(value, dim):
             return True
         seen.add(value)
         return all(self._forward_op(use.operation, value, dim, seen) for use in tuple(value.uses))

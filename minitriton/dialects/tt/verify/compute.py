@@ -14,7 +14,13 @@ from xdsl.traits import MemoryEffectKind, get_effects
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.tt import inference as tt_inference
 from minitriton.dialects.tt.dot import DotOp, DotScaledOp
-from minitriton.dialects.tt.elementwise import BitcastOp, ElementwiseInlineAsmOp, FpToFpOp, MapElementwiseOp
+from minitriton.dialects.tt.elementwise import (
+    BitcastOp,
+    ElementwiseInlineAsmOp,
+    FpToFpOp,
+    MapElementwiseOp,
+    MapElementwiseReturnOp,
+)
 from minitriton.dialects.tt.reduce import GatherOp, ReduceOp, ScanOp
 from minitriton.dialects.tt.types import PointerType, element_type, shape_of
 from minitriton.dialects.tt.verify.base import (
@@ -121,7 +127,7 @@ def _map_elementwise_complaint(op: MapElementwiseOp) -> str | None:
         effects = get_effects(inner)
         if effects and any(effect.kind is MemoryEffectKind.WRITE for effect in effects):
             return f"'{inner.name}' op Stores are not supported inside map_elementwise"
-        if inner.name == "tt.map_elementwise.return" and list(inner.operand_types) != results:
+        if isinstance(inner, MapElementwiseReturnOp) and list(inner.operand_types) != results:
             return "region return does not match map_elementwise result"
     return None
 

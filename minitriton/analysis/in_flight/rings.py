@@ -1,10 +1,4 @@
-"""What is in flight in a loop on Hopper: which dots run, what buffers they read, which wait covers them, where in a ring of buffers an iteration is.
-
-    %d = ttng.warp_group_dot %a, %b, %c {isAsync}        dot_of(%w) is this dot; buffers_read: the buffers of %a and %b
-    %e = ttng.warp_group_dot ...
-    %w = ttng.warp_group_dot_wait %d {pendings = 1}      the wait that covers %d: no more dots stay in flight than began after it
-
-Of a ring of buffers, relative to the number of the iteration:
+"""Which slot of a ring of buffers an iteration reads or writes, relative to the number of the iteration.
 
     %ring = ttg.local_alloc : 3x128x128xf16
     scf.for ... iter_args(%fill = 1, %read = -1, %before = -1)
@@ -18,14 +12,14 @@ Two buffers whose positions differ modulo the length of the ring are never the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.dialects import arith, ttg, ttng
-from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects import arith, ttg
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
 from minitriton.rewriting.constants import int_constant
+from minitriton.rewriting.regions import is_defined_outside
 
 VIEWS = (
     ttg.MemDescIndexOp,
@@ -36,28 +30,7 @@ VIEWS = (
 )
 """Ops that give another view of a buffer and touch nothing."""
 
-
-def dot_of(value: SSAValue) -> ttng.WarpGroupDotOp | None:
-    """The dot whose result `value` is, waits seen through."""
-    while isinstance(value, OpResult) and isinstance(value.op, ttng.WarpGroupDotWaitOp):
-        value = value.op.operands[value.index]
-    return value.op if isinstance(value, OpResult) and isinstance(value.op, ttng.WarpGroupDotOp) else None
-
-
-def covering_wait(following: Iterable[Operation]) -> ttng.WarpGroupDotWaitOp | None:
-    """The first wait that covers a dot, of the ops after it in order; None if none does."""
-    started = 0
-    for op in following:
-        if isinstance(op, ttng.WarpGroupDotOp):
-            started += 1
-        elif isinstance(op, ttng.WarpGroupDotWaitOp) and op.pendings.value.data <= started:
-            return op
-    return None
-
-
-def buffers_read(dot: ttng.WarpGroupDotOp) -> list[SSAValue]:
-    """The operands that a dot reads from shared memory while it runs."""
-    return [value for value in operand_values(dot)[:2] if isinstance(value.type, ttg.MemDescType)]
+_SAME_BUFFER = (ttg.ConvertLayoutOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, ttg.MemDescSubsliceOp)
 
 
 def ring_slot(buffer: SSAValue) -> tuple[SSAValue, SSAValue | None]:
@@ -66,6 +39,37 @@ def ring_slot(buffer: SSAValue) -> tuple[SSAValue, SSAValue | None]:
     if isinstance(buffer, OpResult) and isinstance(buffer.op, ttg.MemDescIndexOp):
         return _viewed(operand_values(buffer.op)[0]), operand_values(buffer.op)[1]
     return buffer, None
+
+
+def views_of(buffer: SSAValue) -> set[SSAValue]:
+    """`buffer` and all views of it."""
+    found, pending = {buffer}, [buffer]
+    while pending:
+        for use in pending.pop().uses:
+            if isinstance(use.operation, VIEWS):
+                view = use.operation.results[0]
+                if view not in found:
+                    found.add(view)
+                    pending.append(view)
+    return found
+
+
+def is_multi_buffered(operand: SSAValue, loop: scf.ForOp) -> bool:
+    """Whether nothing in the loop writes to the buffer `operand` while a dot still reads it; true for registers."""
+    if isinstance(operand.type, TensorType):
+        return True
+    seen: set[SSAValue] = set()
+    while operand not in seen:
+        seen.add(operand)
+        if isinstance(operand, BlockArgument):
+            if operand.block is not loop.body.block or operand.index == 0:
+                break
+            operand = operand_values(last_op_of(operand.block))[operand.index - 1]
+        elif isinstance(operand, OpResult) and isinstance(operand.op, _SAME_BUFFER):
+            operand = operand_values(operand.op)[0]
+    if is_defined_outside(operand, loop):
+        return True
+    return isinstance(operand, OpResult) and isinstance(operand.op, ttg.MemDescIndexOp)
 
 
 def _viewed(value: SSAValue) -> SSAValue:

@@ -14,7 +14,7 @@ from typing import cast
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, CallSiteLoc, FusedLoc, LocationAttr
 from xdsl.ir import Attribute, Operation, Region
 
-from minitriton.dialects.fast_paths import locations as places
+from minitriton.dialects.fast_paths import locations as unchecked
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.rewriting.rewriter import fused
@@ -27,7 +27,7 @@ class Site(Attribute):
 
     name = "minitriton.site"
 
-    place: Attribute
+    at: Attribute
     around: Site | None
 
     def __eq__(self, other: object) -> bool:
@@ -37,9 +37,9 @@ class Site(Attribute):
         return id(self)
 
 
-def _site(place: Attribute, around: Site | None) -> Site:
+def _site(at: Attribute, around: Site | None) -> Site:
     found = object.__new__(Site)
-    vars(found).update(place=place, around=around)
+    vars(found).update(at=at, around=around)
     return found
 
 
@@ -49,7 +49,7 @@ def _site_of(location: Attribute) -> Site | None:
 
 
 class _Written:
-    """Places as sites are now."""
+    """Locations as sites are now."""
 
     def __init__(self) -> None:
         self._calls: dict[Site, Attribute] = {}
@@ -63,45 +63,45 @@ class _Written:
         while around is not None and around not in self._calls:
             inner.append(around)
             around = around.around
-        place = None if around is None else self._calls[around]
+        at = None if around is None else self._calls[around]
         while inner:
             each = inner.pop()
-            place = self._calls[each] = each.place if place is None else _stacked(each.place, place)
-        assert place is not None
-        return place
+            at = self._calls[each] = each.at if at is None else _stacked(each.at, at)
+        assert at is not None
+        return at
 
-    def place(self, location: LocationAttr) -> LocationAttr:
+    def of(self, location: LocationAttr) -> LocationAttr:
         """`location` without sites."""
         found = self._known.get(id(location))
         if found is None:
-            found = self._known[id(location)] = location, self._place(location)
+            found = self._known[id(location)] = location, self._of(location)
         return found[1]
 
-    def _place(self, location: LocationAttr) -> LocationAttr:
+    def _of(self, location: LocationAttr) -> LocationAttr:
         site = _site_of(location)
         if site is not None:
             return _stacked(cast(CallSiteLoc, location).callee, self.call(site))
         if isinstance(location, FusedLoc) and instance_of(location.locations, ArrayAttr):
             parts = cast(tuple[LocationAttr, ...], location.locations.data)
             if any(_site_of(part) is not None for part in parts):
-                return fused(*map(self.place, parts))
+                return fused(*map(self.of, parts))
         return location
 
 
-def _stacked(place: Attribute, caller: Attribute) -> CallSiteLoc:
-    """`place` in a function called at `caller`: what is inside a call already keeps its callee, and its caller moves."""
-    if isinstance(place, CallSiteLoc):
-        return places.at_call(place.callee, _stacked(place.caller, caller))
-    return places.at_call(place, caller)
+def _stacked(at: Attribute, caller: Attribute) -> CallSiteLoc:
+    """`at` in a function called at `caller`: what is inside a call already keeps its callee, and its caller moves."""
+    if isinstance(at, CallSiteLoc):
+        return unchecked.at_call(at.callee, _stacked(at.caller, caller))
+    return unchecked.at_call(at, caller)
 
 
-class CallPlaces:
+class CallLocations:
     """The locations of all ops of a module whose calls are being inlined."""
 
     def __init__(self, settled: Settled) -> None:
         """What is `settled` and has its locations is not gone through again."""
         self._settled = settled
-        self._placed: set[int] = set()
+        self._inside: set[int] = set()
         """By identity: ops with regions in which all ops are inside sites."""
         self._outermost: dict[Operation, list[Site]] = {}
         """The sites in a function that are inside no other."""
@@ -110,7 +110,7 @@ class CallPlaces:
 
     def forget(self, op: Operation) -> None:
         """Says that there may be new ops in `op`."""
-        self._placed.discard(id(op))
+        self._inside.discard(id(op))
 
     def put_inside(
         self, region: Region, location: LocationAttr, callee: Operation, func: Operation, is_copy: bool
@@ -122,7 +122,7 @@ class CallPlaces:
         if around is not None:
             site = _site(cast(CallSiteLoc, location).callee, around)
         elif location != UNKNOWN_LOC:
-            site = _site(_Written().place(location), None)
+            site = _site(_Written().of(location), None)
             outermost.append(site)
         move = _Copy(site, outermost) if is_copy else _Move(site)
         if is_copy or site is not None:
@@ -140,25 +140,25 @@ class CallPlaces:
                 argument.location = move.moved(argument.location)
         for op in (op for block in region.blocks for op in block.ops):
             op.location = move.moved(op.location)
-            if op.regions and not (skip and id(op) in self._placed and op in self._settled):
+            if op.regions and not (skip and id(op) in self._inside and op in self._settled):
                 for inner in op.regions:
                     self._go_through(inner, move, skip)
                 if move.site is not None:
-                    self._placed.add(id(op))
+                    self._inside.add(id(op))
 
     def write(self, module: Operation) -> None:
         """Gives all ops of `module` the locations that they have come to."""
         written = _Written()
         for op in ops_in(module):
-            op.location = written.place(op.location)
+            op.location = written.of(op.location)
             for region in op.regions:
                 for block in region.blocks:
                     for argument in block.args:
-                        argument.location = written.place(argument.location)
+                        argument.location = written.of(argument.location)
 
 
 class _Move:
-    """Places in a function that is inlined at `site`."""
+    """Locations in a function that is inlined at `site`."""
 
     def __init__(self, site: Site | None) -> None:
         self.site = site
@@ -176,24 +176,24 @@ class _Move:
         around = _site_of(location)
         if around is not None:
             return self._inside_site(cast(CallSiteLoc, location).callee, around) or location
-        place = self._written.place(location)
-        return place if self.site is None else places.at_call(place, self.site)
+        at = self._written.of(location)
+        return at if self.site is None else unchecked.at_call(at, self.site)
 
-    def _inside_site(self, place: Attribute, site: Site) -> LocationAttr | None:
-        """What `place` inside `site` becomes; None: it stays."""
+    def _inside_site(self, at: Attribute, site: Site) -> LocationAttr | None:
+        """What `at` inside `site` becomes; None: it stays."""
         return None
 
 
 class _Copy(_Move):
-    """Places in a copy, for which the sites of the original are copied."""
+    """Locations in a copy, for which the sites of the original are copied."""
 
     def __init__(self, site: Site | None, outermost: list[Site]) -> None:
         super().__init__(site)
         self._outermost = outermost
         self._copies: dict[Site, Site] = {}
 
-    def _inside_site(self, place: Attribute, site: Site) -> LocationAttr | None:
-        return places.at_call(place, self._copy(site))
+    def _inside_site(self, at: Attribute, site: Site) -> LocationAttr | None:
+        return unchecked.at_call(at, self._copy(site))
 
     def _copy(self, site: Site) -> Site:
         inner: list[Site] = []
@@ -205,7 +205,7 @@ class _Copy(_Move):
         while inner:
             each = inner.pop()
             outer = copy
-            copy = self._copies[each] = _site(each.place, outer)
+            copy = self._copies[each] = _site(each.at, outer)
             if outer is None:
                 self._outermost.append(copy)
         assert copy is not None

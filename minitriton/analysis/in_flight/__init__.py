@@ -1,0 +1,10 @@
+"""What is in flight: dots on tensor cores and copies, what they read and write, which wait covers them, and which slot of a ring is whose.
+
+| module | |
+|---|---|
+| `outstanding` | what is in flight at each point: `InFlight(function).before[op]` is an `Outstanding` |
+| `dots` | which dots a value or a loop carries, what they read, which wait covers them |
+| `rings` | which slot of a multi-buffered buffer an iteration uses |
+
+The rules are facts on the classes of ops (`dialects.facts.in_flight`). The passes of `passes.asynchronous` and of `passes.pipelining` ask here.
+"""

@@ -1,0 +1,157 @@
+"""What is in flight at each point of a program: the driver is `PointDataflow`, the rules are facts on the classes of ops.
+
+    %d = ttng.warp_group_dot ...         after it: dots ({%d},)
+    %e = ttng.warp_group_dot ...         after it: dots ({%e}, {%d}), the youngest first
+    ttng.warp_group_dot_wait 1           after it: dots ({%e},)
+
+In a loop a group may be one of several: `({%d}, {%d, %first})` says that the oldest may have been started before the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import NamedTuple
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.dataflow import PointDataflow
+from minitriton.analysis.in_flight.rings import ring_slot
+from minitriton.dialects import ttg
+from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
+
+MOST_GROUPS = 16
+"""Of one queue: older groups count as one."""
+
+Group = frozenset[Operation]
+
+
+class Queue(NamedTuple):
+    """What ends in order: all of a kind, or the copies that end at one ring of mbarriers."""
+
+    kind: Kind
+    barrier: SSAValue | None = None
+
+
+@dataclass(frozen=True)
+class Outstanding:
+    """What may be in flight at a point."""
+
+    queues: dict[Queue, tuple[Group, ...]]
+    """The groups of each queue, the youngest first; each the ops that may have started it. A queue has at least one."""
+    open_group: Group = frozenset()
+    """Copies that no group holds yet."""
+
+    def ops(self, *kinds: Kind) -> list[Operation]:
+        """The ops that may have started something of these `kinds` (all, if none is named), each once."""
+        groups = [g for queue, found in self.queues.items() if not kinds or queue.kind in kinds for g in found]
+        if not kinds or Kind.COPY in kinds:
+            groups.append(self.open_group)
+        return list(dict.fromkeys(op for group in groups for op in group))
+
+    def number(self, kind: Kind) -> int:
+        """How many groups of a kind may be in flight."""
+        return sum(len(groups) for queue, groups in self.queues.items() if queue.kind is kind)
+
+    def iterations(self, queue: Queue, at: Operation) -> list[list[tuple[Operation, int]]]:
+        """The groups of a queue where this holds after `at`: each op, and how many iterations of the loop around `at` ago it was issued."""
+        seen: dict[Operation, int] = {}
+        found: list[list[tuple[Operation, int]]] = []
+        for group in self.queues.get(queue, ()):
+            for op in group:
+                is_earlier = op.parent is at.parent and op is not at and not op.is_before_in_block(at)
+                seen[op] = seen[op] + 1 if op in seen else int(is_earlier)
+            found.append([(op, seen[op]) for op in group])
+        return found
+
+    def buffers_read(self) -> list[SSAValue]:
+        """The buffers in shared memory that are read."""
+        return [value for value in self._read() if isinstance(value.type, ttg.MemDescType)]
+
+    def registers_read(self) -> list[SSAValue]:
+        """The values in registers that are read, accumulators among them: nothing may write these registers."""
+        return [value for value in self._read() if isinstance(value.type, TensorType)]
+
+    def buffers_written(self) -> list[SSAValue]:
+        """The buffers that copies write."""
+        values = (value for op, starts in self._starts() for value in starts.values_written(op))
+        return [value for value in dict.fromkeys(values) if isinstance(value.type, ttg.MemDescType)]
+
+    def _read(self) -> list[SSAValue]:
+        return list(dict.fromkeys(value for op, starts in self._starts() for value in starts.values_read(op)))
+
+    def _starts(self) -> Iterator[tuple[Operation, Starts]]:
+        for op in self.ops():
+            starts = Starts.of(op)
+            if starts is not None:
+                yield op, starts
+
+
+class InFlight(PointDataflow[Outstanding]):
+    """What is in flight before and after each op of `root`'s regions."""
+
+    def __init__(self, root: Operation) -> None:
+        super().__init__()
+        for region in root.regions:
+            self.run(region, Outstanding({}))
+
+    def transfer(self, op: Operation, fact: Outstanding) -> Outstanding:
+        starts, commits, waits = Starts.of(op), Commits.of(op), Waits.of(op)
+        if starts is not None:
+            return _started(op, starts, fact)
+        if commits is not None:
+            return _with(
+                fact, Queue(commits.kind), (fact.open_group, *fact.queues.get(Queue(commits.kind), ())), frozenset()
+            )
+        return fact if waits is None else _waited(op, waits, fact)
+
+    def join(self, a: Outstanding, b: Outstanding) -> Outstanding:
+        queues = {
+            queue: tuple(
+                one | other
+                for one, other in zip_longest(
+                    a.queues.get(queue, ()), b.queues.get(queue, ()), fillvalue=frozenset[Operation]()
+                )
+            )
+            for queue in (*a.queues, *(queue for queue in b.queues if queue not in a.queues))
+        }
+        return Outstanding(queues, a.open_group | b.open_group)
+
+
+def _with(fact: Outstanding, queue: Queue, groups: tuple[Group, ...], open_group: Group | None = None) -> Outstanding:
+    """`fact` with other groups in one queue."""
+    if len(groups) > MOST_GROUPS:
+        groups = (*groups[: MOST_GROUPS - 1], frozenset[Operation]().union(*groups[MOST_GROUPS - 1 :]))
+    queues = {each: found for each, found in fact.queues.items() if each != queue}
+    if groups:
+        queues[queue] = groups
+    return Outstanding(queues, fact.open_group if open_group is None else open_group)
+
+
+def _queue_of(op: Operation, rule: Starts | Waits) -> Queue:
+    return Queue(rule.kind, None if rule.barrier is None else ring_slot(getattr(op, rule.barrier))[0])
+
+
+def _started(op: Operation, starts: Starts, fact: Outstanding) -> Outstanding:
+    queue = _queue_of(op, starts)
+    groups = fact.queues.get(queue, ())
+    if not starts.stays(op):
+        return _with(fact, queue, ())
+    if not starts.is_committed:
+        return Outstanding(fact.queues, fact.open_group | {op})
+    if starts.barrier is not None and groups and all(_share_barrier(op, other, starts.barrier) for other in groups[0]):
+        return _with(fact, queue, (groups[0] | {op}, *groups[1:]))
+    return _with(fact, queue, (frozenset({op}), *groups))
+
+
+def _share_barrier(op: Operation, other: Operation, field: str) -> bool:
+    """Whether two copies of one block arrive at the same mbarrier."""
+    return op.parent is other.parent and op is not other and getattr(op, field) is getattr(other, field)
+
+
+def _waited(op: Operation, waits: Waits, fact: Outstanding) -> Outstanding:
+    queue = _queue_of(op, waits)
+    groups = fact.queues.get(queue, ())
+    return _with(fact, queue, groups[: waits.number_left(op)] if waits.barrier is None else groups[:-1])
