@@ -85,7 +85,7 @@ def minitriton_check(tmp_path: Path) -> Callable[..., CheckReport]:
         `device="gpu"` runs the PTX at the end on the GPU too, where there is one.
         """
         from minitriton.lab import check_call
-        from minitriton.lab.pipeline import with_passes
+        from minitriton.lab.call import with_passes
 
         if after:
             others["pipeline"] = with_passes(after, arch=arch, options=options)
