@@ -98,17 +98,17 @@ def add_counters(loop: scf.ForOp, lengths: dict[int, bool]) -> dict[int, Counter
         modulus = inside.integer(i32, length)
         filled, _ = next_of_ring(inside, fill, modulus, zero, one)
         following, is_over = next_of_ring(inside, read, modulus, zero, one)
-        handed_on = [filled, following]
+        yielded = [filled, following]
         if phase:
-            turned = inside.value(arith.XOrIOp(phase[0], one))
-            handed_on.append(inside.value(arith.SelectOp(is_over, turned, phase[0])))
-        hand_on(loop, handed_on)
-        found[length] = Counters(filled, following, handed_on[2] if phase else None)
+            flipped = inside.value(arith.XOrIOp(phase[0], one))
+            yielded.append(inside.value(arith.SelectOp(is_over, flipped, phase[0])))
+        append_yielded(loop, yielded)
+        found[length] = Counters(filled, following, yielded[2] if phase else None)
     return found
 
 
 def carry(loop: scf.ForOp, start: list[SSAValue]) -> list[SSAValue]:
-    """New arguments of the loop with these values at first; `hand_on` has to say what comes after."""
+    """New arguments of the loop with these values at first; `append_yielded` has to say what comes after."""
     body = loop.regions[0].block
     found: list[SSAValue] = []
     for value in start:
@@ -118,7 +118,7 @@ def carry(loop: scf.ForOp, start: list[SSAValue]) -> list[SSAValue]:
     return found
 
 
-def hand_on(loop: scf.ForOp, values: list[SSAValue]) -> None:
+def append_yielded(loop: scf.ForOp, values: list[SSAValue]) -> None:
     """More values for the next iteration."""
     last = terminator_of(loop)
     last.operands = [*operand_values(last), *values]

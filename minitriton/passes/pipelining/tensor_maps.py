@@ -38,7 +38,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.loops import body_ops
-from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, carry, hand_on, next_of_ring
+from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, append_yielded, carry, next_of_ring
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
 from minitriton.rewriting.constants import constant_op, int_attr
@@ -67,7 +67,7 @@ def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:
         _write(op, slot, number, (size, zero, one), loop, schedule)
         for op, slot, number in zip(made, slots, numbers, strict=True)
     ]
-    hand_on(loop, following)
+    append_yielded(loop, following)
 
 
 def _is_in_while(op: Operation, loop: scf.ForOp) -> bool:
@@ -113,7 +113,7 @@ def _handed_out(op: Operation, loop: scf.ForOp, number: SSAValue, following: SSA
         if isinstance(around, scf.ForOp):
             (inner,) = carry(around, [number])
             number.replace_uses_with_if(inner, lambda use, loop=around: _is_in(use.operation, loop))
-            hand_on(around, [following])
+            append_yielded(around, [following])
             following = around.results[-1]
         else:
             assert isinstance(around, scf.IfOp)
