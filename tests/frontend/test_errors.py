@@ -56,7 +56,7 @@ WRONG = [
     ("exp_of_half", "*fp16", "at 2:4", "cast first: .to(tl.float32)"),
     ("defines_a_function", "i32", "at 3:4", "help: write it as a function of the module"),
     ("promises_a_negative_run", "", "at 2:4", "values element 0 of max_contiguous must be positive, got -4"),
-    ("sorts_a_scalar", "i32", "at 2:4", "a scalar has no dimension"),
+    ("sorts_a_scalar", "i32", "at 2:4", "a scalar lacks dimensions"),
     ("stands_still", "i32", "at 2:4", "the step of a loop must not be zero"),
     ("root_of_an_integer", "", "at 2:4", "Expected dtype ['fp32', 'fp64'] but got int32"),
     ("rounds_an_integer_down", "", "at 2:4", "Expected dtype ['fp32', 'fp64'] but got int32"),
@@ -93,7 +93,7 @@ WRONG = [
     ("raises_to_a_power", "i32", "at 2:8", "help: write x * x, or libdevice.pow"),
     ("reshapes_to_more", "i32", "at 2:8", "it has 64, of the shape [64]; [8, 16] has 128"),
     ("appends_to_a_list", "i32", "at 3:4", "lists are tuples here and cannot change"),
-    ("masks_a_block_pointer", "*fp32", "at 3:8", "help: name the dimensions that may be cut"),
+    ("masks_a_block_pointer", "*fp32", "at 3:8", "help: name the dimensions that may be masked"),
     ("uses_the_loop_variable_afterwards", "i32", "at 4:8", "i is not defined"),
 ]
 

@@ -33,7 +33,7 @@ PACKAGES = {
     "emulator": (9012, 60, 0),
     "errors": (146, 1, 0),
     "explorer": (6858, 49, 0),
-    "frontend": (6427, 32, 0),
+    "frontend": (6418, 32, 0),
     "fuzz": (8432, 58, 0),
     "host": (1279, 20, 0),
     "interpreter": (5073, 40, 0),
@@ -49,11 +49,11 @@ PACKAGES = {
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
 
-PAGES = 1
+PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133179,
+    "lines": 133170,
     "files": 890,
     "files under 40 lines": 124,
     "modules with one importer": 212,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import operator
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -22,110 +21,21 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Region
 
 from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
-from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, is_function, wrapped
-from minitriton.frontend.generator.static_operators import BOUNDED, check_format
 from minitriton.frontend.semantic import arithmetic
 from minitriton.frontend.semantic.casts import cast
+from minitriton.frontend.semantic.operators import BINARY, COMPARISONS, METHODS, TENSOR_METHODS, UNARY, check_format
 from minitriton.frontend.semantic.shapes import index, permute, unsplat
 from minitriton.frontend.semantic.values import to_tensor
 from minitriton.language import core
 from minitriton.language import dtypes as dt
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
-from minitriton.language.values import Function, Operand, base_value, constexpr, tensor, unwrap
+from minitriton.language.values import Function, base_value, constexpr, tensor, unwrap
 from minitriton.language.values import slice as language_slice
 from minitriton.language.values import tuple as language_tuple
-
-PythonOperator = Callable[..., object]
-"""An operator of Python, for compile-time values: it takes whatever objects have it."""
-
-
-def _python(name: str) -> PythonOperator:
-    """The operator of Python that the module `operator` calls `name`, within bounds."""
-    return BOUNDED.get(name) or getattr(operator, name)
-
-
-_BINARY: dict[type[ast.operator], tuple[Callable[[IRBuilder, Operand, Operand], tensor] | None, PythonOperator]] = {
-    ast.Add: (arithmetic.add, _python("add")),
-    ast.Sub: (arithmetic.sub, _python("sub")),
-    ast.Mult: (arithmetic.mul, _python("mul")),
-    ast.Div: (arithmetic.truediv, _python("truediv")),
-    ast.FloorDiv: (arithmetic.floordiv, _python("floordiv")),
-    ast.Mod: (arithmetic.mod, _python("mod")),
-    ast.LShift: (arithmetic.shl, _python("lshift")),
-    ast.RShift: (arithmetic.shr, _python("rshift")),
-    ast.BitAnd: (arithmetic.and_, _python("and_")),
-    ast.BitOr: (arithmetic.or_, _python("or_")),
-    ast.BitXor: (arithmetic.xor, _python("xor")),
-    ast.Pow: (None, _python("pow")),
-}
-"""Emitter for tensors and Python's own operator for compile-time values."""
-
-_METHODS: dict[type[ast.operator | ast.cmpop | ast.unaryop], tuple[str, str]] = {
-    **{
-        kind: (f"__{name}__", f"__r{name}__")
-        for kind, name in (
-            (ast.Add, "add"), (ast.Sub, "sub"), (ast.Mult, "mul"), (ast.Div, "truediv"), (ast.FloorDiv, "floordiv"),
-            (ast.Mod, "mod"), (ast.Pow, "pow"), (ast.LShift, "lshift"), (ast.RShift, "rshift"), (ast.BitAnd, "and"),
-            (ast.BitOr, "or"), (ast.BitXor, "xor"),
-        )
-    },
-    **{
-        kind: (f"__{name}__", f"__{reflected}__")
-        for kind, name, reflected in (
-            (ast.Eq, "eq", "eq"), (ast.NotEq, "ne", "ne"), (ast.Lt, "lt", "gt"), (ast.LtE, "le", "ge"),
-            (ast.Gt, "gt", "lt"), (ast.GtE, "ge", "le"),
-        )
-    },
-    ast.USub: ("__neg__", ""), ast.UAdd: ("__pos__", ""), ast.Invert: ("__invert__", ""), ast.Not: ("__not__", ""),
-}  # fmt: skip
-"""The method of an aggregate that is an operator, of the left operand and of the right one."""
-
-_COMPARISONS: dict[type[ast.cmpop], tuple[str, PythonOperator]] = {
-    ast.Eq: ("==", _python("eq")),
-    ast.NotEq: ("!=", _python("ne")),
-    ast.Lt: ("<", _python("lt")),
-    ast.LtE: ("<=", _python("le")),
-    ast.Gt: (">", _python("gt")),
-    ast.GtE: (">=", _python("ge")),
-}
-
-_UNARY: dict[type[ast.unaryop], tuple[Callable[[IRBuilder, tensor], tensor], PythonOperator]] = {
-    ast.USub: (arithmetic.minus, _python("neg")),
-    ast.UAdd: (arithmetic.plus, _python("pos")),
-    ast.Invert: (arithmetic.invert, _python("invert")),
-    ast.Not: (arithmetic.logical_not, _python("not_")),
-}
-
-
-def _tensor_methods() -> Iterable[tuple[str, Callable[..., tensor]]]:
-    """The operators of tensors by the names that Python gives them: `x.__lshift__(4)` is `x << 4`."""
-    for kind, (unary, _) in _UNARY.items():
-        yield _METHODS[kind][0], unary
-    for kind, (binary, _) in _BINARY.items():
-        if binary is not None:
-            yield from _with_reflected(_METHODS[kind][0], binary)
-    for kind, (symbol, _) in _COMPARISONS.items():
-        yield from _with_reflected(_METHODS[kind][0], partial(_compare, symbol))
-
-
-def _with_reflected(name: str, emit: Callable[..., tensor]) -> Iterable[tuple[str, Callable[..., tensor]]]:
-    yield name, emit
-    yield f"__r{name[2:]}", partial(_swapped, emit)
-
-
-def _compare(symbol: str, b: IRBuilder, lhs: Operand, rhs: Operand) -> tensor:
-    return arithmetic.compare(b, symbol, lhs, rhs)
-
-
-def _swapped(emit: Callable[..., tensor], b: IRBuilder, rhs: Operand, lhs: Operand) -> tensor:
-    return emit(b, lhs, rhs)
-
-
-_TENSOR_METHODS = dict(_tensor_methods())
 
 _CONDITION_TYPES = (bool, int, type(None))
 
@@ -261,7 +171,7 @@ class Expressions:
         """`lhs op rhs` for the operator of `node`."""
         if isinstance(lhs, aggregate_value) or isinstance(rhs, aggregate_value):
             return self._by_method(node, type(node.op), lhs, rhs)
-        found = _BINARY.get(type(node.op))
+        found = BINARY.get(type(node.op))
         emit, static = found or (None, None)
         dynamic = type(lhs) is tensor or type(rhs) is tensor
         if static is None or (emit is None and dynamic):
@@ -280,7 +190,7 @@ class Expressions:
         self, node: ast.AST, kind: type[ast.operator | ast.cmpop | ast.unaryop], *operands: object
     ) -> object:
         """An operator that an aggregate among `operands` defines: the left one's method, else the right one's."""
-        for owner, other, name in zip(operands, reversed(operands), _METHODS.get(kind, ()), strict=False):
+        for owner, other, name in zip(operands, reversed(operands), METHODS.get(kind, ()), strict=False):
             if isinstance(owner, aggregate_value) and hasattr(owner, name):
                 result = self.call(node, self.attribute(owner, name), [other] if len(operands) == 2 else [], {})
                 if unwrap(result) is not NotImplemented:
@@ -289,7 +199,7 @@ class Expressions:
         raise self.unsupported(
             node,
             f"operator '{kind.__name__}' is not defined for {kinds}",
-            f"give the aggregate a method {_METHODS[kind][0]}",
+            f"give the aggregate a method {METHODS[kind][0]}",
         )
 
     def visit_Compare(self, node: ast.Compare) -> object:
@@ -307,7 +217,7 @@ class Expressions:
     def _compared(self, node: ast.Compare, kind: type[ast.cmpop], lhs: object, rhs: object) -> object:
         if kind is ast.Is or kind is ast.IsNot:
             return constexpr((unwrap(lhs) is unwrap(rhs)) is (kind is ast.Is))
-        found = _COMPARISONS.get(kind)
+        found = COMPARISONS.get(kind)
         if found is None:
             raise self.unsupported(node, f"AST comparison operator '{kind.__name__}' is not (currently) implemented.")
         if isinstance(lhs, aggregate_value) or isinstance(rhs, aggregate_value):
@@ -321,7 +231,7 @@ class Expressions:
         operand = self.visit(node.operand)
         if isinstance(operand, aggregate_value):
             return self._by_method(node, type(node.op), operand)
-        emit, static = _UNARY[type(node.op)]
+        emit, static = UNARY[type(node.op)]
         if type(operand) is tensor:
             return emit(self.b, operand)
         if type(operand) is language_tuple:
@@ -464,8 +374,8 @@ class Expressions:
             found = core.cast if name == "to" else tensor.members.get(name)
             if found is not None:
                 return BoundMethod(owner, found)
-            if name in _TENSOR_METHODS:
-                return partial(_TENSOR_METHODS[name], self.b, owner)
+            if name in TENSOR_METHODS:
+                return partial(TENSOR_METHODS[name], self.b, owner)
         elif type(owner) is tensor_descriptor:
             found = tensor_descriptor.members.get(name)
             if found is not None:
