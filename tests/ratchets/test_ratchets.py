@@ -24,7 +24,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (117, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6872, 46, 0),
+    "analysis": (6864, 45, 0),
     "as_triton": (3629, 43, 0),
     "backends": (324, 9, 0),
     "codegen": (11418, 72, 3),
@@ -38,12 +38,12 @@ PACKAGES = {
     "host": (1279, 20, 0),
     "interpreter": (5073, 40, 0),
     "knobs": (878, 3, 0),
-    "lab": (15236, 80, 0),
+    "lab": (15487, 94, 0),
     "language": (3311, 24, 0),
     "layouts": (4196, 22, 0),
     "passes": (18771, 105, 0),
     "pipeline": (2138, 15, 0),
-    "rewriting": (4151, 26, 0),
+    "rewriting": (4135, 24, 0),
     "runtime": (7100, 55, 0),
     "target": (680, 4, 0),
 }  # fmt: skip
@@ -53,10 +53,10 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 132919,
-    "files": 876,
+    "lines": 133146,
+    "files": 887,
     "files under 40 lines": 123,
-    "modules with one importer": 208,
+    "modules with one importer": 210,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
