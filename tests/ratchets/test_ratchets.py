@@ -29,7 +29,7 @@ PACKAGES = {
     "backends": (324, 9, 0),
     "codegen": (11418, 72, 3),
     "commands": (1526, 14, 0),
-    "dialects": (15328, 96, 2),
+    "dialects": (15328, 96, 0),
     "emulator": (9012, 60, 0),
     "errors": (146, 1, 0),
     "explorer": (6858, 49, 0),
@@ -61,7 +61,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 53,
-    "words": 5,
+    "words": 3,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 
