@@ -108,7 +108,7 @@ TOUR: tuple[Walk, ...] = (
         (
             Stop("Add first, reduce last", "The loop adds whole tiles, so that threads need not talk until the end.", level="ttir", op="tt.reduce", line="tl.store"),
             Stop("The layout of the sum", "Rows are spread over warps and lanes: those that hold the same column must exchange.", level="ttgir", op="tt.reduce", tab="layout"),
-            Stop("Where the time goes", "The heat next to the lines: the loop, not the reduction.", step="emit-ptx", line="sums +=", tab="costs"),
+            Stop("Where the time goes", "The heat next to the lines: the loop, not the reduction.", step="emit-ptx", line="acc +=", tab="costs"),
         ),
     ),
     Walk(
