@@ -51,4 +51,4 @@ def test_processes_started_in_the_block_do_not_see_ctrl_c_and_the_command_does_a
 @pytest.mark.parametrize("port", ["99999", "-1"])
 def test_a_port_that_there_is_not_is_said(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", "running_sums", f"--port={port}", "--no-browser"]) == 1
-    assert capsys.readouterr().err == f"there is no port {port}\nhelp: give --port from 0 (any) to 65535\n"
+    assert capsys.readouterr().err == f"{port} is not a port\nhelp: give --port from 0 (any) to 65535\n"

@@ -22,7 +22,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a few configurations of one kernel."""
+    """A store with a few points of one kernel."""
     path = tmp_path_factory.mktemp("store") / "sweep.db"
     assert main(["sweep", "running_sums", "--count", "2", "--store", str(path)]) == 0
     return path
@@ -92,7 +92,7 @@ def test_a_gpu_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> 
         pytest.skip("there is a GPU")
     assert main(["run", *VECTOR_ADD, "--gpu", "--json"]) == 1
     error = json.loads(capsys.readouterr().out)["error"]
-    assert error["message"] == "a GPU is missing here" and "emulator" in error["help"]
+    assert error["message"] == "no GPU was found" and "emulator" in error["help"]
 
 
 def test_colour_is_left_out_where_nobody_looks(

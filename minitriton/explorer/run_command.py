@@ -32,7 +32,7 @@ def run_run(given: argparse.Namespace) -> int:
     asked = asked_of(given)
     if given.gpu:
         if not has_gpu():
-            raise MinitritonError("a GPU is missing here", help="leave out --gpu: the emulator counts, and needs none")
+            raise MinitritonError("no GPU was found", help="leave out --gpu: the emulator counts, and needs none")
         if asked.arch is None and asked.launch is None and asked.source.partition(":")[0].endswith(".py"):
             # Code for another architecture than the device's may not load.
             driver = get_driver()

@@ -28,6 +28,6 @@ def with_passes(after: Mapping[str, str], *, arch: int = 90, options: Mapping[st
             steps += Pipeline.parse(remaining.pop(step.name)).steps
     if remaining:
         raise PipelineError(
-            f"the pipeline lacks a pass {next(iter(remaining))!r}", help="it has: " + ", ".join(s.name for s in steps)
+            f"the pipeline lacks pass {next(iter(remaining))!r}", help="it has: " + ", ".join(s.name for s in steps)
         )
     return Pipeline(tuple(steps))

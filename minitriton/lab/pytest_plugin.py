@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("minitriton")
     group.addoption("--as-triton", action="store_true", help="`import triton` means minitriton, as under run_as_triton")
     group.addoption(
-        "--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU where a GPU is missing"
+        "--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU without a GPU"
     )
     group.addoption(
         "--emulator-seconds",

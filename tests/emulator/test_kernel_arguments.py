@@ -36,8 +36,8 @@ def test_scratch_memory_is_given_where_it_is_asked_for() -> None:
     ("arguments", "text"),
     [
         ((OUT, OUT, 0.5, OUT), "parameter 1 (`p1`) of kernel `k`: a .u32 was given an array"),
-        ((OUT, 1.5, 0.5, OUT), "parameter 1 (`p1`) of kernel `k`: 1.5 is no integer of 32 bits"),
-        ((OUT, 1 << 32, 0.5, OUT), "4294967296 is no integer of 32 bits"),
+        ((OUT, 1.5, 0.5, OUT), "parameter 1 (`p1`) of kernel `k`: 1.5 is not an integer of 32 bits"),
+        ((OUT, 1 << 32, 0.5, OUT), "4294967296 is not an integer of 32 bits"),
         ((OUT, "7", 0.5, OUT), "a .u32 takes a number or bytes, not str"),
         ((OUT, 1, [0.5], OUT), "parameter 2 (`p2`) of kernel `k`: a .f32 takes a number or bytes, not list"),
         (([1, 2], 1, 0.5, OUT), "parameter 0 (`p0`) of kernel `k`: a .u64 takes an array, an address or None, not list"),

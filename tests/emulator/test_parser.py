@@ -26,7 +26,7 @@ def test_inlined_instructions_count_for_the_line_of_the_outermost_call() -> None
     ("body", "message"),
     [
         ("frobnicate.b32 %r1, %r2;", "does not know the instruction `frobnicate.b32`"),
-        ("add.s32 %r1, %r9, 1;", "`%r9` is no declared register"),
+        ("add.s32 %r1, %r9, 1;", "`%r9` is not a declared register"),
         ("bra NOWHERE;", "branch to `NOWHERE`"),
         ("add.rn.banana.f32 %r1, %r2, %r3;", "does not know this form of `add.rn.banana.f32`"),
         (
@@ -54,7 +54,7 @@ def test_a_launch_must_fit_the_kernel() -> None:
         EmulationError, match=r"<ptx>:\d+: error: parameter 0 \(`p0`\) of kernel `k`: no argument was given for it"
     ):
         emulator.run(text, "k", (1,), [])
-    with pytest.raises(EmulationError, match="has no kernel `other`"):
+    with pytest.raises(EmulationError, match="lacks kernel `other`"):
         emulator.run(text, "other", (1,), [1])
 
 

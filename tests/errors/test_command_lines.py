@@ -41,7 +41,7 @@ def written(folder: Path, name: str, text: str) -> str:
 
 
 WRONG_COMPILES = [
-    (":nope", ["--signature", "*fp32,N=64"], "has no kernel 'nope'", "help: it has: double, wrong"),
+    (":nope", ["--signature", "*fp32,N=64"], "lacks kernel 'nope'", "help: it has: double, wrong"),
     (":double", [], "no type given for parameter 'x'", "help: name all of: x, N"),
     (":double", ["--signature", "*fp32,N=64,i32"], "more types than parameters at 'i32'", "help: parameters: x, N"),
     (":double", ["--signature", "*fp33,N=64"], "'fp33' is not the name of an argument type", "help: write one of"),
@@ -54,7 +54,7 @@ WRONG_COMPILES = [
     (":double", ["--signature", "*fp32,N=64", "--option", "num_warps=3"], "must be a power of 2, got 3", "help: "),
     (":double", ["--signature", "*fp32,N=64", "--option", "num_warps"], "num_warps must be an integer", "help: "),
     (":double", ["--signature", "*fp32,N=64", "--pipeline", "inlin"], "unknown pass 'inlin'", "did you mean 'inline'?"),
-    (":double", ["--signature", "*fp32,N=64", "--pipeline", "inline"], "has no stage 'ptx'", "help: "),
+    (":double", ["--signature", "*fp32,N=64", "--pipeline", "inline"], "lacks stage 'ptx'", "help: "),
     (":double", ["--signature", "*fp32,N=64", "-o", "/nonexistent/k.ptx"], "cannot write /nonexistent/k.ptx", "help: "),
 ]
 
@@ -67,7 +67,7 @@ WRONG_CHECKS = [
     (["--grid", "x"], "--grid takes integers, got 'x'", ""),
     (["--size", "x=-1"], "--size takes integers from 1", "got -1"),
     (["--size", "x=1e999"], "--size takes integers, got", ""),
-    (["--size", "nope=4"], "the launch has no argument 'nope'", "help: its arguments: x"),
+    (["--size", "nope=4"], "the launch lacks an argument 'nope'", "help: its arguments: x"),
     (["--size", "x"], "expected NAME=VALUE, got 'x'", ""),
     (["--seed", "-1"], "a seed is an integer from 0 on, got -1", ""),
     (["--emulator-seconds", "-1"], "--emulator-seconds takes a number of seconds, got -1", "help: 0: no limit"),
@@ -203,7 +203,7 @@ WRONG_PASSES = [
     (["--qqqqqqqqqq"], "unknown pass 'qqqqqqqqqq'", "help: "),
     (["-convert-triton-to-tritongpu=wraps=4"], "lacks option 'wraps'", "help: its options: target"),
     (["-convert-triton-to-tritongpu"], "requires 'target' option", "help: write target=cuda:90"),
-    (["-convert-triton-gpu-to-llvm"], "the module has no CUDA target", "help: "),
+    (["-convert-triton-gpu-to-llvm"], "the module lacks a CUDA target", "help: "),
     (["--pass-pipeline=builtin.module(cse"], "unknown pass 'builtin.module'", "help: "),
     (["--run-reproducer"], "is not a reproducer", "help: it must end with a resource `mlir_reproducer`"),
     (["-o"], "-o needs a file name"),

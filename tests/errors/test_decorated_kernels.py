@@ -35,7 +35,7 @@ def kernel(tmp_path: Path) -> str:
             "*fp32,*fp32,i32",
             "the first of 2 configurations is BLOCK=256 with --option num_warps=8 --option num_stages=3",
         ),
-        ("*fp32,*fp32,i32,BLOCK=256", "EVEN is computed by @triton.heuristics, from arguments that have no value here"),
+        ("*fp32,*fp32,i32,BLOCK=256", "EVEN is computed by @triton.heuristics, from arguments that are unknown here"),
         ("*fp32,*fp32,n=512,EVEN=True", "BLOCK is chosen by @triton.autotune"),
     ],
 )

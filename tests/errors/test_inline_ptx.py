@@ -29,7 +29,7 @@ WRONG = [
     ("add.s32 ${0, $1, 1;", "=r,r", "malformed operand '${0,'"),
     ("add.s32 $x, $1, 1;", "=r,r", "malformed operand '$x, '"),
     ("add.s32 $0, ${1:q}, 1;", "=r,r", "malformed operand '${1:'"),
-    ("add.s32 $0, $1, 1;", "=z,r", "'=z' in '=z,r' is no constraint"),
+    ("add.s32 $0, $1, 1;", "=z,r", "'=z' in '=z,r' is not a constraint"),
     ("add.s32 $0, $1, 1;", "=r", "describe 1 outputs and 0 inputs, but the operation has 1 and 1"),
     ("add.s32 $0, $1, 1;", "=r,r,r", "describe 1 outputs and 2 inputs, but the operation has 1 and 1"),
     ("add.s32 $0, $1, 1;", "r,=r", "name an output after an input"),

@@ -341,7 +341,7 @@ WRONG = [
     (matches, "unsupported AST node type: Match", "help: write `if` and `elif`"),
     (assigns_in_a_branch, "`:=` is not supported in a branch", "help: assign in a statement of its own"),
     (assigns_in_a_loops_condition, "`:=` is not supported in the condition of a loop", "in a statement of its own"),
-    (reads_an_announced_constant, "size has no value yet", "help: give it one first, and not under a condition"),
+    (reads_an_announced_constant, "size is not assigned yet", "help: give it one first, and not under a condition"),
     (has_a_run_time_shape, "got a run-time value of type int32", "help: make it a tl.constexpr parameter"),
     (has_a_run_time_range, "must be of type tl.constexpr", "help: annotate the parameter: `BLOCK: tl.constexpr`"),
     (loads_through_a_number, "Unsupported ptr type triton.language.int32", "help: pass a pointer"),

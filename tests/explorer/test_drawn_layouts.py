@@ -37,7 +37,7 @@ def test_the_way_from_one_to_the_other_has_a_cost(source: str, target: str, said
     [
         (["#ttg.blocked<{sizePerThread = [1]}>"], (32,), "cannot read"),
         ([ROWS], (32,), "2 axes"),
-        ([ROWS], (24, 32), "no shape"),
+        ([ROWS], (24, 32), "is not a shape"),
         ([ROWS.replace("[1, 32]", "[2, 32]")], (32, 32), "64 threads"),
         ([SHARED % 1, SHARED % 2], (32, 32), "both are layouts of shared memory"),
     ],

@@ -171,7 +171,7 @@ def test_buffers_are_where_the_passes_put_them(session: ExplorerSession) -> None
 
 
 def test_an_unknown_question_names_those_that_there_are(session: ExplorerSession) -> None:
-    with pytest.raises(MinitritonError, match="no service"):
+    with pytest.raises(MinitritonError, match="lacks the service"):
         session.answer("shutdown", {})
 
 

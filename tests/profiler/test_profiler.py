@@ -73,7 +73,7 @@ def test_a_decorated_function_is_a_session(tmp_path):
 def test_what_is_not_there_is_said(tmp_path):
     with pytest.raises(MinitritonError, match="context='python' is not supported"):
         proton.start(context="python")
-    with pytest.raises(MinitritonError, match="no session 7"):
+    with pytest.raises(MinitritonError, match="unknown session 7"):
         proton.activate(7)
     with pytest.raises(MinitritonError, match="no scope is open"):
         proton.exit_scope()

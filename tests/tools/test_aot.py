@@ -182,7 +182,7 @@ def test_the_commands_run_as_scripts_from_any_folder(kernel_file: Path) -> None:
 @pytest.mark.parametrize(
     ("others", "message"),
     [
-        ({"kernel_name": "sub"}, "has no kernel 'sub'"),
+        ({"kernel_name": "sub"}, "lacks kernel 'sub'"),
         ({"grid": "1"}, "three C expressions"),
         ({"target": "cuda:new"}, "write it as cuda:90:32"),
         ({"path": "missing.py"}, "no such file"),
