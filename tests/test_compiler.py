@@ -339,5 +339,5 @@ def test_a_compile_up_to_a_stage_has_the_texts_up_to_there_and_is_not_kept(cache
 
 
 def test_a_stage_that_there_is_not_is_refused() -> None:
-    with pytest.raises(MinitritonError, match="unknown stage .sass. to stop at"):
+    with pytest.raises(MinitritonError, match=r"unknown stage .sass. to stop at"):
         minitriton.compile(ASTSource(scale, SIGNATURE, {"BLOCK": 256}, ATTRS), HOPPER, until="sass")
