@@ -30,8 +30,8 @@ from pathlib import Path
 
 import numpy as np
 
+from minitriton.lab.sweeping.agreement import agreement, spearman, spearman_beyond
 from minitriton.lab.sweeping.cost_model import FITTED, KNOWN, MEGAHERTZ, Model, parts
-from minitriton.lab.sweeping.ranking import agreement, spearman, spearman_beyond
 from minitriton.lab.sweeping.references import TEST, TRAIN
 
 MEASURED = Path(__file__).parent / "data" / "programs_on_h200.csv"

@@ -23,10 +23,9 @@ from dataclasses import dataclass, field
 from minitriton import lab
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
-from minitriton.lab.sweeping.candidates import Candidates
+from minitriton.lab.sweeping.candidates import Candidates, with_memory_step
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker, Evaluation
-from minitriton.lab.sweeping.memory_choices import with_memory_step
 from minitriton.lab.sweeping.search import difference
 from minitriton.lab.sweeping.timing import ROUNDS, time_programs
 

@@ -20,7 +20,7 @@ from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted
-from minitriton.lab.gpu import run_on_gpu
+from minitriton.lab.device_memory import run_on_gpu
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def run(given: argparse.Namespace) -> int:
     """Runs the kernels and prints the account. 0 if nothing was found, else 1."""
     from minitriton.fuzz.kinds import KINDS
     from minitriton.fuzz.running import campaign
-    from minitriton.fuzz.running.report import as_json, as_text
+    from minitriton.fuzz.running.campaign import as_json, as_text
 
     if given.out is not None:
         make_folder(given.out)

@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minitriton.lab.arguments import Arguments, generate_arguments
-    from minitriton.lab.call import check_call
+    from minitriton.lab.call import check_call, with_passes
     from minitriton.lab.checker import check
-    from minitriton.lab.pipeline import with_passes
     from minitriton.lab.report import CheckReport, PassRow
     from minitriton.lab.sweeping import plots
     from minitriton.lab.sweeping.ablation import Ablation, leave_one_out
-    from minitriton.lab.sweeping.agreement import agreed_order
+    from minitriton.lab.sweeping.agreement import agreed_order, ranking
     from minitriton.lab.sweeping.candidates import Candidates
     from minitriton.lab.sweeping.commuting import commutation
     from minitriton.lab.sweeping.configuration import Configuration
@@ -35,11 +34,9 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.metrics import METRICS
     from minitriton.lab.sweeping.other_version import compare_versions
     from minitriton.lab.sweeping.page import write_page
-    from minitriton.lab.sweeping.ranking import ranking
-    from minitriton.lab.sweeping.reducing import smallest_pipeline
+    from minitriton.lab.sweeping.reducing import smallest, smallest_pipeline
     from minitriton.lab.sweeping.references import Reference
     from minitriton.lab.sweeping.search import Found, search
-    from minitriton.lab.sweeping.shrinking import smallest
     from minitriton.lab.sweeping.space import Space
     from minitriton.lab.sweeping.store import Store
     from minitriton.lab.sweeping.sweep import sweep
@@ -47,84 +44,45 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.tuning_task import TuningTask
 
 __all__ = [
-    "METRICS",
-    "Ablation",
-    "Arguments",
-    "Candidates",
-    "CheckReport",
-    "Class",
-    "Configuration",
-    "Evaluation",
-    "Evaluator",
-    "Found",
-    "PassOrderEnvironment",
-    "PassRow",
-    "Reference",
-    "Space",
-    "Store",
-    "Table",
-    "TuningTask",
-    "agreed_order",
-    "check",
-    "check_call",
-    "commutation",
-    "compare_versions",
-    "generate_arguments",
-    "leave_one_out",
-    "measure",
-    "plots",
-    "ranking",
-    "search",
-    "smallest",
-    "smallest_pipeline",
-    "sweep",
-    "with_passes",
-    "write_page",
+    "METRICS", "Ablation", "Arguments", "Candidates", "CheckReport", "Class", "Configuration", "Evaluation",
+    "Evaluator", "Found", "PassOrderEnvironment", "PassRow", "Reference", "Space", "Store", "Table", "TuningTask",
+    "agreed_order", "check", "check_call", "commutation", "compare_versions", "generate_arguments", "leave_one_out",
+    "measure", "plots", "ranking", "search", "smallest", "smallest_pipeline", "sweep", "with_passes", "write_page",
 ]  # fmt: skip
 
-_MODULES = {
-    "Arguments": "arguments",
-    "Candidates": "sweeping.candidates",
-    "CheckReport": "report",
-    "Class": "sweeping.correctness",
-    "Evaluator": "sweeping.evaluation",
-    "Found": "sweeping.search",
-    "METRICS": "sweeping.metrics",
-    "PassOrderEnvironment": "sweeping.environment",
-    "PassRow": "report",
-    "Configuration": "sweeping.configuration",
-    "Evaluation": "sweeping.correctness",
-    "Reference": "sweeping.references",
-    "Space": "sweeping.space",
-    "Store": "sweeping.store",
-    "TuningTask": "sweeping.tuning_task",
-    "Table": "sweeping.table",
-    "Ablation": "sweeping.ablation",
-    "agreed_order": "sweeping.agreement",
-    "check": "checker",
-    "check_call": "call",
-    "commutation": "sweeping.commuting",
-    "compare_versions": "sweeping.other_version",
-    "generate_arguments": "arguments",
-    "leave_one_out": "sweeping.ablation",
-    "measure": "sweeping.measuring",
-    "ranking": "sweeping.ranking",
-    "search": "sweeping.search",
-    "smallest": "sweeping.shrinking",
-    "smallest_pipeline": "sweeping.reducing",
-    "sweep": "sweeping.sweep",
-    "with_passes": "pipeline",
-    "write_page": "sweeping.page",
+_NAMES = {
+    "arguments": "Arguments generate_arguments",
+    "call": "check_call with_passes",
+    "checker": "check",
+    "report": "CheckReport PassRow",
+    "sweeping.ablation": "Ablation leave_one_out",
+    "sweeping.agreement": "agreed_order ranking",
+    "sweeping.candidates": "Candidates",
+    "sweeping.commuting": "commutation",
+    "sweeping.configuration": "Configuration",
+    "sweeping.correctness": "Class Evaluation",
+    "sweeping.environment": "PassOrderEnvironment",
+    "sweeping.evaluation": "Evaluator",
+    "sweeping.measuring": "measure",
+    "sweeping.metrics": "METRICS",
+    "sweeping.other_version": "compare_versions",
+    "sweeping.page": "write_page",
+    "sweeping.reducing": "smallest smallest_pipeline",
+    "sweeping.references": "Reference",
+    "sweeping.search": "Found search",
+    "sweeping.space": "Space",
+    "sweeping.store": "Store",
+    "sweeping.sweep": "sweep",
+    "sweeping.table": "Table",
+    "sweeping.tuning_task": "TuningTask",
 }
-
-
-_PACKAGES = {"plots": "sweeping.plots"}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:
     """Loads on first use: pytest imports this package in every session that has the plugin installed."""
-    if name in _PACKAGES:
-        return importlib.import_module(f"{__name__}.{_PACKAGES[name]}")
+    if name == "plots":
+        return importlib.import_module(f"{__name__}.sweeping.plots")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} lacks the attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

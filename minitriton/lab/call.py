@@ -1,11 +1,13 @@
 """Checks a kernel as it is called: arrays and numbers in, types and hints taken from them as a launch does.
 
 check_call(add, [x, y, out, 4000], (4,), BLOCK=1024)      compiles for (*fp32:16, *fp32:16, *fp32:16, i32:16, BLOCK=1024)
+
+with_passes({"cse": "my-pass"})      the default pipeline with a pass put in: ..., cse, my-pass, symbol-dce, ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minitriton.as_triton.compiler import ASTSource
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.checker import check
 from minitriton.lab.report import CheckReport
 from minitriton.pipeline.pass_manager import Pipeline
-from minitriton.pipeline.pass_registry import load_own_passes
+from minitriton.pipeline.pass_registry import Step, load_own_passes
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
 from minitriton.runtime.on_cpu.host_arrays import host_view
@@ -100,3 +103,22 @@ def _on_host(argument: Argument) -> object:
 
 def _element(type_name: str, array: np.ndarray) -> str:
     return dtype_name(array.dtype) if is_descriptor_type(type_name) else type_name.removeprefix("*").removeprefix("k")
+
+
+def with_passes(after: Mapping[str, str], *, arch: int = 90, options: Mapping[str, object] | None = None) -> Pipeline:
+    """The pipeline for `arch` with the textual pipeline `after[name]` after the first step called `name`.
+
+    Raises `PipelineError` for a name that is not in it.
+    """
+    target = GPUTarget("cuda", arch, 32)
+    remaining = dict(after)
+    steps: list[Step] = []
+    for step in pipeline_for(target, CUDAOptions.for_target(target, **(options or {}))).steps:
+        steps.append(step)
+        if step.name in remaining:
+            steps += Pipeline.parse(remaining.pop(step.name)).steps
+    if remaining:
+        raise PipelineError(
+            f"the pipeline lacks pass {next(iter(remaining))!r}", help="it has: " + ", ".join(s.name for s in steps)
+        )
+    return Pipeline(tuple(steps))

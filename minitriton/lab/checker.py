@@ -22,15 +22,13 @@ from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import stem_of
 from minitriton.lab.arguments import Arguments
-from minitriton.lab.comparison import Verdict, compare
-from minitriton.lab.execution import Launch, Level, Outcome, Representation
-from minitriton.lab.gpu import run_on_gpu
+from minitriton.lab.comparison import Verdict, compare, less_exact_dot, rounding_tolerance
+from minitriton.lab.device_memory import run_on_gpu
+from minitriton.lab.execution import KERNEL_RACES, Launch, Level, Outcome, Representation
 from minitriton.lab.locate import kernel_location, locate, locate_store
 from minitriton.lab.parameters import Source
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
-from minitriton.lab.rounding import less_exact_dot, rounding_tolerance
-from minitriton.lab.soundness import KERNEL_RACES
 from minitriton.lab.time_limit import time_limit
 from minitriton.pipeline import stages
 from minitriton.pipeline.compile_source import shared_of_text

@@ -2,6 +2,8 @@
 
 In: the arguments of a launch on the host. Out: the same with every array a copy on the device, tensor descriptors of such copies, and
 global scratch memory for the kernels that need it. All of it is given back at the end.
+
+`run_on_gpu` runs the PTX at the end of a check so: arrays copied there and back. No library is needed but the driver's.
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from minitriton.errors import MinitritonError
 from minitriton.interpreter.memory.device import byte_bounds
 from minitriton.lab.arguments import Arguments, array_of
+from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.runtime._allocation import allocator_scope
-from minitriton.runtime.cuda_driver import CudaDriver
+from minitriton.runtime.cuda_driver import CudaDriver, get_driver
 from minitriton.runtime.launching.arguments import Argument
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments, is_descriptor_type
-from minitriton.runtime.launching.loading import passed_values
+from minitriton.runtime.launching.launcher import Launcher, LaunchShape
+from minitriton.runtime.launching.loading import full_grid, passed_values
 from minitriton.target.tensor_map import DescriptorCopy
 
 
@@ -143,3 +148,37 @@ class _Memory:
         """Gives everything back."""
         while self._addresses:
             self._driver.library.cuMemFree_v2(ctypes.c_uint64(self._addresses.pop()))
+
+
+def run_on_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:
+    """Runs the kernel of `launch` from `ptx` on the current device."""
+    driver = get_driver()
+    device = driver.current_device()
+    name = f"on {_name(driver, device)}"
+    try:
+        loaded = driver.load(launch.name, ptx.encode() + b"\0", launch.shared, device)
+    except MinitritonError as error:
+        return name, Outcome(Level.GPU, gap=str(error).splitlines()[0])
+    options = launch.options
+    threads = options.num_warps * options.warp_size
+    shape = LaunchShape(
+        threads, launch.shared, options.launch_cooperative_grid, options.launch_pdl, launch.global_scratch,
+        num_ctas=options.num_ctas, parameter_places=driver.parameter_places(loaded.function),
+    )  # fmt: skip
+    try:
+        with on_device(driver, launch.arguments) as arguments:
+            types, values = arguments.types_and_values(launch.descriptors)
+            launcher = Launcher(driver, loaded.function, launch.name, types, shape, device)
+            launcher.launch(*full_grid(launch.grid), 0, values)
+            driver.synchronize()
+            arguments.copy_back()
+    except MinitritonError as error:
+        return name, Outcome(Level.GPU, fault=error)
+    return name, Outcome(Level.GPU, launch.arguments.contents())
+
+
+def _name(driver: CudaDriver, device: int) -> str:
+    handle, text = ctypes.c_int(), ctypes.create_string_buffer(128)
+    driver.check("cuDeviceGet", driver.library.cuDeviceGet(ctypes.byref(handle), device))
+    driver.check("cuDeviceGetName", driver.library.cuDeviceGetName(text, len(text), handle))
+    return text.value.decode()

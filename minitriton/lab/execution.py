@@ -4,6 +4,11 @@
     LLVM dialect, LLVM IR, PTX      as PTX on the emulator (what is above PTX is brought down to it, not optimised on the way)
 
 Out: an `Outcome`: the arrays after the run, or why there are none. The module that was passed is not changed.
+
+`laid_out`: TTGIR as it is interpreted so that a missing barrier, a missing wait or memory reused too early is an error:
+
+    as it comes from a pass             →   a copy, its buffers placed and barriers inserted as the lowering will
+    once barriers have been in the IR   →   without more barriers: what it lacks from then on, a pass has taken away
 """
 
 from __future__ import annotations
@@ -12,15 +17,21 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
+from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
+from minitriton.analysis.shared_memory.membar import insert_barriers
+from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dialects.attribute_values import integer_or
+from minitriton.dialects.facts.launch import SHARED_BYTES
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.dialects.tt.types import TensorDescType
+from minitriton.dialects.ttg import LocalBarrierOp
 from minitriton.emulator import Report, device_functions, inline_assembly
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.source_text import line_at
@@ -28,7 +39,6 @@ from minitriton.interpreter import interpret
 from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import Observer
 from minitriton.lab.arguments import Arguments
-from minitriton.lab.soundness import OrderFault, has_barriers, laid_out
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, Step, Translation
 from minitriton.pipeline.pipelines import emission_steps
@@ -37,6 +47,10 @@ from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.on_cpu.emulation import emulator_value
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.target.tensor_map import DescriptorCopy
+
+if TYPE_CHECKING:
+    from minitriton.emulator import Finding
+
 
 Representation = ModuleOp | str
 """A program at any level: a module, or the text of LLVM IR or PTX."""
@@ -226,3 +240,48 @@ class Launch:
 def _translate(step: Step, value: Representation) -> str:
     assert isinstance(step, Translation)
     return str(step.translate(value))
+
+
+KERNEL_RACES = frozenset({"thread-race", "global-race"})
+"""Faults of order that a kernel's own program has: in global memory, where no pass puts barriers."""
+
+
+@dataclass(frozen=True)
+class OrderFault:
+    """One fault of order: `kind` tells faults of different causes apart, `text` names op and location."""
+
+    kind: str
+    text: str
+
+    @staticmethod
+    def of_finding(finding: Finding) -> OrderFault:
+        """What the emulator found."""
+        return OrderFault(finding.kind, str(finding))
+
+    @staticmethod
+    def of_error(error: MinitritonError) -> OrderFault:
+        """What stopped the interpreter."""
+        return OrderFault("shared-memory", str(error))
+
+
+def has_barriers(module: ModuleOp) -> bool:
+    """Whether barriers have been put between the module's accesses of shared memory. (`gpu.barrier` says nothing of that: kernels ask for it
+    by `tl.debug_barrier`, warp specialization puts it after the mbarriers that it makes.)"""
+    return any(isinstance(op, LocalBarrierOp) for op in module.walk())
+
+
+def laid_out(module: ModuleOp, *, insert: bool) -> ModuleOp | None:
+    """`module` with every buffer in its place, and barriers if they are to be inserted; None if there is nothing to look at.
+
+    Buffers that a pass has placed stay there; before it inserts barriers too, none are to be expected.
+    """
+    if SHARED_BYTES in module.attributes:
+        return None if insert else module
+    copy = module.clone()
+    allocation = allocate(copy, triton_scratch_bytes)
+    if allocation.total_bytes == 0:
+        return None
+    write_attributes(copy, allocation)
+    if insert:
+        insert_barriers(copy, allocation)
+    return copy

@@ -29,9 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--as-triton`, `--triton-cpu` and `--emulator-seconds`."""
     group = parser.getgroup("minitriton")
     group.addoption("--as-triton", action="store_true", help="`import triton` means minitriton, as under run_as_triton")
-    group.addoption(
-        "--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU without a GPU"
-    )
+    group.addoption("--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU without a GPU")
     group.addoption(
         "--emulator-seconds",
         type=float,
@@ -87,7 +85,7 @@ def minitriton_check(tmp_path: Path) -> Callable[..., CheckReport]:
         `device="gpu"` runs the PTX at the end on the GPU too, where there is one.
         """
         from minitriton.lab import check_call
-        from minitriton.lab.pipeline import with_passes
+        from minitriton.lab.call import with_passes
 
         if after:
             others["pipeline"] = with_passes(after, arch=arch, options=options)

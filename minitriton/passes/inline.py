@@ -20,7 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.dialects import tt
-from minitriton.dialects.fast_paths.op_access import hand_on_name, last_op_of, operand_values, set_arguments
+from minitriton.dialects.fast_paths.op_access import forward_name, last_op_of, operand_values, set_arguments
 from minitriton.passes.call_locations import CallLocations
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.symbol_dce import is_private
@@ -148,7 +148,7 @@ class _Inliner:
                 self.settled.disturb_users(argument)
                 argument.replace_all_uses_with(value)
             elif isinstance(value, BlockArgument):
-                _hand_on(argument, value)
+                _unify(argument, value)
         if entry.next_block is None:
             _splice(entry, block, call)
         else:
@@ -160,14 +160,14 @@ def _is_argument_of(value: SSAValue, func: tt.FuncOp) -> bool:
     return isinstance(value, BlockArgument) and value.block is func.body.first_block
 
 
-def _hand_on(argument: BlockArgument, value: BlockArgument) -> None:
+def _unify(argument: BlockArgument, value: BlockArgument) -> None:
     """Makes the users of `argument` and `value` use the same, changing as few as can be. One of the two is left without block."""
     if not is_used_less(value, argument):
         argument.replace_all_uses_with(value)
         return
     value.replace_all_uses_with(argument)
     if value.name_hint is not None:
-        hand_on_name(value, argument)
+        forward_name(value, argument)
     block = value.block
     argument.block, argument.index, argument.location = block, value.index, value.location
     set_arguments(block, [argument if each is value else each for each in block.args])

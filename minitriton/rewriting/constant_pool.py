@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.fast_paths.op_access import hand_on_name
+from minitriton.dialects.fast_paths.op_access import forward_name
 from minitriton.rewriting.constants import constant_key
 from minitriton.rewriting.settled import is_used_less
 
@@ -118,7 +118,7 @@ class ConstantPool:
         op.parent.detach_op(op)
         existing.parent.insert_op_before(op, existing)
         op.location = existing.location
-        hand_on_name(existing.results[0], op.results[0])
+        forward_name(existing.results[0], op.results[0])
         self._replace(existing, op)
         self._owned.add(id(op))
         self.has_moved = True

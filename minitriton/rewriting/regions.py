@@ -17,7 +17,7 @@ from xdsl.traits import IsTerminator
 from minitriton.dialects.fast_paths.op_access import (
     OpT,
     block_successors,
-    hand_on_name,
+    forward_name,
     last_op_of,
     next_op,
     next_use,
@@ -269,7 +269,7 @@ def clone_op(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
     )
     for old, new in zip(op.results, copy.results, strict=True):
         values[old] = new
-        hand_on_name(old, new)
+        forward_name(old, new)
     return copy
 
 
@@ -281,7 +281,7 @@ def clone_region(region: Region, values: dict[SSAValue, SSAValue]) -> Region:
         for old, new in zip(block.args, copy.args, strict=True):
             values[old] = new
             new.location = old.location
-            hand_on_name(old, new)
+            forward_name(old, new)
     for block, copy in copies.items():
         for op in block.ops:
             clone = clone_op(op, values)

@@ -43,7 +43,7 @@ class _Loop:
     condition: SSAValue
     forwarded: tuple[SSAValue, ...]
 
-    def handed_on(self) -> tuple[SSAValue, ...]:
+    def yielded(self) -> tuple[SSAValue, ...]:
         """What the body yields."""
         return operand_values(last_op_of(self.after))
 
@@ -116,7 +116,7 @@ def _drop_invariant_carried(loop: _Loop, rewriter: Rewriter) -> bool:
     """A carried value that each iteration forwards unchanged is its initial value."""
     before, after, forwarded = loop.before, loop.after, loop.forwarded
     dropped: dict[int, SSAValue | None] = {}
-    for index, (init, value) in enumerate(zip(operand_values(loop.op), loop.handed_on(), strict=True)):
+    for index, (init, value) in enumerate(zip(operand_values(loop.op), loop.yielded(), strict=True)):
         if value is init:
             dropped[index] = init
         elif isinstance(value, BlockArgument) and value.block is after:

@@ -126,7 +126,7 @@ class ValueExpansion:
         elif touched:
             if not is_forwarding_terminator(op):
                 raise self._refuse(op)
-            self._hand_on(op)
+            self._forward(op)
 
     def _detach(self, op: Operation) -> None:
         op.detach()
@@ -145,7 +145,7 @@ class ValueExpansion:
             flat.extend((type_,) if parts is None else parts)
         return flat
 
-    def _hand_on(self, op: Operation) -> None:
+    def _forward(self, op: Operation) -> None:
         """The same op with the parts in place of the whole."""
         operands, types = self._flat(operand_values(op)), self._flat_types(result.type for result in op.results)
         dropped = drop_steady(op, operands, self._steady_positions(op))

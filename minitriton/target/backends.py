@@ -44,7 +44,7 @@ class BackEnd:
         """The part called `part`, imported. Raises `MinitritonError` if this back end has none."""
         where = getattr(self, part)
         if where is None:
-            raise MinitritonError(f"the back end has no {part}", help="its entry in target/backends.py names none")
+            raise MinitritonError(f"the back end lacks {part}", help="its entry in target/backends.py names none")
         return imported(where)
 
 

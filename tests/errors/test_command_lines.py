@@ -203,7 +203,7 @@ WRONG_PASSES = [
     (["--qqqqqqqqqq"], "unknown pass 'qqqqqqqqqq'", "help: "),
     (["-convert-triton-to-tritongpu=wraps=4"], "lacks option 'wraps'", "help: its options: target"),
     (["-convert-triton-to-tritongpu"], "requires 'target' option", "help: write target=cuda:90"),
-    (["-convert-triton-gpu-to-llvm"], "the module has no target", "help: "),
+    (["-convert-triton-gpu-to-llvm"], "the module lacks a target", "help: "),
     (["--pass-pipeline=builtin.module(cse"], "unknown pass 'builtin.module'", "help: "),
     (["--run-reproducer"], "is not a reproducer", "help: it must end with a resource `mlir_reproducer`"),
     (["-o"], "-o needs a file name"),

@@ -12,7 +12,7 @@ from dying_kernels import DIFFERS, ENDS, HANGS, TRITON_HANGS, run_or_die
 from minitriton.commands.cli import main
 from minitriton.fuzz.running import campaign
 from minitriton.fuzz.running.agreement import FuzzFinding
-from minitriton.fuzz.running.report import as_json, as_text
+from minitriton.fuzz.running.campaign import as_json, as_text
 
 
 def test_a_run_survives_kernels_that_kill_or_hold_up_a_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from minitriton import lab
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.candidates import Candidates
-from minitriton.lab.sweeping.optuna_samplers import alternatives
+from minitriton.lab.sweeping.samplers import alternatives
 
 KERNEL = "bench_softmax"
 ONLY_ALTERNATIVES = {

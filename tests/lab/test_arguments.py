@@ -77,7 +77,7 @@ def test_a_given_size_is_not_grown() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(MinitritonError, match="no argument 'z'"):
+    with pytest.raises(MinitritonError, match="lacks an argument 'z'"):
         generate_arguments({"x": "*fp32"}, lambda _: None, sizes={"z": 10})
 
 

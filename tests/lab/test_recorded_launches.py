@@ -93,7 +93,7 @@ def test_numbers_grid_and_arrays_are_taken_in_place_of_recorded_ones(recorded: P
     assert launch.grid == (2,) and launch.arguments.values[2:4] == [63, 4] and (launch.arguments.values[0] == 1).all()
     program = open_program(CompileRequest(read_launch(folder).reference, launch=str(folder), numbers=("stride=63",)))
     assert (2,) not in program.source.attrs, "63 is not divisible by 16"
-    with pytest.raises(MinitritonError, match="no argument 'rows'"):
+    with pytest.raises(MinitritonError, match="lacks an argument 'rows'"):
         launch_of(folder, numbers=("rows=3",))
     with pytest.raises(MinitritonError, match="has 1 elements"):
         np.savez(tmp_path / "inputs.npz", x_ptr=np.ones(1, np.float32))

@@ -13,8 +13,8 @@ import pytest
 from minitriton import lab
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.agreement import spearman, spearman_beyond
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.ranking import spearman, spearman_beyond
 from minitriton.lab.sweeping.references import references
 
 KERNEL = "running_sums"

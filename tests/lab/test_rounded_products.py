@@ -10,8 +10,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.lab.comparison import Verdict
-from minitriton.lab.rounding import rounding_tolerance
+from minitriton.lab.comparison import Verdict, rounding_tolerance
 from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker
 from minitriton.lab.sweeping.tuning_task import TuningTask
 

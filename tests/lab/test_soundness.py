@@ -13,7 +13,7 @@ from triton_test_passes import print_membar
 from minitriton.dialects import ttg
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
-from minitriton.lab import CheckReport, check_call, soundness, with_passes
+from minitriton.lab import CheckReport, check_call, execution, with_passes
 
 PLACED = print_membar.PrintMembar.name
 """Puts barriers into the IR, as the lowering does otherwise."""
@@ -74,7 +74,7 @@ def test_a_pass_that_places_buffers_beyond_shared_memory_is_named() -> None:
 
 
 def test_barriers_that_the_analysis_forgets_show_in_ttgir(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soundness, "insert_barriers", lambda module, allocation: None)
+    monkeypatch.setattr(execution, "insert_barriers", lambda module, allocation: None)
     report = check_call(**normalized_call())
     assert report.broken[0].level == "interpreter"
     assert "with no barrier between them" in report.broken[0].new_findings[0]

@@ -24,26 +24,26 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (117, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6873, 46, 0),
+    "analysis": (6865, 45, 0),
     "as_triton": (3629, 43, 0),
     "backends": (324, 9, 0),
-    "codegen": (11719, 74, 4),
+    "codegen": (11719, 74, 0),
     "commands": (1526, 14, 0),
-    "dialects": (15382, 96, 3),
+    "dialects": (15382, 96, 1),
     "emulator": (9012, 60, 0),
     "errors": (146, 1, 0),
     "explorer": (6858, 49, 0),
     "frontend": (6418, 32, 0),
-    "fuzz": (8432, 58, 0),
+    "fuzz": (8427, 57, 0),
     "host": (1279, 20, 0),
     "interpreter": (5070, 40, 0),
     "knobs": (878, 3, 0),
-    "lab": (15487, 94, 0),
+    "lab": (15232, 80, 0),
     "language": (3311, 24, 0),
     "layouts": (4204, 22, 0),
     "passes": (18768, 105, 0),
     "pipeline": (2161, 15, 0),
-    "rewriting": (4151, 26, 0),
+    "rewriting": (4135, 24, 0),
     "runtime": (7100, 55, 0),
     "target": (805, 5, 1),
 }  # fmt: skip
@@ -53,15 +53,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133676,
-    "files": 893,
-    "files under 40 lines": 123,
-    "modules with one importer": 213,
+    "lines": 133392,
+    "files": 875,
+    "files under 40 lines": 121,
+    "modules with one importer": 206,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 53,
-    "words": 8,
+    "words": 2,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
 

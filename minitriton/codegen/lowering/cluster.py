@@ -21,7 +21,7 @@ def cluster_barrier(f: FunctionLowering) -> None:
 
 
 def in_cta(f: FunctionLowering, pointer: SSAValue, rank: SSAValue) -> SSAValue:
-    """The same place in the shared memory of the CTA with number `rank`."""
+    """The same address in the shared memory of the CTA with number `rank`."""
     return f.module.info.in_cta(f.b, pointer, rank)
 
 

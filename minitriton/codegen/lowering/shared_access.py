@@ -112,21 +112,21 @@ def _pairs(registers: Sequence[int]) -> list[int] | None:
 
 
 def memory_type(element: Attribute) -> Attribute:
-    """How an element lies in memory: booleans as bytes, pointers as integers."""
+    """How an element is in memory: booleans as bytes, pointers as integers."""
     if element is I1:
         return I8
     return I64 if isinstance(element, L.LLVMPointerType) else element
 
 
 def from_memory(f: FunctionLowering, vector: SSAValue, element: Attribute) -> SSAValue:
-    """A value as it is in registers, from how it lies in memory."""
+    """A value as it is in registers, from how it is in memory."""
     if element is I1:
         return f.b.cast(L.TruncOp, vector, I1)
     return f.b.cast(ours.IntToPtrOp, vector, element) if isinstance(element, L.LLVMPointerType) else vector
 
 
 def to_memory(f: FunctionLowering, value: SSAValue) -> SSAValue:
-    """A value as it lies in memory."""
+    """A value as it is in memory."""
     element = lane_type(value.type)
     if element is I1:
         return f.b.cast(L.ZExtOp, value, I8)

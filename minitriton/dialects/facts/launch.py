@@ -116,7 +116,7 @@ def features_of(op: Operation) -> Architecture:
     """What the target of the module can do. Raises `IRError` if the module names no known target."""
     text = target_text(op)
     if text is None:
-        raise IRError("the module has no target", help=_ADD_TARGET)
+        raise IRError("the module lacks a target", help=_ADD_TARGET)
     backend_name(op)
     try:
         return architecture_named(text)

@@ -78,7 +78,7 @@ def set_arguments(block: Block, arguments: Sequence[BlockArgument]) -> None:
     block._args = tuple(arguments)
 
 
-def hand_on_name(old: SSAValue, new: SSAValue) -> None:
+def forward_name(old: SSAValue, new: SSAValue) -> None:
     """Gives `new` the name that `old` has in text, which need not be checked again."""
     new._name = old._name
 

@@ -322,7 +322,7 @@ def infer_memdesc_reshape(src: Attribute, shape: Sequence[int]) -> MemDescType:
 
 
 def _view_complaint(found: MemDescType, infer: Callable[[], MemDescType]) -> str | None:
-    """The result has the type that the op infers, up to layouts that put every element in the same place."""
+    """The result has the type that the op infers, up to equivalent layouts."""
     try:
         expected = infer()
     except IRError as error:

@@ -90,7 +90,7 @@ def memdesc_index_complaint(src_type: Attribute, result_type: Attribute) -> str 
 
 
 def _same_layout_complaint(src: MemDescType, dst: MemDescType) -> str | None:
-    """Of views whose elements lie as in the buffer, where both layouts have one rank."""
+    """Of views whose elements have the offsets of the buffer, where both layouts have one rank."""
     have, want = layout_of(dst), layout_of(src)
     if have == want or have is None or want is None or have.rank != want.rank:
         return None

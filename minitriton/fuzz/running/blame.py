@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.oracles import ARCH, Compilation, OracleOutcome, written
-from minitriton.lab.rounding import less_exact_dot, rounding_tolerance
+from minitriton.lab.comparison import less_exact_dot, rounding_tolerance
 from minitriton.pipeline.pass_registry import Property
 
 IsRight = Callable[[OracleOutcome], bool]

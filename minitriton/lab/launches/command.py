@@ -39,9 +39,7 @@ def add_record_command(commands: Subcommands) -> None:
         "--bytes", default=_BYTES, metavar="SIZE",
         help="of the arrays of a launch; the contents of larger ones are left out and made up later (default: %(default)s)",
     )  # fmt: skip
-    record.add_argument(
-        "--cpu", action="store_true", help="the program's CUDA devices are the CPU, without a GPU"
-    )
+    record.add_argument("--cpu", action="store_true", help="the program's CUDA devices are the CPU, without a GPU")
     record.add_argument("--json", action="store_true", help="machine-readable, after what the program prints")
     record.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, as of `python -m`")
     record.add_argument("program", help="a Python program, for which `import triton` means minitriton")

@@ -9,6 +9,13 @@ The description has digests of the other files and of itself, and the user's sea
 this user recorded it (`host.seals`).
 
 read_launch("recorded/003-softmax").grid      (16, 1, 1)
+
+Values of compile-time parameters as JSON can hold them (`written`, `read`):
+
+tl.float16                →  {"dtype": "fp16"}
+another kernel, `gelu`    →  {"global": "gelu"}          what the kernel's own file calls by that name
+(1, 2)                    →  {"tuple": [1, 2]}
+Size(m=1, n=2)            →  {"named": {"m": 1, "n": 2}}
 """
 
 from __future__ import annotations
@@ -18,14 +25,20 @@ import json
 import os
 import warnings
 from argparse import ArgumentParser
+from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import DamagedFile, damage_of, parse_json, read_regular
 from minitriton.host.json_values import Json, of_json
 from minitriton.host.seals import is_own, is_trusted, seal
+from minitriton.language.dtypes import dtype
+from minitriton.language.signatures import str_to_ty
+from minitriton.language.values import constexpr
 from minitriton.target import OPTIONS_THAT_NAME_FILES
 
 FORMAT = 2
@@ -208,3 +221,58 @@ def is_launch(name: str) -> bool:
 def launches_in(folder: Path) -> list[Path]:
     """The folders of recorded launches right below `folder`, in the order of the launches."""
     return sorted(path.parent for path in folder.glob(f"[!.]*/{DESCRIPTION}"))
+
+
+T = TypeVar("T")
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def field_names(value: tuple[object, ...]) -> tuple[str, ...]:
+    """The names of the items of a named tuple; () for other tuples."""
+    return getattr(type(value), "_fields", ())
+
+
+def named(items: Mapping[str, T]) -> tuple[T, ...]:
+    """A named tuple."""
+    return namedtuple("Named", list(items))(*items.values())  # pyright: ignore[reportUntypedNamedTuple]
+
+
+def written(value: object, names: Mapping[str, object]) -> Json:
+    """`value` for JSON; `names` are those that the kernel's file has. Raises `MinitritonError` for what cannot be written."""
+    if isinstance(value, constexpr):
+        value = value.value
+    if isinstance(value, dtype):
+        return {"dtype": value.name}
+    if type(value) in _PLAIN and isinstance(value, _PLAIN):
+        return value
+    if instance_of(value, TUPLE):
+        items, fields = [written(one, names) for one in value], field_names(value)
+        return {"named": dict(zip(fields, items, strict=True))} if fields else {"tuple": items}
+    name = next((name for name, known in names.items() if known is value), None)
+    if name is None:
+        raise MinitritonError(
+            f"a compile-time value of type {type(value).__name__} cannot be written to a file",
+            help="numbers, strings, dtypes, tuples of them, and what the kernel's file has a name for can",
+        )
+    return {"global": name}
+
+
+def read(found: Json, names: Mapping[str, object]) -> object:
+    """The reverse of `written`."""
+    match found:
+        case {"dtype": str(name)}:
+            return str_to_ty(name)
+        case {"tuple": list(items)}:
+            return tuple(read(one, names) for one in items)
+        case {"named": dict(items)}:
+            return named({name: read(one, names) for name, one in items.items()})
+        case {"global": str(value)}:
+            pass
+        case _:
+            return found
+    if value not in names:
+        raise MinitritonError(
+            f"the kernel's file lacks {value!r}, which the recorded launch was given", help="record the launch again"
+        )
+    return names[value]

@@ -23,7 +23,6 @@ from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import remove_left_behind, whole_folder
 from minitriton.lab.arguments import element_dtype
-from minitriton.lab.launches.constants import field_names, written
 from minitriton.lab.launches.recorded import (
     ARRAYS,
     DESCRIPTION,
@@ -33,6 +32,8 @@ from minitriton.lab.launches.recorded import (
     Passed,
     RecordedLaunch,
     Span,
+    field_names,
+    written,
 )
 from minitriton.lab.launches.spans import SpannedMemory
 from minitriton.pipeline.ast_source import ASTSource, TypeName

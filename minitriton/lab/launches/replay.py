@@ -25,8 +25,7 @@ from minitriton.lab.arguments import (
     read_arrays,
 )
 from minitriton.lab.execution import Launch
-from minitriton.lab.launches.constants import named, read
-from minitriton.lab.launches.recorded import ARRAYS, DESCRIPTION, Kind, Passed, RecordedLaunch
+from minitriton.lab.launches.recorded import ARRAYS, DESCRIPTION, Kind, Passed, RecordedLaunch, named, read
 from minitriton.lab.launches.spans import array_in, laid_out
 from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.pipeline.ast_source import ASTSource, TypeName

@@ -2,7 +2,6 @@
 
 In: tasks (kernels with inputs) and configurations of a `Space` (pipelines). Out: a record a configuration, kept in a `Store`.
 
-    fingerprint    when two modules are the same program
     states         what passes make of it, each step of each state run once, however many pipelines contain it
     correctness    the PTX at the end on the emulator: class and counts
     space          which pipelines there are: drawn, listed, changed, as text

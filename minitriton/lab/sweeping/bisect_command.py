@@ -61,7 +61,7 @@ def add_bisect_command(commands: Subcommands) -> None:
 
 def run_bisect(given: argparse.Namespace) -> int:
     """Prints the passes that are left, and the configuration; writes the kernel that is left."""
-    from minitriton.lab.sweeping.shrinking import smallest
+    from minitriton.lab.sweeping.reducing import smallest
 
     if given.kernel_to is not None:
         check_place(given.kernel_to)

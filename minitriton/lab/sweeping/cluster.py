@@ -21,8 +21,8 @@ from minitriton.lab.sweeping.batches import BatchProgress, ConfigurationBatch, D
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
+from minitriton.lab.sweeping.serving import WorkerState
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.worker_state import WorkerState
 
 GPU = {"GPU": 1}
 """What a worker must have that times."""

@@ -23,9 +23,8 @@ from enum import StrEnum
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.errors import MinitritonError, PipelineError
-from minitriton.lab.comparison import Verdict, compare
+from minitriton.lab.comparison import Verdict, compare, rounding_tolerance
 from minitriton.lab.execution import Launch, Outcome
-from minitriton.lab.rounding import rounding_tolerance
 from minitriton.lab.sweeping.configuration import Configuration, Settings, settings_text
 from minitriton.lab.sweeping.metrics import program_digest, run_metrics, static_metrics
 from minitriton.lab.sweeping.program import KernelProgram

@@ -15,8 +15,8 @@ from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker, Evaluation
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
+from minitriton.lab.sweeping.serving import measured
 from minitriton.lab.sweeping.tuning_task import TuningTask
-from minitriton.lab.sweeping.worker_state import measured
 from minitriton.pipeline.pass_manager import Pipeline
 
 

@@ -1,24 +1,30 @@
-"""What a process of a sweep does: takes a batch, writes its records to the store, and answers."""
+"""What a process of a sweep does: takes a batch, writes its records to the store, and answers.
+It knows a checker, with the states it has made, for each kernel that it has seen (`WorkerState`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
-from minitriton.lab.sweeping.batches import ConfigurationBatch, Work, WorkerAnswer
-from minitriton.lab.sweeping.correctness import Evaluation
-from minitriton.lab.sweeping.drawing import Drawing
+from minitriton.lab.sweeping.batches import ConfigurationBatch, Drawing, Work, WorkerAnswer
+from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.correctness import CorrectnessChecker, Evaluation
+from minitriton.lab.sweeping.machine import cubin_of, machine_metrics, sass_metrics
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.worker_state import WorkerState
+from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.runtime.driver import has_gpu
 
@@ -100,3 +106,102 @@ class _Serving:
             made = state.made(reference)
             self._store.add_kernel(reference.name, made.text(), state.own_configuration(reference), made.is_that_of)
             state.claimed.add(reference)
+
+
+_YOUNG_OBJECTS = 20_000
+"""Python looks for unreachable objects after so many new ones. With its own 700 that takes 28 % of a process's time, with these 9 %, in as
+much memory (measured 2026-11-22)."""
+
+
+class WorkerState:
+    """What one process knows: the checker of each kernel that it has seen. The process is one that does nothing else."""
+
+    def __init__(self, run: bool) -> None:
+        gc.set_threshold(_YOUNG_OBJECTS, 20, 100)
+        self._run = run
+        self._checkers: dict[Reference, CorrectnessChecker] = {}
+        self._written: dict[Reference, set[str]] = {}
+        self.own: dict[Reference, str] = {}
+        """The kernels seen, with their own configurations."""
+        self.claimed: set[Reference] = set()
+        """Those that the store knows."""
+
+    def own_configuration(self, reference: Reference) -> str:
+        """The launch and the pipeline that a kernel has by itself, as text."""
+        if reference not in self.own:
+            self.own[reference] = str(Configuration(self._checker(reference).task.pipeline()))
+        return self.own[reference]
+
+    def made(self, reference: Reference) -> Reference:
+        """`reference` with the digest of the first IR."""
+        return reference.with_ir(str(self._checker(reference).task.make_ir()))
+
+    def _checker(self, reference: Reference) -> CorrectnessChecker:
+        checker = self._checkers.get(reference)
+        if checker is None:
+            checker = self._checkers[reference] = CorrectnessChecker(reference.task(), run=self._run, culprits=True)
+        return checker
+
+    def drawn(self, batch: ConfigurationBatch) -> Iterator[str]:
+        """The configurations that the batch asks for."""
+        assert batch.drawing is not None
+        return batch.drawing.configurations(self._checker(batch.reference).task)
+
+    def evaluated(self, batch: ConfigurationBatch, known: set[str]) -> tuple[list[Evaluation], list[KernelProgram]]:
+        """The records of the configurations that are not `known`, and the programs that no batch before gave."""
+        checker = self._checker(batch.reference)
+        records = [checker.record(text) for text in batch.pipelines if text not in known]
+        written = self._written.setdefault(batch.reference, set())
+        fresh = [checker.programs[r.program] for r in records if r.program and r.program not in written]
+        written.update(p.digest for p in fresh)
+        return records, list({p.digest: p for p in fresh}.values())
+
+    def measured(self, batch: ConfigurationBatch, store: Store) -> dict[str, dict[str, float]]:
+        """The metrics of a group of the batch's programs, from `store`, which keeps their machine code."""
+        name = batch.reference.name
+        records = list(store.records(name))
+        own = [r.program for r in records if r.pipeline == self.own_configuration(batch.reference) and r.program]
+        known = {r.program: r.metrics for r in records if r.program in batch.pipelines}
+        programs = store.programs(name, batch.pipelines)
+        numbers, cubins = self.numbers(batch, programs, next(iter(store.programs(name, own)), None), known)
+        store.add_cubins(name, cubins)
+        return numbers
+
+    def numbers(
+        self,
+        batch: ConfigurationBatch,
+        programs: list[KernelProgram],
+        own: KernelProgram | None,
+        known: dict[str, dict[str, float]],
+    ) -> tuple[dict[str, dict[str, float]], dict[str, bytes]]:
+        """The metrics of a group of `programs` by digest, and their machine code where the group is of it."""
+        task = self._checker(batch.reference).task if batch.measure == "time" else None
+        numbers = measured(batch.measure, task, own, programs, known)
+        is_machine = batch.measure == "machine"
+        return numbers, {p.digest: cubin_of(p) for p in programs if numbers[p.digest]} if is_machine else {}
+
+
+def measured(
+    group: str,
+    task: TuningTask | None,
+    own: KernelProgram | None,
+    programs: Sequence[KernelProgram],
+    known: Mapping[str, dict[str, float]],
+) -> dict[str, dict[str, float]]:
+    """The metrics of `group` of `programs`, by digest. `known`: what was measured of each before."""
+    if group == "time":
+        from minitriton.lab.sweeping.timing import time_programs
+
+        assert task is not None
+        return time_programs(task, own, programs)
+    if group == "estimate":
+        from minitriton.lab.sweeping.cost_model import estimated_cycles
+
+        return {p.digest: {"cycles": estimated_cycles(known[p.digest])} for p in programs if "turns" in known[p.digest]}
+    found: dict[str, dict[str, float]] = {}
+    for program in programs:
+        try:
+            found[program.digest] = (machine_metrics if group == "machine" else sass_metrics)(program)
+        except MinitritonError:
+            found[program.digest] = {}
+    return found

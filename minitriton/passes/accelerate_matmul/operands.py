@@ -73,10 +73,10 @@ def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAVal
     owner = source.owner
     if isinstance(owner, Operation):
         alloc.location = owner.location
-    return rewriter.insert(alloc, _op_behind(source)).result
+    return rewriter.insert(alloc, _op_after(source)).result
 
 
-def _op_behind(value: SSAValue) -> Operation:
+def _op_after(value: SSAValue) -> Operation:
     """The op before which an op stands that directly follows the definition of `value`."""
     owner = value.owner
     position = owner.first_op if isinstance(owner, Block) else owner.next_op
@@ -128,7 +128,7 @@ def _is_load(op: Operation) -> bool:
     return access is not None and access.is_load
 
 
-_TURNED = (1, 0)
+_TRANSPOSED = (1, 0)
 _ROWS = 64
 """Rows of a `wgmma` (PTX ISA, "wgmma.mma_async")."""
 
@@ -195,8 +195,8 @@ def _transpose_accumulator(loop: scf.ForOp, position: int) -> None:
     loop.operands[init] = _transposed(loop.operands[init], loop)
     users = tuple(result.uses)
     for value in (argument, result):
-        set_type(value, infer_trans(value.type, _TURNED))
-    back = tt.TransOp(result, order=_TURNED)
+        set_type(value, infer_trans(value.type, _TRANSPOSED))
+    back = tt.TransOp(result, order=_TRANSPOSED)
     back.location = loop.location
     insert_after_value(back, result)
     for use in users:
@@ -205,10 +205,10 @@ def _transpose_accumulator(loop: scf.ForOp, position: int) -> None:
 
 def _transposed(value: SSAValue, before: Operation) -> SSAValue:
     """The transpose of `value`, made before an op; a number repeated is a constant again."""
-    type_ = infer_trans(value.type, _TURNED)
+    type_ = infer_trans(value.type, _TRANSPOSED)
     constant = constant_attr(value)
     number = splat_to(constant, type_) if constant is not None else None
-    new = tt.TransOp(value, order=_TURNED) if number is None else constant_op(number, type_)
+    new = tt.TransOp(value, order=_TRANSPOSED) if number is None else constant_op(number, type_)
     new.location = before.location
     cast(Block, before.parent).insert_op_before(new, before)
     return new.results[0]

@@ -34,7 +34,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import MemoryEffectKind
 
-from minitriton.analysis.slices.pointer_roots import PointerRoots, points
+from minitriton.analysis.slices.def_use import PointerRoots, points
 from minitriton.dialects import gpu, tt
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.fast_paths.operations import ops_in

@@ -18,7 +18,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from minitriton.analysis.moving_addresses import meets_later
-from minitriton.analysis.slices.pointer_roots import PointerRoots, points
+from minitriton.analysis.slices.def_use import PointerRoots, points
 from minitriton.dialects import llvm, tt
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.pipeline.remarks import remark

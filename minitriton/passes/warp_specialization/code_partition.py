@@ -104,7 +104,7 @@ def order_producer(channels: list[Channel]) -> None:
     last = channels[0].source
     for source in sources:
         if source is not last:
-            _move_behind(block, source, last)
+            _move_after(block, source, last)
         last = source
     for source in reversed(sources):
         needed = dict.fromkeys(
@@ -116,6 +116,6 @@ def order_producer(channels: list[Channel]) -> None:
                 block.insert_op_before(op, source)
 
 
-def _move_behind(block: Block, op: Operation, anchor: Operation) -> None:
+def _move_after(block: Block, op: Operation, anchor: Operation) -> None:
     block.detach_op(op)
     block.insert_op_after(op, anchor)

@@ -16,7 +16,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.fast_paths.op_access import defining, hand_on_name, last_op_of
+from minitriton.dialects.fast_paths.op_access import defining, forward_name, last_op_of
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.passes.warp_specialization.task_ids import (
     CannotSpecialize,
@@ -130,7 +130,7 @@ class _Task:
         for old, new in zip((body.args[0], *(body.args[index + 1] for index in kept)), inner.args, strict=True):
             self.values[old] = new
             new.location = old.location
-            hand_on_name(old, new)
+            forward_name(old, new)
         last = last_op_of(body)
         for op in body.ops:
             if op is not last:
@@ -226,7 +226,7 @@ def _isolate(regions: list[Region]) -> list[SSAValue]:
                 if _stands_in(use.operation, region):
                     use.operation.operands[use.index] = new
             if isinstance(new, BlockArgument):
-                hand_on_name(value, new)
+                forward_name(value, new)
     return captures
 
 

@@ -27,7 +27,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.slices.pointer_roots import PointerRoots
+from minitriton.analysis.slices.def_use import PointerRoots
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import module_of, num_ctas, num_warps

@@ -4,5 +4,4 @@ from minitriton.rewriting.folds import arith_cast as arith_cast
 from minitriton.rewriting.folds import arith_choice as arith_choice
 from minitriton.rewriting.folds import arith_float as arith_float
 from minitriton.rewriting.folds import arith_int as arith_int
-from minitriton.rewriting.folds import math as math
 from minitriton.rewriting.folds import tt as tt

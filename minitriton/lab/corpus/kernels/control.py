@@ -36,11 +36,7 @@ def scalar_while(x_ptr, out_ptr):
     tl.store(out_ptr + tl.program_id(0), steps)
 
 
-@case(
-    inputs=lambda rng: [integers(rng, 0, 50, 256), i32(256)],
-    expected=lambda x, _: {1: np.minimum(x, 20)},
-    N=256,
-)
+@case(inputs=lambda rng: [integers(rng, 0, 50, 256), i32(256)], expected=lambda x, _: {1: np.minimum(x, 20)}, N=256)
 @triton.jit
 def tensor_while(x_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, N)
@@ -189,11 +185,7 @@ def real_calls(x_ptr, y_ptr, out_ptr):
     tl.store(out_ptr + at, squared_distance(x, y) + squared_distance(y, 1.0))
 
 
-@case(
-    inputs=lambda rng: [normal(rng, 64), f32(64), 5],
-    expected=lambda x, out, n: {1: x * 5 + 10},
-    N=64,
-)
+@case(inputs=lambda rng: [normal(rng, 64), f32(64), 5], expected=lambda x, out, n: {1: x * 5 + 10}, N=64)
 @triton.jit
 def loop_with_branch(x_ptr, out_ptr, n, N: tl.constexpr):
     at = tl.arange(0, N)

@@ -123,11 +123,7 @@ def seeded_dropout(x_ptr, out_ptr, n, seed, p, BLOCK: tl.constexpr):
     tl.store(out_ptr + at, tl.where(tl.rand(seed, at) > p, x / (1 - p), 0.0), mask=at < n)
 
 
-@case(
-    inputs=lambda rng: [integers(rng, 0, 100, 512), i32(512)],
-    expected=lambda x, _: {1: x * 3 + 1},
-    N=512,
-)
+@case(inputs=lambda rng: [integers(rng, 0, 100, 512), i32(512)], expected=lambda x, _: {1: x * 3 + 1}, N=512)
 @triton.jit
 def inline_ptx(x_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, N)

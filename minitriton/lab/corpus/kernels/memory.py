@@ -24,23 +24,14 @@ def masked_copy(x_ptr, out_ptr, rows, columns, stride, R: tl.constexpr, C: tl.co
     tl.store(out_ptr + r * stride + c, tl.load(x_ptr + r * stride + c, mask=inside), mask=inside)
 
 
-@case(
-    inputs=lambda rng: [normal(rng, 600), f32(200), 200],
-    expected=lambda x, *_: {1: x[::3]},
-    BLOCK=256,
-)
+@case(inputs=lambda rng: [normal(rng, 600), f32(200), 200], expected=lambda x, *_: {1: x[::3]}, BLOCK=256)
 @triton.jit
 def every_third(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(out_ptr + at, tl.load(x_ptr + at * 3, mask=at < n), mask=at < n)
 
 
-@case(
-    inputs=lambda rng: [normal(rng, 500), f32(500), 500],
-    expected=lambda x, *_: {1: x[::-1]},
-    grid=(2,),
-    BLOCK=256,
-)
+@case(inputs=lambda rng: [normal(rng, 500), f32(500), 500], expected=lambda x, *_: {1: x[::-1]}, grid=(2,), BLOCK=256)
 @triton.jit
 def backwards(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -164,22 +155,14 @@ def invert_image(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + at, 255 - tl.load(x_ptr + at, mask=at < n), mask=at < n)
 
 
-@case(
-    inputs=lambda rng: [normal(rng, 16, 4, 8), f32(16, 4, 8)],
-    expected=lambda x, _: {1: np.roll(x, 3, 0)},
-    N=512,
-)
+@case(inputs=lambda rng: [normal(rng, 16, 4, 8), f32(16, 4, 8)], expected=lambda x, _: {1: np.roll(x, 3, 0)}, N=512)
 @triton.jit
 def roll(x_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, N)
     tl.store(out_ptr + (at + 96) % N, tl.load(x_ptr + at))
 
 
-@case(
-    inputs=lambda rng: [integers(rng, 0, 9, 64, 64), i32(64, 64)],
-    expected=lambda x, _: {1: np.tril(x)},
-    N=64,
-)
+@case(inputs=lambda rng: [integers(rng, 0, 9, 64, 64), i32(64, 64)], expected=lambda x, _: {1: np.tril(x)}, N=64)
 @triton.jit
 def lower_triangle(x_ptr, out_ptr, N: tl.constexpr):
     r = tl.arange(0, N)[:, None]

@@ -16,12 +16,7 @@ def table(rng: np.random.Generator, rows: int) -> np.ndarray:
     return rng.integers(-8, 8, (rows, WIDTH)).astype(np.float32)
 
 
-@case(
-    inputs=lambda rng: [table(rng, 7), f32(WIDTH), 7],
-    expected=lambda x, *_: {1: x.sum(0)},
-    STAGES=4,
-    BLOCK=WIDTH,
-)
+@case(inputs=lambda rng: [table(rng, 7), f32(WIDTH), 7], expected=lambda x, *_: {1: x.sum(0)}, STAGES=4, BLOCK=WIDTH)
 @triton.jit
 def pipelined_sum(x, out, n, STAGES: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
@@ -31,12 +26,7 @@ def pipelined_sum(x, out, n, STAGES: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + at, total)
 
 
-@case(
-    inputs=lambda rng: [table(rng, 2), f32(WIDTH), 2],
-    expected=lambda x, *_: {1: x.sum(0)},
-    STAGES=5,
-    BLOCK=WIDTH,
-)
+@case(inputs=lambda rng: [table(rng, 2), f32(WIDTH), 2], expected=lambda x, *_: {1: x.sum(0)}, STAGES=5, BLOCK=WIDTH)
 @triton.jit
 def more_stages_than_iterations(x, out, n, STAGES: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
@@ -48,9 +38,7 @@ def more_stages_than_iterations(x, out, n, STAGES: tl.constexpr, BLOCK: tl.const
 
 @case(
     inputs=lambda rng: [table(rng, 9), table(rng, 9), f32(9, WIDTH), 9 * WIDTH - 40],
-    expected=lambda x, y, out, n: {
-        2: np.where(np.arange(9 * WIDTH) < n, (x + y).ravel(), 0).reshape(9, WIDTH),
-    },
+    expected=lambda x, y, out, n: {2: np.where(np.arange(9 * WIDTH) < n, (x + y).ravel(), 0).reshape(9, WIDTH)},
     grid=(2,),
     STAGES=3,
     BLOCK=WIDTH,
@@ -116,11 +104,7 @@ def pipelined_numbers(x, out, last, n, STAGES: tl.constexpr):
 
 @case(
     inputs=lambda rng: [i32(64), i32(64), i32(1), 6],
-    expected=lambda *_: {
-        0: _triangle(6)[0],
-        1: _triangle(6)[1],
-        2: np.array([_triangle(6)[2]], np.int32),
-    },
+    expected=lambda *_: {0: _triangle(6)[0], 1: _triangle(6)[1], 2: np.array([_triangle(6)[2]], np.int32)},
 )
 @triton.jit
 def flattened_triangle(rows, cols, count, n):

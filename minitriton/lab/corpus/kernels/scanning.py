@@ -53,9 +53,7 @@ def larger(a, b):
 
 
 @case(
-    inputs=lambda rng: [normal(rng, 32, 32), f32(32, 32)],
-    expected=lambda x, _: {1: np.maximum.accumulate(x, 1)},
-    N=32,
+    inputs=lambda rng: [normal(rng, 32, 32), f32(32, 32)], expected=lambda x, _: {1: np.maximum.accumulate(x, 1)}, N=32
 )
 @triton.jit
 def running_maximum(x_ptr, out_ptr, N: tl.constexpr):

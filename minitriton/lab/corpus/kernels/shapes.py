@@ -26,12 +26,7 @@ def permute_cube(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constex
     tl.store(out_ptr + place, tl.permute(x, (2, 0, 1)))
 
 
-@case(
-    inputs=lambda rng: [normal(rng, 64, 32), f32(16, 128)],
-    expected=lambda x, _: {1: x.reshape(16, 128)},
-    R=64,
-    C=32,
-)
+@case(inputs=lambda rng: [normal(rng, 64, 32), f32(16, 128)], expected=lambda x, _: {1: x.reshape(16, 128)}, R=64, C=32)
 @triton.jit
 def reshape_tile(x_ptr, out_ptr, R: tl.constexpr, C: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :])
@@ -53,11 +48,7 @@ def join_and_interleave(x_ptr, y_ptr, joined_ptr, interleaved_ptr, N: tl.constex
     tl.store(interleaved_ptr + tl.arange(0, 2 * N), tl.interleave(x, y) * 2)
 
 
-@case(
-    inputs=lambda rng: [normal(rng, 512), f32(256), f32(256)],
-    expected=lambda x, *_: {1: x[0::2], 2: x[1::2]},
-    N=256,
-)
+@case(inputs=lambda rng: [normal(rng, 512), f32(256), f32(256)], expected=lambda x, *_: {1: x[0::2], 2: x[1::2]}, N=256)
 @triton.jit
 def split_pairs(x_ptr, even_ptr, odd_ptr, N: tl.constexpr):
     at = tl.arange(0, N)
@@ -66,12 +57,7 @@ def split_pairs(x_ptr, even_ptr, odd_ptr, N: tl.constexpr):
     tl.store(odd_ptr + at, odd)
 
 
-@case(
-    inputs=lambda rng: [integers(rng, 0, 99, 16, 64), i32(16, 64)],
-    expected=lambda x, _: {1: x[:, ::-1]},
-    R=16,
-    C=64,
-)
+@case(inputs=lambda rng: [integers(rng, 0, 99, 16, 64), i32(16, 64)], expected=lambda x, _: {1: x[:, ::-1]}, R=16, C=64)
 @triton.jit
 def flip_rows(x_ptr, out_ptr, R: tl.constexpr, C: tl.constexpr):
     at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
@@ -133,8 +119,7 @@ def concatenate(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
 
 
 @case(
-    inputs=lambda rng: [normal(rng, 2, 8, 4, 16), f32(16, 4, 2, 8)],
-    expected=lambda x, _: {1: x.transpose(3, 2, 0, 1)},
+    inputs=lambda rng: [normal(rng, 2, 8, 4, 16), f32(16, 4, 2, 8)], expected=lambda x, _: {1: x.transpose(3, 2, 0, 1)}
 )
 @triton.jit
 def permute_four_axes(x_ptr, out_ptr):
