@@ -63,7 +63,11 @@ TOTALS = {
     "tables of ops": 53,
     "words": 2,
 }
-"""Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word."""
+"""Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
+
+Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
+and the demand for registers came in for less code that went.
+"""
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
 """How far below its limit a count may be before the limit is to be lowered; 5 where nothing is said."""
