@@ -83,24 +83,16 @@ class RegisterDemand:
 def register_demand(module: ModuleOp) -> RegisterDemand:
     """The demand of the kernel in a TTGIR module and of the functions that it calls."""
     ops = ops_in(module)
-    loops = [op for op in ops if Loop.of(op) is not None]
-    own_loads = {loop: _loads(ops_in(loop)) for loop in loops}
-    reading = [
-        loop
-        for loop in loops
-        if own_loads[loop] and not any(own_loads[o] for o in loops if o is not loop and loop.is_ancestor(o))
-    ]
-    iterations = [(_carried(loop), sum(map(_loaded, own_loads[loop]))) for loop in reading]
+    outside, loads_in = _by_loop(ops)
+    iterations = [(_carried(loop), sum(map(_loaded, loads))) for loop, loads in loads_in.items()]
     carried, loaded = max(iterations, key=sum, default=(0, 0))
-    in_loops = {id(op) for loop in loops for op in ops_in(loop)}
-    outside = [op for op in ops if id(op) not in in_loops]
     dots = [op for op in ops if isinstance(op, ttng.WarpGroupDotOp)]
     return RegisterDemand(
         accumulators=sum(registers(chain) for chain in _accumulators(dots)),
         register_operands=min((registers(dot.a) for dot in dots), default=0),
         carried=carried,
         loaded=loaded,
-        reading_loops=len(reading),
+        reading_loops=len(loads_in),
         filled=sum(map(_loaded, _loads(outside))),
         held=_held(outside),
         dots=len(dots) + sum(isinstance(op, tt.DotOp) for op in ops),
@@ -134,6 +126,25 @@ def _bits(value: SSAValue) -> int:
     return element.bitwidth if isinstance(element, FixedBitwidthType) else 0
 
 
+def _by_loop(ops: list[Operation]) -> tuple[list[Operation], dict[Operation, list[Operation]]]:
+    """Of `ops` in their order those outside of loops, and for each loop that loads itself, of nested ones the innermost, its loads."""
+    around: dict[Operation, Operation] = {}
+    """The innermost loop around each op that is in one."""
+    for op in ops:
+        parent = op.parent_op()
+        loop = parent if parent is not None and Loop.of(parent) is not None else around.get(parent) if parent else None
+        if loop is not None:
+            around[op] = loop
+    loads_in: dict[Operation, list[Operation]] = defaultdict(list)
+    for load in _loads(op for op in ops if op in around):
+        loads_in[around[load]].append(load)
+    enclosing: set[Operation] = set()
+    for loop in loads_in:
+        while (loop := around.get(loop)) is not None and loop not in enclosing:
+            enclosing.add(loop)
+    return [op for op in ops if op not in around], {o: found for o, found in loads_in.items() if o not in enclosing}
+
+
 def _loads(ops: Iterable[Operation]) -> list[Operation]:
     """Those that load from global memory into registers."""
     accesses = ((op, MemoryAccess.of(op)) for op in ops)
@@ -164,9 +175,13 @@ def _derived_from_loads(ops: Iterable[Operation]) -> set[SSAValue]:
     """The values that were loaded or computed from such, of `ops` in their order."""
     derived: set[SSAValue] = set()
     for op in ops:
-        inner = (result for each in op.walk() for result in each.results) if op.regions else ()
-        if _loads([op]) or not derived.isdisjoint(op.operands) or (op.regions and not derived.isdisjoint(inner)):
-            derived.update(op.results)
+        if not _loads([op]) and derived.isdisjoint(op.operands):
+            continue
+        derived.update(op.results)
+        holder = op.parent_op()
+        while holder is not None and holder.results and derived.isdisjoint(holder.results):
+            derived.update(holder.results)
+            holder = holder.parent_op()
     return derived
 
 

@@ -18,7 +18,7 @@ import pytest
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, ModuleOp, VectorType
 
-from minitriton.analysis.shared_memory.allocation import allocate
+from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.codegen.convert_triton_gpu_to_llvm import lower_module
 from minitriton.codegen.llvm_text import write_module
@@ -35,6 +35,7 @@ def lower(text: str) -> ModuleOp:
     """The LLVM level of TTGIR text, verified."""
     module = parse_module(text)
     allocation = allocate(module, scratch_bytes)
+    write_attributes(module, allocation)
     insert_barriers(module, allocation)
     lowered = lower_module(module, allocation)
     lowered.verify()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from emitting import compiled_ptx, emitted_ptx
 
-from minitriton.analysis.shared_memory.allocation import allocate
+from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.codegen.convert_triton_gpu_to_llvm import lower_module
 from minitriton.codegen.llvm_text import write_module
@@ -88,6 +88,7 @@ def compiled(request: pytest.FixtureRequest, tmp_path: Path):
 def _ours(ttgir: str) -> str:
     module = parse_module(ttgir)
     allocation = allocate(module, scratch_bytes)
+    write_attributes(module, allocation)
     insert_barriers(module, allocation)
     text = write_module(lower_module(module, allocation))
     return compiled_ptx(text, HOPPER, CUDAOptions())

@@ -130,7 +130,7 @@ def test_every_architecture_gets_its_target_and_assembles(arch, name):
 
 
 def test_text_from_elsewhere_is_read_in_a_child_process_first():
-    with pytest.raises(IRError, match="no valid LLVM IR"):
+    with pytest.raises(IRError, match="not valid LLVM IR"):
         llvm_session.check_in_child("define void @f() { ret i32 %x }")
 
 

@@ -43,7 +43,7 @@ def test_a_cluster_of_rows_is_grouped_by_its_place_in_the_grid() -> None:
 
 
 def test_a_grid_that_no_clusters_fill_is_refused(emulate: Run) -> None:
-    with pytest.raises(emulator.EmulationError, match="no multiple of the cluster"):
+    with pytest.raises(emulator.EmulationError, match="not a multiple of the cluster"):
         emulate("", np.zeros(1, np.uint32), grid=(3,), cluster=2)
 
 

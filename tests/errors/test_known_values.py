@@ -65,8 +65,8 @@ _WHY = "parameter n was given 1, and arguments equal to 1 are compile-time const
         (asserts_without_a_message, ["static_assert: `N % 2 == 0` does not hold"]),
         (doubles_in_a_for_loop, ["cannot reassign constexpr[1]", _WHY, "`copy = n`", "do_not_specialize=['n']"]),
         (doubles_in_a_while_loop, ["cannot reassign constexpr[1]", _WHY]),
-        (converts, ["n is the compile-time constant 1", "no attribute 'to'", _WHY, "tl.cast(n, dtype)"]),
-        (asks_for_the_type, ["n is the compile-time constant 1", "no attribute 'dtype'", _WHY]),
+        (converts, ["n is the compile-time constant 1", "lacks the attribute 'to'", _WHY, "tl.cast(n, dtype)"]),
+        (asks_for_the_type, ["n is the compile-time constant 1", "lacks the attribute 'dtype'", _WHY]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -236,7 +236,7 @@ def test_on_the_interpreter_an_access_out_of_bounds_names_the_line_and_the_progr
     error = refused(
         lambda: copies[(2,)](x, out, BLOCK=64),
         wrong_line(copies),
-        "lies outside every array",
+        "is outside every array",
         "(element (6,) of the tile)",
         "(program (1, 0, 0))",
         "value = tl.load(x + i)",

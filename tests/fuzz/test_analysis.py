@@ -68,9 +68,9 @@ def test_a_mask_that_the_launch_decides_protects_an_access() -> None:
 
 def test_two_stores_to_one_place_are_refused() -> None:
     halves = apply("div", ROW, 2)
-    assert refused(store(load("x"), halves)) == "two stores to one place"
-    assert refused(store(load("x")), grid=2) == "two stores to one place"
-    assert refused(store(load("x")), store(load("x"))) == "two stores to one place"
+    assert refused(store(load("x"), halves)) == "two stores to one address"
+    assert refused(store(load("x")), grid=2) == "two stores to one address"
+    assert refused(store(load("x")), store(load("x"))) == "two stores to one address"
     judged(store(load("x"), apply("add", ROW, apply("mul", PROGRAM, 16))), grid=2)
     judged(store(load("x"), halves, apply("eq", apply("mod", ROW, 2), 0)))
 

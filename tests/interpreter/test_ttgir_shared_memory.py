@@ -269,7 +269,7 @@ def test_places_that_overlap_are_found() -> None:
 
 
 def test_a_place_past_the_end_is_found() -> None:
-    with pytest.raises(InterpreterError, match="lies at bytes 2176 to 4224 of shared memory, which ends at 4096"):
+    with pytest.raises(InterpreterError, match="is at bytes 2176 to 4224 of shared memory, which ends at 4096"):
         run(kernel(TWO_BUFFERS.replace("SECOND", "2176"), shared=4096))
 
 

@@ -134,4 +134,4 @@ def test_a_kernel_that_is_wrong_before_any_pass_is_an_error(tmp_path: Path, caps
     path.write_text(KERNEL)
     command = ["check", f"{path}:strided", "--signature", "*fp32,*fp32,i32,STRIDE=1,BLOCK=64", "--size", "x_ptr=10"]
     assert main(command) == 1
-    assert "lies outside every array" in capsys.readouterr().err
+    assert "is outside every array" in capsys.readouterr().err

@@ -106,7 +106,7 @@ def test_a_pass_that_leaves_invalid_ir_is_named_and_ends_the_check() -> None:
     report = checked(mixed_call(), {"cse": name})
     assert report.rows[-1].name == name
     assert not report.ok
-    assert "expected from variable" in (report.rows[-1].invalid or "")
+    assert "op requires one type: expected" in (report.rows[-1].invalid or "")
 
 
 def test_a_pass_that_raises_is_named() -> None:

@@ -34,7 +34,7 @@ def test_a_broken_pass_fails_the_test_with_its_name_and_reproducer(minitriton_ch
 
 
 def test_a_place_that_the_pipeline_lacks_is_refused(minitriton_check: Callable[..., Any]) -> None:
-    with pytest.raises(Exception, match="the pipeline lacks a pass 'nowhere'"):
+    with pytest.raises(Exception, match="the pipeline lacks pass 'nowhere'"):
         minitriton_check(**loops_call(), after={"nowhere": "cse"})
 
 

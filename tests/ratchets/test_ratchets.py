@@ -24,12 +24,12 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (117, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6865, 45, 0),
+    "analysis": (6880, 45, 0),
     "as_triton": (3629, 43, 0),
     "backends": (324, 9, 0),
-    "codegen": (11719, 74, 0),
+    "codegen": (11734, 74, 0),
     "commands": (1526, 14, 0),
-    "dialects": (15382, 96, 1),
+    "dialects": (15382, 96, 0),
     "emulator": (9012, 60, 0),
     "errors": (146, 1, 0),
     "explorer": (6858, 49, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "pipeline": (2161, 15, 0),
     "rewriting": (4135, 24, 0),
     "runtime": (7100, 55, 0),
-    "target": (805, 5, 1),
+    "target": (805, 5, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
 
@@ -53,7 +53,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133392,
+    "lines": 133422,
     "files": 875,
     "files under 40 lines": 121,
     "modules with one importer": 206,
@@ -61,7 +61,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 53,
-    "words": 2,
+    "words": 0,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

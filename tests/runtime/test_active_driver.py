@@ -48,7 +48,7 @@ def test_there_is_one_device_of_one_multiprocessor() -> None:
     active = driver.active
     assert (active.get_current_device(), active.get_current_stream(0)) == (0, 0)
     active.set_current_device(0)
-    with pytest.raises(ValueError, match="no device 1"):
+    with pytest.raises(ValueError, match="unknown device 1"):
         active.set_current_device(1)
     properties = active.utils.get_device_properties(0)
     assert properties["multiprocessor_count"] == 1
