@@ -19,7 +19,8 @@ from minitriton.errors import MinitritonError
 from minitriton.host.output_files import write_output
 from minitriton.host.subcommands import Subcommands
 from minitriton.pipeline.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
-from minitriton.pipeline.pipelines import pipeline_for
+from minitriton.pipeline.pipelines import whole_pipeline
+from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stage_names import STAGES
 from minitriton.target import CUDAOptions, GPUTarget, known_architectures
 
@@ -81,9 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         # A pass may print: a cached result would hide it.
         hooks = hooks or [Hook()]
     if arguments.edits:
-        options["pipeline"] = str(
-            edited(pipeline_for(target, CUDAOptions.for_target(target, **options)), arguments.edits)
-        )
+        default = whole_pipeline(target, CUDAOptions.for_target(target, **options), environment_switches())
+        options["pipeline"] = str(edited(default, arguments.edits))
         hooks = hooks or [Hook()]
     try:
         kernel = compile(source, target, options, hooks=hooks, until=_last_stage(arguments.emit, hooks))

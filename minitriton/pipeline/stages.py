@@ -97,11 +97,6 @@ def split(pipeline: Pipeline, ext: str, stages: tuple[str, ...] = ALL_STAGES) ->
     return [(stage, Pipeline(tuple(parts[stage]))) for stage in stages[first:] if stage in parts]
 
 
-def to_ptx(pipeline: Pipeline) -> Pipeline:
-    """`pipeline` without the step that assembles."""
-    return Pipeline(tuple(step for step in pipeline.steps if step.stage != "cubin"))
-
-
 def assemble(ptx: str, pipeline: str, registers: str = "") -> Cubin:
     """What the last stage of `pipeline`, the text of a whole one, makes of `ptx`; with `registers` as that option. Raises `AssemblerError`."""
     value: object = ptx

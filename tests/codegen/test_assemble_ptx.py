@@ -12,6 +12,7 @@ import pytest
 from minitriton.codegen import assemble_ptx, assemblers, nvjitlink
 from minitriton.codegen.assemble_ptx import AssemblePTX, Cubin, demand_of
 from minitriton.codegen.cubin_resources import KernelResources
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pipelines import assembly_step, whole_pipeline
@@ -320,3 +321,10 @@ def test_an_assembler_that_nobody_knows_is_refused(monkeypatch: pytest.MonkeyPat
 def test_the_step_takes_ptx_alone() -> None:
     with pytest.raises(PipelineError, match="needs: PTX"):
         Pipeline((AssemblePTX(),)).check(())
+
+
+def test_the_command_line_gives_the_step_other_options(capsys: pytest.CaptureFixture[str]) -> None:
+    signature = ["--signature", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024", "--emit", "pipeline"]
+    step = ["--set", "assemble-ptx{registers=64}"]
+    assert main(["compile", "examples/kernels/vector_add.py:vector_add", *signature, *step]) == 0
+    assert capsys.readouterr().out.strip().endswith("emit-ptx,assemble-ptx{registers=64}")
