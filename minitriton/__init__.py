@@ -47,6 +47,10 @@ _ELSEWHERE = {
     "_utils": "as_triton._utils",
     "compiler": "as_triton.compiler",
     "experimental": "as_triton.experimental",
+    "experimental.gluon.language": "language.gluon",
+    "experimental.gluon.language._core": "language.gluon.core",
+    "experimental.gluon.language._layouts": "language.gluon.layouts",
+    "experimental.gluon._runtime": "runtime.gluon",
     "opt": "commands.opt",
     "pass_manager": "pipeline.pass_manager",
     "pass_registry": "pipeline.pass_registry",
@@ -81,11 +85,14 @@ class _Elsewhere:
     """Finds a module by a path of `_ELSEWHERE`: the same module object as by its own path."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, below = fullname.partition(".")
-        name, _, rest = below.partition(".")
-        if package != "minitriton" or name not in _ELSEWHERE:
+        package, _, name = fullname.partition(".")
+        rest: list[str] = []
+        while name and name not in _ELSEWHERE:
+            name, _, last = name.rpartition(".")
+            rest.insert(0, last)
+        if package != "minitriton" or not name:
             return None
-        real = ".".join(("minitriton", _ELSEWHERE[name], rest)).rstrip(".")
+        real = ".".join(("minitriton", _ELSEWHERE[name], *rest))
         try:
             module = importlib.import_module(real)
         except ModuleNotFoundError as error:

@@ -98,7 +98,8 @@ def run_parser(
     """The TTIR of `kernel_fn` for these arguments, as the frontend makes it."""
     options: dict[str, object] = {"sanitize_overflow": False, **(kwargs or {})}
     source, _, options = kernel_fn.source_of_call(tuple(map(MockTensor.wrap_dtype, args)), options)
-    return ParsedModule(source.make_ir(target, CUDAOptions.for_target(target, **options), make_context()))
+    full = CUDAOptions.for_target(target, **options)
+    return ParsedModule(source.make_ir(target, full, make_context(), is_verbatim=kernel_fn.is_gluon()))
 
 
 def run_filecheck_test(kernel_fn: JITFunction) -> None:
@@ -112,6 +113,6 @@ def filecheck_test(fn: JITFunction) -> Callable[[], None]:
     def test() -> None:
         run_filecheck_test(fn)
 
-    functools.update_wrapper(test, fn.fn)
+    functools.update_wrapper(test, getattr(fn, "fn", fn))
     del vars(test)["__wrapped__"]
     return test

@@ -26,6 +26,7 @@ _WHERE = {
     "tt": ("minitriton.dialects.tt", "TT"),
     "ttg": ("minitriton.dialects.ttg", "TTG"),
     "ttng": ("minitriton.dialects.ttng", "TTNG"),
+    "gluon": ("minitriton.dialects.gluon", "GLUON"),
     "nvws": ("minitriton.dialects.nvws", "NVWS"),
 }
 """Where each dialect of every target is that is one value of a module."""

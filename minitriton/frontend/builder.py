@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -60,6 +60,14 @@ _SCALARS: dict[str, Attribute] = {
 
 _types: dict[str, Attribute] = dict(_SCALARS)
 
+
+def _gluon_types() -> dict[type[base_type], Callable[[Any], Attribute]]:
+    """What makes the IR's type of values that only Gluon has."""
+    from minitriton.frontend.gluon.ir_types import GLUON_TYPES
+
+    return GLUON_TYPES
+
+
 UNKNOWN = UnknownLoc()
 
 
@@ -67,7 +75,9 @@ def ir_type(type: base_type) -> Attribute:
     """The IR's type for a scalar, pointer or block of the language, built once."""
     found = _types.get(type.name)
     if found is None:
-        if isinstance(type, block_type):
+        if type.__class__.__module__.startswith("minitriton.language.gluon"):
+            found = _gluon_types()[type.__class__](type)
+        elif isinstance(type, block_type):
             found = tensor_type(type.shape, ir_type(type.element_ty))
         elif isinstance(type, language_pointer):
             found = pointer_type(ir_type(type.element_ty), type.address_space)
@@ -111,9 +121,13 @@ class IRBuilder:
     `call_function(fn, args, kwargs)` compiles a call to a function of the language; the code generator provides it.
     """
 
-    def __init__(self, options: CUDAOptions, target: GPUTarget, is_debugged: bool = False) -> None:
+    def __init__(
+        self, options: CUDAOptions, target: GPUTarget, is_debugged: bool = False, is_verbatim: bool = False
+    ) -> None:
         self.options = options
         self.target = target
+        self.is_verbatim = is_verbatim
+        """Whether each op is emitted that Triton's frontend emits, unused ones and unreachable blocks too: for comparisons of text."""
         self.is_debugged = is_debugged
         """Whether breakpoints stop the kernel, which runs on the interpreter then."""
         self.block = Block()
@@ -129,6 +143,8 @@ class IRBuilder:
         """Those of the function's loops so far, for the values that they begin with."""
         self._constants: dict[Block, dict[tuple[str, float, float | bool], SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
+        self.partition_warps: int | None = None
+        """How many warps run the function that is compiled, if it is for a partition of them."""
         self.version = tuple(map(int, options.triton_version.split(".")))
         """Of Triton: its rules decide where versions disagree (docs/newer-triton.md)."""
 
@@ -182,7 +198,7 @@ class IRBuilder:
         known = self._constants.get(self.block)
         if known is None:
             known = self._constants[self.block] = {}
-        found = known.get(key)
+        found = None if self.is_verbatim else known.get(key)
         if found is None:
             result_type = self.ir_type(type)
             scalar = type.scalar

@@ -41,12 +41,13 @@ from minitriton.frontend.generator.loops import Loops, keep_promises_of_initial_
 from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.prepared_tree import PreparedFunction, prepared_tree
 from minitriton.language.aggregates import aggregate_value
-from minitriton.language.descriptors import tensor_descriptor
+from minitriton.language.descriptors import tensor_descriptor, tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.signatures import TypeName, str_to_ty
 from minitriton.language.target_info import compiling_for
-from minitriton.language.values import constexpr, tensor
+from minitriton.language.values import constexpr, handle_value, tensor
 from minitriton.language.values import tuple as language_tuple
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.rewriting.constants import int_attr
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -114,7 +115,7 @@ class CodeGenerator:
             b.entry = entry
         self._bind_parameters(args, entry, location)
         self.statements.run(tree.body)
-        result_type = self._end(b)
+        result_type = self._end(b, region)
         if visibility == _PUBLIC and result_type != void:
             raise self.generator.error(
                 next(n for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value is not None),
@@ -129,6 +130,8 @@ class CodeGenerator:
             arg_attrs=[DictionaryAttr(a) for a in arg_attrs] if any(arg_attrs) else None,
             attributes={"noinline": _IS_NOINLINE[bool(fn.noinline and visibility == _PRIVATE)]},
         )
+        if b.partition_warps is not None:
+            op.attributes["ttg.num-warps"] = i32_attr(b.partition_warps)
         op.location = location
         return op, result_type
 
@@ -160,9 +163,13 @@ class CodeGenerator:
                 handle.location = named_location(name, location)
             self.generator.bind(name, value)
 
-    def _end(self, b: IRBuilder) -> base_type:
-        """Returns at the end of a body that did not; gives the function's result type."""
+    def _end(self, b: IRBuilder, region: Region) -> base_type:
+        """Returns at the end of a body, `region`, that did not; gives the function's result type."""
         result = self.generator.return_type or void
+        if self.generator.terminated and b.is_verbatim:
+            b.block = Block()
+            region.add_block(b.block)
+            self.generator.terminated = False
         if not self.generator.terminated:
             values = [b.value(ub.PoisonOp.create(result_types=(t,))) for t in flat_types(result)]
             b.insert(tt.ReturnOp(values))
@@ -186,7 +193,7 @@ def _run_time_type(arg: object) -> base_type | None:
     """The type of an argument that the function takes at run time, None for a compile-time value."""
     if isinstance(arg, base_type):
         return arg
-    return arg.type if isinstance(arg, (tensor, language_tuple, tensor_descriptor, aggregate_value)) else None
+    return arg.type if isinstance(arg, (tensor, language_tuple, handle_value, tensor_descriptor, aggregate_value)) else None
 
 
 def ast_to_ttir(
@@ -198,6 +205,7 @@ def ast_to_ttir(
     target: GPUTarget,
     context: Context | None = None,
     is_debugged: bool = False,
+    is_verbatim: bool = False,
 ) -> ModuleOp:
     """The TTIR of `fn`, unoptimised; if it `is_debugged`, with its breakpoints. Raises `CompilationError` with the kernel's line.
 
@@ -207,13 +215,19 @@ def ast_to_ttir(
     constants: dict[Path, object] = {
         (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
     }
-    generator = CodeGenerator(IRBuilder(options, target, is_debugged))
+    generator = CodeGenerator(IRBuilder(options, target, is_debugged, is_verbatim))
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
     with compiling_for(target):
         kernel, _ = generator.function(fn, kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
     module = ModuleOp([kernel, *generator.functions.ops()])
     module.location = FileLineColLoc(StringAttr(fn.file_name), IntAttr(fn.begin_line), IntAttr(0))
     return module
+
+
+def _with_layout(type: tensor_descriptor_type, layout: str) -> base_type:
+    from minitriton.frontend.gluon.ir_types import descriptor_with_layout
+
+    return descriptor_with_layout(type, layout)
 
 
 def _kernel_arguments(
@@ -244,5 +258,5 @@ def _kernel_arguments(
             raise MinitritonError(
                 f"no type given for parameter {name!r} of {fn.__name__}", help="name every parameter in the signature"
             )
-        arguments.append(build(str_to_ty(signature.get(name, "constexpr")), (i,)))
+        arguments.append(build(str_to_ty(signature.get(name, "constexpr"), with_layout=_with_layout), (i,)))
     return arguments, arg_attrs

@@ -127,6 +127,11 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
 def emitter_of(declaration: Builtin[..., object]) -> Emitter:
     """What emits calls of `declaration`. Raises if nothing does."""
     emitter = EMITTERS.get(declaration)
+    if emitter is None and declaration.__module__.startswith("minitriton.language.gluon"):
+        from minitriton.frontend.gluon.emitters import GLUON_EMITTERS
+
+        EMITTERS.update(GLUON_EMITTERS)
+        emitter = EMITTERS.get(declaration)
     if emitter is None:
         if not isinstance(declaration, ElementwiseBuiltin):
             raise LanguageTypeError(

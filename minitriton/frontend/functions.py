@@ -8,6 +8,7 @@ arguments that print alike) are distinguished by what they are, and the later on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -45,9 +46,11 @@ class CompiledFunctions:
         self._ops: dict[str, Operation] = {}
         self._symbols: dict[str, None] = {}
 
-    def get(self, fn: JITCallable, args: Sequence[object]) -> FunctionRecord:
-        """The function for `args`, compiled if it is new."""
-        name, key = mangled_name(fn, args), (fn, *_identity(args))
+    def get(self, fn: JITCallable, args: Sequence[object], warps: int | None = None) -> FunctionRecord:
+        """The function for `args`, compiled if it is new; `warps`: for a partition of so many."""
+        name, key = mangled_name(fn, args), (fn, warps, *_identity(args))
+        if warps is not None:
+            name += f"_NW{warps}"
         if key not in self._records:
             while name in self._symbols:
                 name += "_"
@@ -73,8 +76,12 @@ def flat_types(type: base_type) -> list[Attribute]:
     if isinstance(type, aggregate_type):
         return [t for field in type.fields.values() for t in flat_types(field)]
     if isinstance(type, tensor_descriptor_type):
-        return [descriptor_ir_type(type.block_type), *flat_types(type.shape_type), *flat_types(type.strides_type)]
+        return [descriptor_ir_type(type), *flat_types(type.shape_type), *flat_types(type.strides_type)]
     return [] if isinstance(type, constexpr_type) or type == void else [ir_type(type)]
+
+
+_PACKAGE = re.compile(r"^minitriton\.(?=language\.)")
+"""Functions of the language have the names of Triton's."""
 
 
 def mangled_name(fn: JITCallable, args: Sequence[object]) -> str:
@@ -85,7 +92,7 @@ def mangled_name(fn: JITCallable, args: Sequence[object]) -> str:
     text = "_".join(constants)
     for character, replacement in ((".", "_d_"), ("'", "_sq_"), ("[", "_"), ("]", "_")):
         text = text.replace(character, replacement)
-    return f"{fn.full_name}__{'_'.join(types)}__{text}"
+    return f"{_PACKAGE.sub('triton.', fn.full_name)}__{'_'.join(types)}__{text}"
 
 
 def _mangle(values: Iterable[object], path: tuple[int, ...], types: list[str], constants: list[str]) -> None:

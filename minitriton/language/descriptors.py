@@ -39,6 +39,10 @@ class tensor_descriptor_type(base_type):
         self.strides_type = strides_type
         self.name: str = f"tensor_descriptor<{block_type}, {shape_type}, {strides_type}>"
 
+    def value(self, handle: SSAValue, shape: Sequence[object], strides: Sequence[object]) -> tensor_descriptor:
+        """A value of this type."""
+        return tensor_descriptor(handle, shape, strides, self.block_type)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tensor_descriptor_type) and self.name == other.name
 

@@ -124,6 +124,8 @@ class dtype(base_type):
     shape: tuple[int, ...] = ()
     """The size of each dimension of a block; a scalar has none."""
     numel: int = 1
+    layout: object = None
+    """How a block is spread over threads, where the author says so (Gluon)."""
 
     def __init__(self, name: str | Constant) -> None:
         text: str = _unwrapped(name)
@@ -248,6 +250,41 @@ class dtype(base_type):
 
     def with_element_ty(self, element_ty: dtype) -> dtype:
         return element_ty
+
+    # What the ops that change a shape give for a value of this type. A type with a layout overrides them: its layout changes too.
+
+    def with_shape(self, shape: tuple[int, ...]) -> dtype:
+        """A block of `shape` of the same elements, as a broadcast gives it."""
+        return block_of(self.scalar, shape)
+
+    def expanded(self, axis: int) -> dtype:
+        """With a dimension of size 1 inserted at `axis`."""
+        return block_of(self.scalar, (*self.shape[:axis], 1, *self.shape[axis:]))
+
+    def reshaped(self, shape: tuple[int, ...]) -> dtype:
+        """The same elements, in their order, as `shape`."""
+        return block_of(self.scalar, shape)
+
+    def permuted(self, order: Sequence[int]) -> dtype:
+        """With its dimensions in `order`."""
+        return block_of(self.scalar, tuple(self.shape[d] for d in order))
+
+    def joined(self) -> dtype:
+        """Two of it along a new last dimension."""
+        return block_of(self.scalar, (*self.shape, 2))
+
+    def halved(self) -> dtype:
+        """Without its last dimension, which is 2."""
+        return block_of(self.scalar, self.shape[:-1])
+
+    def reduced(self, axis: int) -> dtype:
+        """Without dimension `axis`; a scalar if that was the only one."""
+        rest = (*self.shape[:axis], *self.shape[axis + 1 :])
+        return block_of(self.scalar, rest) if rest else self.scalar
+
+    def indices(self, axis: int) -> dtype:
+        """The indices along `axis`, which broadcast to it once the other dimensions are inserted."""
+        return block_of(int32, self.shape[axis : axis + 1])
 
     @property
     def cache_key_part(self) -> str:

@@ -7,7 +7,7 @@ str_to_ty("tensordesc<fp16[128, 64]>")  descriptor with blocks of 128 x 64
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from minitriton.errors import MinitritonError
 from minitriton.language import dtypes as dt
@@ -21,26 +21,32 @@ _SCALARS = {
     "u1": dt.int1, "u8": dt.uint8, "u16": dt.uint16, "u32": dt.uint32, "u64": dt.uint64, "B": dt.int1,
 }  # fmt: skip
 
-_DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d\s,]+)\].*>")
+_DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d\s,]+)\],?(.*)>")
 
 
 TypeName = str | Sequence["TypeName"]
 """`*fp32`, `i32`, `constexpr`, ..., or the names of a tuple's elements."""
 
 
-def str_to_ty(name: TypeName, value: object = None) -> base_type:
-    """The type that a launch signature names, a tuple of types for a tuple. `value` is that of a `constexpr`."""
+WithLayout = Callable[[tensor_descriptor_type, str], base_type]
+"""Makes the type of descriptors whose blocks have the layout that a text says."""
+
+
+def str_to_ty(name: TypeName, value: object = None, with_layout: WithLayout | None = None) -> base_type:
+    """The type that a launch signature names, a tuple of types for a tuple. `value` is that of a `constexpr`; layouts of descriptors are
+    for `with_layout`."""
     if not isinstance(name, str):
-        return tuple_type([str_to_ty(n, value) for n in name], getattr(type(name), "_fields", None))
+        return tuple_type([str_to_ty(n, value, with_layout) for n in name], getattr(type(name), "_fields", None))
     if name.startswith("constexpr"):
         return constexpr_type(value)
     descriptor = _DESCRIPTOR.fullmatch(name)
     if descriptor is not None:
         shape = tuple(int(size) for size in descriptor[2].split(","))
         rank = len(shape)
-        return tensor_descriptor_type(
+        plain = tensor_descriptor_type(
             block_of(_dtype(descriptor[1]), shape), tuple_type([dt.int32] * rank), tuple_type([dt.int64] * rank)
         )
+        return with_layout(plain, descriptor[3]) if with_layout is not None and descriptor[3] else plain
     return _dtype(name)
 
 

@@ -49,6 +49,24 @@ class base_value:
         def type(self) -> base_type: ...
 
 
+class handle_type(base_type):
+    """The type of a value that is one SSA value of the IR, and not a tensor: a buffer, a token."""
+
+    def value(self, handle: SSAValue) -> handle_value:
+        """A value of this type."""
+        raise NotImplementedError
+
+
+class handle_value(base_value):
+    """A value that is one SSA value of the IR, and not a tensor. Methods are `members`: name → the declared function."""
+
+    members: ClassVar[dict[str, Named]] = {}
+
+    def __init__(self, handle: SSAValue, type: handle_type) -> None:
+        self.handle = handle
+        self.type = type  # pyright: ignore[reportIncompatibleMethodOverride, reportAttributeAccessIssue]
+
+
 class constexpr(base_value):
     """A compile-time value; also the annotation of parameters and variables that hold one.
 

@@ -59,6 +59,7 @@ class ASTSource:
     """
 
     ext = "source"
+    language = "triton"
 
     def __init__(
         self,
@@ -117,7 +118,14 @@ class ASTSource:
 
     @overload
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, context: Context, /, *, is_debugged: bool = False
+        self,
+        target: GPUTarget,
+        options: CUDAOptions,
+        context: Context,
+        /,
+        *,
+        is_debugged: bool = False,
+        is_verbatim: bool = False,
     ) -> ModuleOp: ...
 
     @overload
@@ -134,26 +142,30 @@ class ASTSource:
         context: Context | None = None,
         *,
         is_debugged: bool = False,
+        is_verbatim: bool = False,
     ) -> ModuleOp | ModuleView:
-        """The frontend's TTIR; for the interpreter (`is_debugged`), with breakpoints. Raises `CompilationError` with the kernel's line.
+        """The frontend's TTIR; for the interpreter (`is_debugged`), with breakpoints; `is_verbatim`, with each op of Triton's. Raises `CompilationError` with the kernel's line.
 
         Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
         those of `ir.module`; `codegen_fns` and `module_map` are passed over, since the frontend knows its target.
         """
         if context is None:
-            return self._ttir(target, options, codegen_fns, is_debugged)
+            return self._first_ir(target, options, codegen_fns, is_debugged, is_verbatim)
         from minitriton.dialects.bindings import ModuleView
 
-        return ModuleView(self._ttir(target, options, context, is_debugged), context)
+        return ModuleView(self._first_ir(target, options, context, is_debugged, is_verbatim), context)
 
-    def _ttir(self, target: GPUTarget, options: CUDAOptions, context: Context, is_debugged: bool) -> ModuleOp:
+    def _first_ir(
+        self, target: GPUTarget, options: CUDAOptions, context: Context, is_debugged: bool, is_verbatim: bool
+    ) -> ModuleOp:
         from minitriton.frontend.code_generator import ast_to_ttir
         from minitriton.frontend.errors import CompilationError
 
         try:
             return ast_to_ttir(
-                self.function, self.signature, self.constants, self.attrs, options, target, context, is_debugged
-            )
+                self.function, self.signature, self.constants, self.attrs, options, target, context, is_debugged,
+                is_verbatim,
+            )  # fmt: skip
         except CompilationError as error:
             if not knobs.compilation.front_end_debugging:
                 _forget_frames(error)

@@ -368,7 +368,7 @@ class JITFunction(JITCallable, KernelInterface):
         attrs: Attributes = {}
         for index, (kind, key) in enumerate(specialization):
             _collect((index,), kind, key, constexprs, attrs)
-        return ASTSource(self, signature, constexprs, attrs)
+        return self.ASTSource(self, signature, constexprs, attrs)
 
     def source_of_call(
         self, args: tuple[object, ...], kwargs: dict[str, object]

@@ -34,7 +34,7 @@ from minitriton.language.aggregates import aggregate_type, aggregate_value
 from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, LibraryFunction
 from minitriton.language.descriptors import tensor_descriptor, tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, dtype, tuple_type
-from minitriton.language.values import base_value, constexpr, tensor, type_of, unwrap
+from minitriton.language.values import base_value, constexpr, handle_type, handle_value, tensor, type_of, unwrap
 from minitriton.language.values import tuple as language_tuple
 
 _ABSENT = object()
@@ -70,7 +70,9 @@ def flatten(value: object, into: list[SSAValue]) -> list[SSAValue]:
     """Appends the SSA values that make up `value`."""
     if type(value) is tensor:
         into.append(value.handle)
-    elif type(value) is tensor_descriptor:
+    elif isinstance(value, handle_value):
+        into.append(value.handle)
+    elif isinstance(value, tensor_descriptor):
         into.append(value.handle)
         flatten(value.shape, into)
         flatten(value.strides, into)
@@ -107,7 +109,9 @@ def rebuild(type: base_type, handles: Sequence[SSAValue], cursor: int) -> tuple[
     if isinstance(type, tensor_descriptor_type):
         shape, after = _rebuilt_tuple(type.shape_type, handles, cursor + 1)
         strides, after = _rebuilt_tuple(type.strides_type, handles, after)
-        return tensor_descriptor(handles[cursor], shape.values, strides.values, type.block_type), after
+        return type.value(handles[cursor], shape.values, strides.values), after
+    if isinstance(type, handle_type):
+        return type.value(handles[cursor]), cursor + 1
     raise TypeError(f"no value of type {type} is made of SSA values")
 
 
@@ -133,7 +137,7 @@ def is_ir_value(value: object) -> bool:
     """Whether `value` is made of SSA values: a tensor, a descriptor, an aggregate, or a tuple with one of these."""
     if isinstance(value, language_tuple):
         return any(map(is_ir_value, value.values))
-    return isinstance(value, (tensor, tensor_descriptor, aggregate_value))
+    return isinstance(value, (tensor, handle_value, tensor_descriptor, aggregate_value))
 
 
 def copied_scope(scope: Scope) -> Scope:

@@ -38,7 +38,7 @@ from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import BoundConstexprFunction, Builtin, ConstexprFunction, LibraryFunction
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import void
-from minitriton.language.values import Function, base_value, constexpr, tensor, unwrap
+from minitriton.language.values import Function, base_value, constexpr, handle_value, tensor, unwrap
 from minitriton.language.values import tuple as language_tuple
 
 
@@ -205,7 +205,7 @@ class Calls:
                         f"{name}:{value}",
                     )
         try:
-            record = self.functions.get(fn, bound)
+            record = self.functions.get(fn, bound, self.b.partition_warps)
         except RecursionError:
             raise
         except Exception as error:
@@ -232,9 +232,12 @@ class Calls:
         return rebuild(type, list(op.results), 0)[0]
 
 
+_ARGUMENTS = (tensor, language_tuple, constexpr, handle_value, tensor_descriptor, aggregate_value)
+
+
 def _argument(value: object) -> object:
     """An argument as the callee sees it: what is known at compile time is a `constexpr` (or None)."""
-    if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor, aggregate_value)) or value is None:
+    if isinstance(value, _ARGUMENTS) or value is None:
         return value
     if instance_of(value, (TUPLE, LIST)):
         return wrapped(value if isinstance(value, tuple) else tuple(value))
@@ -293,7 +296,7 @@ def stop(b: IRBuilder, debugger: FunctionType, function: FunctionType, variables
 
 def _described(value: object, operands: list[SSAValue]) -> dict[str, object]:
     """How to make a variable's value of the op's operands, to which those of `value` are added."""
-    if isinstance(value, (tensor, tensor_descriptor)):
+    if isinstance(value, (tensor, handle_value, tensor_descriptor)):
         operands.append(value.handle)
         unsigned = isinstance(value, tensor) and value.dtype.is_int_unsigned()
         return {"operand": len(operands) - 1, "unsigned": unsigned}

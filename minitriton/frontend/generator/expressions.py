@@ -33,7 +33,7 @@ from minitriton.language import core
 from minitriton.language import dtypes as dt
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
-from minitriton.language.values import Function, base_value, constexpr, tensor, unwrap
+from minitriton.language.values import Function, base_value, constexpr, handle_value, tensor, unwrap
 from minitriton.language.values import slice as language_slice
 from minitriton.language.values import tuple as language_tuple
 
@@ -376,8 +376,8 @@ class Expressions:
                 return BoundMethod(owner, found)
             if name in TENSOR_METHODS:
                 return partial(TENSOR_METHODS[name], self.b, owner)
-        elif type(owner) is tensor_descriptor:
-            found = tensor_descriptor.members.get(name)
+        elif isinstance(owner, (handle_value, tensor_descriptor)):
+            found = owner.members.get(name)
             if found is not None:
                 return BoundMethod(owner, found)
         elif type(owner) is constexpr and name not in ("value", "type"):

@@ -12,10 +12,11 @@ import ast
 import builtins
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import scf
+from xdsl.dialects import scf, ub
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, UnregisteredAttr, i32
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
+from minitriton.dialects import arith
 from minitriton.frontend.builder import UNKNOWN, InitialPromise, IRBuilder, constant_of, named_location
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
@@ -169,6 +170,10 @@ class Loops:
     def _loop(self, node: PreparedFor, target: str, loop: language_range) -> None:
         b = self.b
         counted = counter_of(b, loop)
+        bounds = [counted.low.handle, counted.high.handle, counted.step.handle]
+        if b.is_verbatim:
+            bounds = [b.op(arith.BitcastOp, (bound,), bound.type) for bound in bounds]
+            b.op(ub.PoisonOp, (), bounds[0].type)
         location, outer = b.location, b.block
         before, defs = self.generator.lscope, self.generator.local_defs
         names = self._carried(node, target)
@@ -203,7 +208,7 @@ class Loops:
         entered = dict(zip(names, initial, strict=True))
         inits = flatten_all(entered[n] for n in kept)
         op = scf.ForOp.create(
-            operands=(counted.low.handle, counted.high.handle, counted.step.handle, *inits),
+            operands=(*bounds, *inits),
             result_types=[h.type for h in inits],
             regions=(region,),
             attributes=self._loop_hints(loop) | _placed(hints),

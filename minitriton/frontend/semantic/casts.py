@@ -156,6 +156,8 @@ def _width(type: Attribute) -> int:
 
 def nonzero(b: IRBuilder, value: tensor) -> tensor:
     """`value != 0`, element by element."""
+    if b.is_verbatim and value.type.is_block():
+        b.constant(value.dtype, 0)
     zero = b.constant(value.type, 0)
     result = with_scalar(value.type, dt.int1)
     if value.dtype.is_floating():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.dialects.tt.types import TensorDescType, tensor_type
@@ -17,15 +17,19 @@ from minitriton.frontend.semantic.casts import cast
 from minitriton.frontend.semantic.memory import PADDINGS, choice, index_values
 from minitriton.frontend.semantic.values import scalar_constant
 from minitriton.language import dtypes as dt
-from minitriton.language.descriptors import tensor_descriptor
+from minitriton.language.descriptors import tensor_descriptor, tensor_descriptor_type
 from minitriton.language.dtypes import block_of, block_type, dtype, pointer_type
 from minitriton.language.values import Operand, tensor
+from minitriton.language.values import tuple as language_tuple
 
 _descriptor_types: dict[str, TensorDescType] = {}
 
 
-def descriptor_ir_type(block: block_type) -> TensorDescType:
-    """The IR's type of descriptors with these blocks, built once."""
+def descriptor_ir_type(type: tensor_descriptor_type) -> Attribute:
+    """The IR's type of descriptors, built once."""
+    if type.__class__ is not tensor_descriptor_type:
+        return ir_type(type)
+    block = type.block_type
     found = _descriptor_types.get(block.name)
     if found is None:
         element = ir_type(block.element_ty)
@@ -41,15 +45,15 @@ def _scalar(b: IRBuilder, value: Operand, type: dtype) -> tensor:
     return scalar_constant(b, value, type)
 
 
-def make_tensor_descriptor(
+def descriptor_operands(
     b: IRBuilder,
     base: object,
     shape: Sequence[Operand],
     strides: Sequence[Operand],
     block_shape: Sequence[int],
-    padding_option: str = "zero",
-) -> tensor_descriptor:
-    """A new descriptor."""
+    padding_option: str,
+) -> tuple[tensor, list[tensor], list[tensor], block_type, str]:
+    """What a descriptor is made of, checked: pointer, sizes, strides, its blocks, the padding."""
     rank = len(shape)
     if not 1 <= rank <= 5:
         raise LanguageValueError(f"Expected 1 <= ndim <= 5 but got {rank} dimensions")
@@ -76,15 +80,28 @@ def make_tensor_descriptor(
     padding = choice(PADDINGS, padding_option, "Padding option") or "zero"
     if element.is_int() and padding == "nan":
         raise LanguageValueError("Padding option `nan` is not supported for integer blocks")
-    block = block_of(element, tuple(block_shape))
+    return base, sizes, steps, block_of(element, tuple(block_shape)), padding
+
+
+def make_tensor_descriptor(
+    b: IRBuilder,
+    base: object,
+    shape: Sequence[Operand],
+    strides: Sequence[Operand],
+    block_shape: Sequence[int],
+    padding_option: str = "zero",
+) -> tensor_descriptor:
+    """A new descriptor."""
+    pointer, sizes, steps, block, padding = descriptor_operands(b, base, shape, strides, block_shape, padding_option)
+    type = tensor_descriptor_type(block, *(language_tuple(values).type for values in (sizes, steps)))
     op = tt.MakeTensorDescOp(
-        base.handle,
+        pointer.handle,
         [x.handle for x in sizes],
         [x.handle for x in steps],
-        descriptor_ir_type(block),
+        descriptor_ir_type(type),
         padding=padding,
     )
-    return tensor_descriptor(b.value(op), sizes, steps, block)
+    return type.value(b.value(op), sizes, steps)
 
 
 def _indices(b: IRBuilder, desc: object, offsets: Sequence[Operand]) -> list[SSAValue]:

@@ -80,6 +80,11 @@ def _precision(b: IRBuilder, given: str | None, allow_tf32: bool | None) -> str:
         given = knobs.language.fp32_default or None
     if given is None:
         return "tf32" if "tf32" in b.options.allowed_dot_input_precisions and allow_tf32 in (None, True) else "ieee"
+    return checked_precision(b, given)
+
+
+def checked_precision(b: IRBuilder, given: str) -> str:
+    """`given` in lower case, if the target's dots know it."""
     if str(given).lower() not in b.options.allowed_dot_input_precisions:
         raise LanguageValueError(
             f"input_precision must be one of {b.options.allowed_dot_input_precisions}. Got {given}",
@@ -144,11 +149,13 @@ def _dot(
                 stacklevel=2,
             )
         x, y = cast(b, x, dt.float16), cast(b, y, dt.float16)
-    result = block_of(_result_dtype(x.dtype, out_dtype), (*x.type.shape[:-1], y.type.shape[-1]))
-    if acc is not None and acc.dtype not in (out_dtype, result.element_ty):
+    element = _result_dtype(x.dtype, out_dtype)
+    shape = (*x.type.shape[:-1], y.type.shape[-1])
+    result = block_of(element, shape) if acc is None else acc.type.with_element_ty(element)
+    if acc is not None and acc.dtype not in (out_dtype, element):
         raise LanguageTypeError(
-            f"the accumulator is {acc.dtype}, the product {result.element_ty}",
-            f"they must agree: begin with {result.element_ty}, or give out_dtype where the operands allow {acc.dtype}",
+            f"the accumulator is {acc.dtype}, the product {element}",
+            f"they must agree: begin with {element}, or give out_dtype where the operands allow {acc.dtype}",
         )
     both_fp8 = x.dtype.is_fp8() and y.dtype.is_fp8()
     k = x.type.shape[-1]

@@ -53,6 +53,14 @@ def choice(table: dict[str, Entry], given: str | None, what: str) -> Entry:
     return table[given]
 
 
+def load_caching(cache_modifier: str, eviction_policy: str) -> Caching:
+    """How a load asks caches to treat it."""
+    return {
+        "cache": choice(_LOAD_CACHES, cache_modifier, "Cache modifier"),
+        "evict": choice(_EVICTIONS, eviction_policy, "Eviction policy"),
+    }
+
+
 def pointed_block(ptr: tensor) -> block_type | None:
     """The block that `ptr` points at, if it is a block pointer, made by `tl.make_block_ptr`."""
     type = ptr.type
@@ -79,10 +87,7 @@ def load(
     volatile: bool = False,
 ) -> tensor:
     """A load through a pointer, a block of pointers, or a block pointer."""
-    caching: Caching = {
-        "cache": choice(_LOAD_CACHES, cache_modifier, "Cache modifier"),
-        "evict": choice(_EVICTIONS, eviction_policy, "Eviction policy"),
-    }
+    caching = load_caching(cache_modifier, eviction_policy)
     padding = choice(PADDINGS, padding_option, "Padding option")
     kind = _pointer_type(pointer, "tl.load")
     mask = None if mask is None else to_tensor(b, mask)

@@ -14,7 +14,7 @@ from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.math import widened
-from minitriton.frontend.semantic.shapes import arange, expand_dims, reshape, wrap_axis
+from minitriton.frontend.semantic.shapes import expand_dims, range_of, reshape, wrap_axis
 from minitriton.frontend.semantic.values import broadcast_all, broadcast_to_shape, several, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of
@@ -67,7 +67,7 @@ def reduce(
     inputs = _inputs(input, "reduction")
     rank = len(inputs[0].type.shape)
     if axis is None:
-        flat = [reshape(b, x, x.type.numel, can_reorder=True) for x in inputs]
+        flat = [reshape(b, x, x.type.numel, can_reorder=x.type.layout is None) for x in inputs]
         results = _reduce(b, flat, 0, combine_fn)
         axes = tuple(range(rank))
     else:
@@ -80,9 +80,7 @@ def reduce(
 
 def _reduce(b: IRBuilder, inputs: list[tensor], axis: int, combine_fn: Function) -> list[tensor]:
     region = combine_region(b, inputs, combine_fn, tt.ReduceReturnOp)
-    shape = inputs[0].type.shape
-    rest = (*shape[:axis], *shape[axis + 1 :])
-    types = [block_of(x.dtype, rest) if rest else x.dtype for x in inputs]
+    types = [x.type.reduced(axis) for x in inputs]
     op = tt.ReduceOp([x.handle for x in inputs], region, axis=axis, result_types=[ir_type(t) for t in types])
     return [tensor(value, type) for value, type in zip(b.insert(op).results, types, strict=True)]
 
@@ -101,7 +99,7 @@ def reduce_with_indices(
     if axis is None:
         raise LanguageTypeError("an axis is needed to return indices", "flatten the block first with tl.ravel")
     axis = wrap_axis(axis, len(shape))
-    index = arange(b, 0, shape[axis])
+    index = range_of(b, 0, shape[axis], x.type.indices(axis))
     if len(shape) > 1:
         index = expand_dims(b, index, [d for d in range(len(shape)) if d != axis])
         index = broadcast_to_shape(b, index, shape)
@@ -129,9 +127,13 @@ def histogram(b: IRBuilder, input: tensor, num_bins: int, mask: Operand | None =
         raise LanguageTypeError("histogram only supports integer input")
     if mask is not None:
         mask = broadcast_to_shape(b, to_tensor(b, mask), x.type.shape)
-        if not mask.dtype.is_bool():
-            raise LanguageValueError("Mask must have boolean scalar type")
-    result = block_of(dt.int32, (num_bins,))
+    return histogram_of(b, x, mask, block_of(dt.int32, (num_bins,)))
+
+
+def histogram_of(b: IRBuilder, x: tensor, mask: tensor | None, result: dt.dtype) -> tensor:
+    """How often each index of a block of type `result` occurs in `x`."""
+    if mask is not None and not mask.dtype.is_bool():
+        raise LanguageValueError("Mask must have boolean scalar type")
     op = tt.HistogramOp(x.handle, None if mask is None else mask.handle, ir_type(result))
     return tensor(b.value(op), result)
 
@@ -148,7 +150,7 @@ def gather(b: IRBuilder, src: tensor, index: tensor, axis: int) -> tensor:
     for d, (m, n) in enumerate(zip(have, want, strict=True)):
         if d != axis and m != n:
             raise LanguageValueError(f"index dim {d} must match the corresponding source dim")
-    result = block_of(src.dtype, want)
+    result = index.type.with_element_ty(src.dtype)
     op = tt.GatherOp(src.handle, index.handle, axis=axis, result_type=ir_type(result))
     return tensor(b.value(op), result)
 

@@ -49,6 +49,12 @@ def shape_argument(shape: Sequence[Size]) -> tuple[int, ...]:
 
 def arange(b: IRBuilder, start: object, end: object) -> tensor:
     """The int32 values of `[start, end)`."""
+    low, high = range_bounds(start, end)
+    return range_of(b, low, high, block_of(dt.int32, (high - low,)))
+
+
+def range_bounds(start: object, end: object) -> tuple[int, int]:
+    """`start` and `end`, if a block can have the numbers between them."""
     if not isinstance(start, int) or not isinstance(end, int):
         raise LanguageValueError(
             "arange's arguments must be of type tl.constexpr", "annotate the parameter: `BLOCK: tl.constexpr`"
@@ -63,8 +69,12 @@ def arange(b: IRBuilder, start: object, end: object) -> tensor:
         raise LanguageValueError(
             "arange's range must be a power of 2", f"use {1 << size.bit_length()} and mask the rest"
         )
-    result = block_of(dt.int32, (size,))
-    return tensor(b.value(tt.MakeRangeOp(ir_type(result), start=start, end=end)), result)
+    return start, end
+
+
+def range_of(b: IRBuilder, start: int, end: int, type: dt.dtype) -> tensor:
+    """The integers of `[start, end)` as a block of `type`."""
+    return tensor(b.value(tt.MakeRangeOp(ir_type(type), start=start, end=end)), type)
 
 
 def full(b: IRBuilder, shape: Size, value: Operand, dtype: object) -> tensor:
@@ -106,7 +116,7 @@ def reshape(b: IRBuilder, x: Operand, *shape: Size, can_reorder: bool = False) -
         )
     if not x.type.is_block():
         return splat(b, x, sizes)
-    result = block_of(x.dtype, sizes)
+    result = x.type.reshaped(sizes)
     return tensor(b.value(tt.ReshapeOp(x.handle, ir_type(result), allow_reorder=bool(can_reorder))), result)
 
 
@@ -184,7 +194,7 @@ def permute(b: IRBuilder, x: Operand, *dims: int | Sequence[int]) -> tensor:
         raise LanguageValueError("permute dims must have the same length as input shape")
     if sorted(order) != list(range(len(order))):
         raise LanguageValueError(f"permute dims must be a permutation of 0, 1, ..., n-1, but were {order}")
-    result = block_of(x.dtype, tuple(shape[d] for d in order))
+    result = x.type.permuted(order)
     return tensor(b.value(tt.TransOp(x.handle, order=order, result_type=ir_type(result))), result)
 
 
@@ -225,7 +235,7 @@ def join(builder: IRBuilder, a: Operand, b: Operand) -> tensor:
     scalars = not x.type.is_block()
     if scalars:
         x, y = splat(builder, x, (1,)), splat(builder, y, (1,))
-    result = block_of(x.dtype, (*x.type.shape, 2))
+    result = x.type.joined()
     joined = tensor(builder.op(tt.JoinOp, (x.handle, y.handle), ir_type(result)), result)
     return reshape(builder, joined, 2) if scalars else joined
 
@@ -238,7 +248,7 @@ def split(b: IRBuilder, x: Operand) -> tuple[tensor, tensor]:
     flat = len(x.type.shape) == 1
     if flat:
         x = insert_dimension(b, x, 0)
-    result = block_of(x.dtype, x.type.shape[:-1])
+    result = x.type.halved()
     op = b.insert(tt.SplitOp(x.handle, ir_type(result)))
     first, second = (tensor(value, result) for value in op.results)
     return (unsplat(b, first), unsplat(b, second)) if flat else (first, second)

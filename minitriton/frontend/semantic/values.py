@@ -165,6 +165,10 @@ def binary_operands(
         found = computation_type(lhs_type, lhs_number is not None, rhs_type, rhs_number is not None, div_or_mod)
         if not fp8:
             refuse_fp8(found)
+        if b.is_verbatim:
+            for number in (lhs_number, rhs_number):
+                if number is not None:
+                    to_tensor(b, number)
         if lhs_number is not None:
             lhs = _fitting_constant(b, lhs_number, found, rhs)
         elif lhs_type is not found and isinstance(lhs, tensor):
@@ -227,7 +231,9 @@ def _fitting_constant(b: IRBuilder, value: int | float, type: dtype, other: Oper
         if not type.get_int_min_value() <= value <= type.get_int_max_value():
             raise LanguageValueError(f"Scalar {value} is out of range for type {type}")
     if isinstance(other, tensor) and other.type.is_block():
-        type = block_of(type, other.type.shape)
+        if b.is_verbatim:
+            b.constant(type, value)
+        type = other.type.with_element_ty(type)
         return tensor(b.constant(type, value), type)
     constant = b.constant(type, value)
     if number_dtype(value) is type:
@@ -242,9 +248,11 @@ def broadcast_pair(b: IRBuilder, lhs: tensor, rhs: tensor) -> tuple[tensor, tens
     if left is right or not (left.is_block() or right.is_block()):
         return lhs, rhs
     if not left.is_block():
-        return splat(b, lhs, right.shape), rhs
+        return splat_like(b, lhs, right), rhs
     if not right.is_block():
-        return lhs, splat(b, rhs, left.shape)
+        return lhs, splat_like(b, rhs, left)
+    if left.layout is not right.layout:
+        lhs, rhs = _with_one_layout(b, lhs, rhs)
     while len(lhs.type.shape) < len(right.shape):
         lhs = expand_dims(b, lhs, 0)
     while len(rhs.type.shape) < len(left.shape):
@@ -260,11 +268,22 @@ def broadcast_pair(b: IRBuilder, lhs: tensor, rhs: tensor) -> tuple[tensor, tens
     return broadcast_to_shape(b, lhs, tuple(shape)), broadcast_to_shape(b, rhs, tuple(shape))
 
 
+def _with_one_layout(b: IRBuilder, lhs: tensor, rhs: tensor) -> tuple[tensor, tensor]:
+    from minitriton.frontend.gluon.tensors import with_one_layout
+
+    if len(lhs.type.shape) != len(rhs.type.shape):
+        raise LanguageValueError(f"Cannot broadcast, rank mismatch: {list(lhs.type.shape)}, {list(rhs.type.shape)}")
+    return with_one_layout(b, lhs, rhs)
+
+
 def splat(b: IRBuilder, value: tensor, shape: tuple[int, ...]) -> tensor:
     """The scalar `value` repeated in a block of `shape`."""
-    if not shape:
-        return value
-    type = block_of(value.type, shape)
+    return splat_like(b, value, block_of(value.type, shape)) if shape else value
+
+
+def splat_like(b: IRBuilder, value: tensor, block: dtype) -> tensor:
+    """The scalar `value` repeated in the shape (and layout) of `block`."""
+    type = block.with_element_ty(value.type)
     attribute = constant_of(value)
     if attribute is not None:
         number = number_of(attribute)
@@ -277,8 +296,7 @@ def expand_dims(b: IRBuilder, value: tensor, axis: int) -> tensor:
     """`value` with a dimension of size 1 inserted at `axis`."""
     if not value.type.is_block():
         return splat(b, value, (1,))
-    shape = (*value.type.shape[:axis], 1, *value.type.shape[axis:])
-    type = block_of(value.dtype, shape)
+    type = value.type.expanded(axis)
     return tensor(b.value(tt.ExpandDimsOp(value.handle, axis=axis, result_type=ir_type(type))), type)
 
 
@@ -297,8 +315,8 @@ def broadcast_to_shape(b: IRBuilder, value: tensor, shape: tuple[int, ...]) -> t
                 f"Cannot broadcast, the expanded size of the tensor ({new}) must match the existing size ({old}) "
                 f"at non-singleton dimension {i}: {list(have)}, {list(shape)}"
             )
-    type = block_of(value.dtype, shape)
-    attribute = constant_of(value)
+    type = value.type.with_shape(shape)
+    attribute = None if b.is_verbatim else constant_of(value)
     number = None if attribute is None else number_of(attribute)
     if number is not None:
         return tensor(b.constant(type, number), type)

@@ -337,7 +337,7 @@ def _specialize_descriptor(arg: HostDescriptor) -> Specialization:
 
 def is_dtype(value: object) -> bool:
     """Whether `value` is an element type of torch, NumPy or Triton."""
-    return any(cls.__name__ == "dtype" for cls in type(value).__mro__)
+    return any(cls.__name__ == "dtype" for cls in type(value).__mro__) and not getattr(value, "shape", ())
 
 
 def is_constant(arg: object) -> bool:

@@ -1,19 +1,10 @@
-"""Host-side values of Gluon: descriptors and the layouts in them. Anything else of Gluon is an error that says so."""
+"""Gluon by Triton's paths: `from triton.experimental import gluon`."""
 
-from __future__ import annotations
+import minitriton.language.gluon as language
+from minitriton.as_triton.experimental.gluon import nvidia
+from minitriton.frontend.function import constexpr_function
+from minitriton.language.aggregates import aggregate
+from minitriton.language.declare import must_use_result
+from minitriton.runtime.gluon import jit
 
-import importlib
-from types import ModuleType
-
-from minitriton.as_triton.experimental.gluon.missing import missing, watch_imports
-
-watch_imports()
-
-
-def __getattr__(name: str) -> ModuleType:
-    """Raises `GluonNotSupported`; `AttributeError` for what Python itself looks for."""
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("language", "nvidia"):
-        return importlib.import_module(f"{__name__}.{name}")
-    raise missing(f"gluon.{name}")
+__all__ = ["aggregate", "constexpr_function", "jit", "language", "must_use_result", "nvidia"]

@@ -1,17 +1,5 @@
-"""NVIDIA descriptors of Gluon."""
+"""Values that programs pass to Gluon kernels for NVIDIA GPUs."""
 
-from __future__ import annotations
+from minitriton.as_triton.experimental.gluon.nvidia import hopper
 
-import importlib
-from types import ModuleType
-
-from minitriton.as_triton.experimental.gluon.missing import missing
-
-
-def __getattr__(name: str) -> ModuleType:
-    """Raises `GluonNotSupported`; `AttributeError` for what Python itself looks for."""
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "hopper":
-        return importlib.import_module(f"{__name__}.{name}")
-    raise missing(f"gluon.nvidia.{name}")
+__all__ = ["hopper"]

@@ -1,0 +1,163 @@
+"""Buffers in shared memory: allocation, views, loads and stores.
+
+ttgl.allocate_shared_memory(...)    ttg.local_alloc : () -> !ttg.memdesc<64xf16, #shared, #smem, mutable>
+buffer.index(i).load(layout)        ttg.memdesc_index %buffer[%i]; ttg.local_load
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from minitriton.dialects import ttg
+from minitriton.dialects.encodings import layout_of as encoding_value
+from minitriton.frontend.builder import IRBuilder, ir_type
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.semantic.shapes import wrap_axis
+from minitriton.frontend.semantic.values import is_integer, to_tensor
+from minitriton.language import dtypes as dt
+from minitriton.language.gluon.layouts import DistributedLayout, SharedLayout, layout_of
+from minitriton.language.gluon.types import distributed_type, shared_memory_descriptor, shared_memory_descriptor_type
+from minitriton.language.values import Operand, tensor
+
+
+def buffer_of(value: object, what: str) -> shared_memory_descriptor:
+    """`value`, a buffer in shared memory. Raises `LanguageTypeError` for another."""
+    if not isinstance(value, shared_memory_descriptor):
+        raise LanguageTypeError(f"{what} must be a shared_memory_descriptor, got {value}")
+    return value
+
+
+def _integers(given: Sequence[object], name: str) -> list[int]:
+    found = [each for each in given if is_integer(each)]
+    if len(found) != len(given):
+        raise LanguageValueError(f"all elements of '{name}' must be integers but got {list(given)}")
+    return found
+
+
+def _shared_layout(layout: object) -> SharedLayout:
+    if not isinstance(layout, SharedLayout):
+        raise LanguageTypeError(
+            f"expected 'layout' to be a SharedLayout but got {layout}", "for example ttgl.SwizzledSharedLayout(...)"
+        )
+    return layout
+
+
+def _dtype(given: object, name: str) -> dt.dtype:
+    if not isinstance(given, dt.dtype):
+        raise LanguageTypeError(f"expected '{name}' to be a dtype but got {given}", "for example ttgl.float16")
+    return given
+
+
+def allocate_shared_memory(
+    b: IRBuilder, element_ty: object, shape: Sequence[object], layout: object, value: tensor | None = None
+) -> shared_memory_descriptor:
+    """A new buffer."""
+    sizes = _integers(shape, "shape")
+    type = shared_memory_descriptor_type(_dtype(element_ty, "element_ty"), sizes, _shared_layout(layout), sizes)
+    return shared_memory_descriptor(
+        b.value(ttg.LocalAllocOp(None if value is None else value.handle, ir_type(type))), type
+    )
+
+
+def load(b: IRBuilder, buffer: shared_memory_descriptor, layout: object) -> tensor:
+    """A buffer's content."""
+    if not isinstance(layout, DistributedLayout):
+        raise LanguageTypeError(
+            f"expected 'layout' to be a DistributedLayout but got {layout}", "for example ttgl.BlockedLayout(...)"
+        )
+    type = distributed_type(buffer.dtype, buffer.shape, layout)
+    return tensor(b.value(ttg.LocalLoadOp(buffer.handle, None, ir_type(type))), type)
+
+
+def store(b: IRBuilder, buffer: shared_memory_descriptor, value: object) -> None:
+    """A tensor written to a buffer."""
+    if not isinstance(value, tensor):
+        raise LanguageTypeError(f"expected 'value' to be a tensor, but got a {type(value)}")
+    if list(value.type.shape) != buffer.shape:
+        raise LanguageValueError(
+            f"source shape {list(value.type.shape)} and destination shape {buffer.shape} must match"
+        )
+    if value.dtype != buffer.dtype:
+        raise LanguageValueError(
+            f"source dtype {value.dtype} and destination dtype {buffer.dtype} must match", "cast it with .to(...)"
+        )
+    b.insert(ttg.LocalStoreOp(value.handle, buffer.handle))
+
+
+def _view(
+    b: IRBuilder, op: Operation, like: shared_memory_descriptor, shape: Sequence[int], alloc_shape: Sequence[int]
+) -> shared_memory_descriptor:
+    """The view that `op` makes, whose layout it inferred."""
+    handle = b.value(op)
+    encoding = encoding_value(handle.type)
+    assert encoding is not None
+    layout = layout_of(encoding)
+    return shared_memory_descriptor(
+        handle, shared_memory_descriptor_type(like.dtype, shape, _shared_layout(layout), alloc_shape)
+    )
+
+
+def _retyped(
+    b: IRBuilder, make: type[Operation], buffer: shared_memory_descriptor, type: shared_memory_descriptor_type, *args: object, **attributes: object
+) -> shared_memory_descriptor:  # fmt: skip
+    return shared_memory_descriptor(b.value(make(buffer.handle, *args, ir_type(type), **attributes)), type)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def slice(b: IRBuilder, buffer: shared_memory_descriptor, start: int, length: int, dim: int = 0) -> shared_memory_descriptor:  # fmt: skip
+    """Some elements along a dimension."""
+    for name, given in (("start", start), ("length", length), ("dim", dim)):
+        if not is_integer(given):
+            raise LanguageTypeError(f"expected '{name}' to be an int but got {given}")
+    dim = wrap_axis(dim, buffer.rank)
+    offsets = [start if d == dim else 0 for d in range(buffer.rank)]
+    shape = [length if d == dim else size for d, size in enumerate(buffer.shape)]
+    type = shared_memory_descriptor_type(buffer.dtype, shape, buffer.layout, buffer.type.alloc_shape)
+    return _retyped(b, ttg.MemDescSubsliceOp, buffer, type, offsets=offsets)
+
+
+def index(b: IRBuilder, buffer: shared_memory_descriptor, index: Operand) -> shared_memory_descriptor:
+    """One element along the first dimension."""
+    at = to_tensor(b, index)
+    if at.type != dt.int32:
+        raise LanguageTypeError(f"expected 'index' to be int32 but got {at.type}", "cast it with .to(ttgl.int32)")
+    shape = buffer.shape[1:]
+    type = shared_memory_descriptor_type(buffer.dtype, shape, buffer.layout, shape)
+    return _retyped(b, ttg.MemDescIndexOp, buffer, type, at.handle)
+
+
+def permute(b: IRBuilder, buffer: shared_memory_descriptor, order: Sequence[object]) -> shared_memory_descriptor:
+    """The dimensions in another order."""
+    dims = _integers(order, "order")
+    if len(dims) != buffer.rank:
+        raise LanguageValueError(f"source rank ({buffer.rank}) and order length ({len(dims)}) must match")
+    alloc = buffer.type.alloc_shape
+    outer, inner = alloc[: len(alloc) - buffer.rank], alloc[len(alloc) - buffer.rank :]
+    op = ttg.MemDescTransOp(buffer.handle, order=dims)
+    return _view(b, op, buffer, [buffer.shape[d] for d in dims], [*outer, *(inner[d] for d in dims)])
+
+
+def reshape(b: IRBuilder, buffer: shared_memory_descriptor, shape: Sequence[object]) -> shared_memory_descriptor:
+    """The same elements in another shape."""
+    sizes = _integers(shape, "shape")
+    if math.prod(sizes) != buffer.numel:
+        raise LanguageValueError(f"memdesc_reshape total elements mismatch: {buffer.shape} -> {sizes}")
+    alloc = buffer.type.alloc_shape
+    op = ttg.MemDescReshapeOp.to_shape(buffer.handle, sizes)
+    return _view(b, op, buffer, sizes, [*alloc[: len(alloc) - buffer.rank], *sizes])
+
+
+def reinterpret(
+    b: IRBuilder, buffer: shared_memory_descriptor, dtype: object, shape: Sequence[object], layout: object
+) -> shared_memory_descriptor:
+    """The bytes as other elements."""
+    sizes = _integers(shape, "shape")
+    type = shared_memory_descriptor_type(_dtype(dtype, "dtype"), sizes, _shared_layout(layout), sizes)
+    return _retyped(b, ttg.MemDescReinterpretOp, buffer, type)
+
+
+def keep_alive(b: IRBuilder, buffer: shared_memory_descriptor) -> None:
+    """The end of a buffer's life."""
+    b.insert(ttg.LocalDeallocOp(buffer.handle))

@@ -1,0 +1,57 @@
+"""From what Gluon kernels call to what emits it: the entries that `frontend.emitters` has not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minitriton.frontend.gluon import buffers, nvidia, partitions, tensors
+from minitriton.frontend.semantic import program
+from minitriton.language.declare import Builtin
+from minitriton.language.gluon import buffers as methods
+from minitriton.language.gluon import core
+from minitriton.language.gluon.nvidia import ampere, hopper
+
+GLUON_EMITTERS: dict[Builtin[..., object], Callable[..., object]] = {
+    core.arange: tensors.arange,
+    core.full: tensors.full,
+    core.convert_layout: tensors.convert_layout,
+    core.set_auto_layout: tensors.set_auto_layout,
+    core.histogram: tensors.histogram,
+    core.cat: tensors.cat,
+    core.fp4_to_fp: tensors.fp4_to_fp,
+    core.dot_fma: tensors.dot_fma,
+    core.bank_conflicts: tensors.static_bank_conflicts,
+    core.to_linear_layout: tensors.static_linear_layout,
+    core.allocate_shared_memory: buffers.allocate_shared_memory,
+    core.warp_specialize: partitions.warp_specialize,
+    core.num_warps: partitions.num_warps,
+    core.num_ctas: partitions.num_ctas,
+    core.thread_barrier: program.debug_barrier,
+    methods.load: buffers.load,
+    methods.store: buffers.store,
+    methods.slice: buffers.slice,
+    methods.index: buffers.index,
+    methods.permute: buffers.permute,
+    methods.reshape: buffers.reshape,
+    methods._reinterpret: buffers.reinterpret,
+    methods._keep_alive: buffers.keep_alive,
+    ampere.mma_v2: nvidia.mma_v2,
+    ampere.async_copy.async_copy_global_to_shared: nvidia.async_copy_global_to_shared,
+    ampere.async_copy.mbarrier_arrive: nvidia.async_copy_mbarrier_arrive,
+    ampere.async_copy.commit_group: nvidia.commit_group,
+    ampere.async_copy.wait_group: nvidia.wait_group,
+    ampere.mbarrier.init: nvidia.init,
+    ampere.mbarrier.invalidate: nvidia.invalidate,
+    ampere.mbarrier.wait: nvidia.wait,
+    ampere.mbarrier.arrive: nvidia.arrive,
+    hopper.fence_async_shared: nvidia.fence_async_shared,
+    hopper.warpgroup_mma_init: nvidia.warpgroup_mma_init,
+    hopper.warpgroup_mma: nvidia.warpgroup_mma,
+    hopper.warpgroup_mma_wait: nvidia.warpgroup_mma_wait,
+    hopper.mbarrier.expect: nvidia.expect,
+    hopper.mbarrier.arrive: nvidia.arrive,
+    hopper.tma.async_copy_global_to_shared: nvidia.tma_load,
+    hopper.tma.async_copy_shared_to_global: nvidia.tma_store,
+    hopper.tma.store_wait: nvidia.store_wait,
+    hopper.tma.make_tensor_descriptor: nvidia.make_tensor_descriptor,
+}

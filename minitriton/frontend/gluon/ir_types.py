@@ -1,0 +1,85 @@
+"""The IR's types of Gluon's values, and its encodings of layouts.
+
+distributed_type(float32, [64], BlockedLayout(...))        tensor<64xf32, #blocked>
+shared_memory_descriptor_type(float16, [64], ..., [3, 64]) !ttg.memdesc<64xf16, #shared, #smem, mutable, 3x64>
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from minitriton.dialects.encodings import SMEM, encoding_attr
+from minitriton.dialects.gluon import AUTO, COALESCED
+from minitriton.dialects.tt.types import TensorDescType, tensor_type
+from minitriton.dialects.ttg.types import MemDescType
+from minitriton.frontend.builder import ir_type
+from minitriton.frontend.errors import LanguageTypeError
+from minitriton.language.dtypes import base_type
+from minitriton.language.descriptors import tensor_descriptor_type as plain_descriptor_type
+from minitriton.language.gluon.layouts import (
+    AutoLayout,
+    CoalescedLayout,
+    Layout,
+    NVMMASharedLayout,
+    PaddedSharedLayout,
+    SharedLinearLayout,
+    SwizzledSharedLayout,
+)
+from minitriton.language.gluon.types import (
+    distributed_type,
+    shared_memory_descriptor_type,
+    tensor_descriptor_type,
+    warpgroup_mma_accumulator_type,
+)
+
+_ASKED = {AutoLayout: AUTO, CoalescedLayout: COALESCED}
+
+
+def encoding_of(layout: object) -> Attribute:
+    """The attribute of `layout`. Raises `LanguageTypeError` for what is not one, `IRError` for parameters that none has."""
+    if not isinstance(layout, Layout):
+        raise LanguageTypeError(f"expected a layout, got {layout!r}", "for example ttgl.BlockedLayout(...)")
+    return _ASKED.get(type(layout)) or encoding_attr(layout.encoding())
+
+
+def descriptor_with_layout(type: plain_descriptor_type, text: str) -> tensor_descriptor_type:
+    """The type of descriptors whose blocks have the layout that `text` writes as Python does: `NVMMASharedLayout(128, 16, 2)`."""
+    call = ast.parse(text.strip(), mode="eval").body
+    kinds = {cls.__name__: cls for cls in (NVMMASharedLayout, SwizzledSharedLayout, PaddedSharedLayout, SharedLinearLayout)}
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in kinds:
+        raise LanguageTypeError(f"{text!r} is not a layout of a descriptor's blocks", f"one of {', '.join(kinds)}")
+    given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    layout = kinds[call.func.id](*map(ast.literal_eval, call.args), **given)
+    return tensor_descriptor_type(type.block_type, type.shape_type, type.strides_type, layout)
+
+
+def _tensor(type: distributed_type) -> Attribute:
+    return tensor_type(type.shape, ir_type(type.element_ty), encoding_of(type.layout))
+
+
+def _buffer(type: shared_memory_descriptor_type) -> Attribute:
+    return MemDescType(type.shape, ir_type(type.element_ty), encoding_of(type.layout), SMEM, True, type.alloc_shape)
+
+
+def _accumulator(type: warpgroup_mma_accumulator_type) -> Attribute:
+    return ir_type(type.tensor_type)
+
+
+def _descriptor(type: tensor_descriptor_type) -> Attribute:
+    block = type.block_type
+    element = ir_type(block.element_ty)
+    return TensorDescType.of_block(
+        tensor_type(block.shape, element, encoding_of(type.layout)), block.element_ty.is_int_signed()
+    )
+
+
+GLUON_TYPES: dict[type[base_type], Callable[[Any], Attribute]] = {
+    distributed_type: _tensor,
+    shared_memory_descriptor_type: _buffer,
+    warpgroup_mma_accumulator_type: _accumulator,
+    tensor_descriptor_type: _descriptor,
+}

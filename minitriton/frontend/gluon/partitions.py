@@ -1,0 +1,109 @@
+"""Warp specialization: one function on the warps at hand, others on warps of their own.
+
+warp_specialize([(f, args), (g, others)], [4], [24])
+
+    ttg.warp_specialize(%others) attributes {requestedRegisters = array<i32: 24>}
+    default { tt.call @f(%args); ttg.warp_yield }
+    partition0(%arg: ...) num_warps(4) { tt.call @g__..._NW4(%arg); ttg.warp_return }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import Region, SSAValue
+
+from minitriton.dialects import ttg
+from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.generator.base import flatten_all, rebuild_all, wrapped
+from minitriton.language.values import Function, base_value, constexpr, type_of
+from minitriton.language.values import tuple as language_tuple
+
+
+def num_warps(b: IRBuilder) -> constexpr:
+    """Of the function that is compiled."""
+    return constexpr(b.options.num_warps if b.partition_warps is None else b.partition_warps)
+
+
+def num_ctas(b: IRBuilder) -> constexpr:
+    """Of the kernel."""
+    return constexpr(b.options.num_ctas)
+
+
+def _arguments(given: object) -> list[object]:
+    if not isinstance(given, (tuple, language_tuple)):
+        raise LanguageTypeError(f"function arguments must be a tuple of arguments, but got {type(given)}", "(x, y)")
+    return [wrapped(each) for each in cast("Sequence[object]", given if isinstance(given, tuple) else given.values)]
+
+
+def warp_specialize(
+    b: IRBuilder,
+    functions_and_args: Sequence[tuple[Function, object]],
+    worker_num_warps: Sequence[int],
+    worker_num_regs: Sequence[int],
+) -> language_tuple | None:
+    """A fork into partitions, joined at the end."""
+    if not functions_and_args:
+        raise LanguageValueError("expected at least one function for the default partition")
+    default, *workers = [(function, _arguments(args)) for function, args in functions_and_args]
+    for given, what in ((worker_num_warps, "warp"), (worker_num_regs, "register")):
+        if len(given) != len(workers):
+            raise LanguageValueError(f"warp specialize got {len(workers)} partitions but {len(given)} {what} counts")
+
+    region, block = b.region()
+    with b.in_block(block):
+        found = b.call_function(default[0], default[1], {})
+        results = _results(found)
+        handles = flatten_all(results)
+        b.insert(ttg.WarpYieldOp(handles))
+
+    captured = [flatten_all(args) for _, args in workers]
+    operands = [handle for each in captured for handle in each]
+    regions: list[Region] = []
+    first = 0
+    for (function, args), own, warps in zip(workers, captured, worker_num_warps, strict=True):
+        regions.append(_partition(b, function, args, operands, first, len(own), warps))
+        first += len(own)
+    op = ttg.WarpSpecializeOp(
+        operands,
+        [handle.type for handle in handles],
+        partition_num_warps=worker_num_warps,
+        default_region=region,
+        partition_regions=regions,
+        requested_registers=worker_num_regs,
+    )
+    b.insert(op)
+    if found is None:
+        return None
+    return language_tuple(rebuild_all(map(type_of, results), list(op.results)))
+
+
+def _results(found: base_value | None) -> list[object]:
+    if isinstance(found, language_tuple):
+        return list(found.values)
+    return [] if found is None else [found]
+
+
+def _partition(
+    b: IRBuilder,
+    function: Function,
+    args: list[object],
+    operands: Sequence[SSAValue],
+    first: int,
+    count: int,
+    warps: int,
+) -> Region:
+    """The region in which `warps` warps run `function`: its arguments are `count` of the region's from `first` on."""
+    region, block = b.region([operand.type for operand in operands])
+    outer = b.partition_warps
+    b.partition_warps = warps
+    try:
+        with b.in_block(block):
+            values = rebuild_all(map(type_of, args), list(block.args)[first : first + count])
+            b.call_function(function, values, {})
+            b.insert(ttg.WarpReturnOp())
+    finally:
+        b.partition_warps = outer
+    return region

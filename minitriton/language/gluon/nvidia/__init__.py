@@ -1,0 +1,5 @@
+"""What NVIDIA GPUs have beyond the common language, an architecture a package: each has what the one before has."""
+
+from minitriton.language.gluon.nvidia import ampere, hopper
+
+__all__ = ["ampere", "hopper"]

@@ -1,0 +1,41 @@
+"""A kernel in Gluon as a source: its first IR is TTGIR, whose module says for how many warps it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.target import CUDAOptions, GPUTarget
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+
+class GluonASTSource(ASTSource):
+    """A Gluon kernel with its argument types."""
+
+    language = "gluon"
+
+    def hash(self) -> str:
+        return f"gluon-{super().hash()}"
+
+    def _first_ir(
+        self, target: GPUTarget, options: CUDAOptions, context: Context, is_debugged: bool, is_verbatim: bool
+    ) -> ModuleOp:
+        from xdsl.dialects.builtin import StringAttr
+
+        from minitriton.dialects.attribute_values import i32_attr
+
+        module = super()._first_ir(target, options, context, is_debugged, is_verbatim)
+        module.attributes.update(
+            {
+                "ttg.num-ctas": i32_attr(options.num_ctas),
+                "ttg.num-warps": i32_attr(options.num_warps),
+                "ttg.target": StringAttr(target.ttg_target),
+                "ttg.threads-per-warp": i32_attr(target.warp_size),
+            }
+        )
+        if options.maxnreg is not None:
+            module.attributes["ttg.maxnreg"] = i32_attr(options.maxnreg)
+        return module
