@@ -43,7 +43,7 @@ def verdicts(
             contracts=not asked.anyway,
             progress=tell,
         )
-        rows = report.rows if program.source.ext == "source" else report.rows[1:]
+        rows = report.rows if program.source.ext in FIRST_STAGES else report.rows[1:]
         broken = program.pipeline().broken_contracts(program.facts)
         found = [_verdict(row, broken.get(at)) for at, row in enumerate(rows)]
         return [{"name": "frontend", "verdict": "first", "ok": True, "why": ""}, *found]

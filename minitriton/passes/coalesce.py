@@ -70,10 +70,10 @@ class Coalesce(Pass, stage="ttgir", origin="triton"):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         facts = AxisInfoAnalysis(op, as_asked=True)
         write_argument_hints(op, facts)
-        accesses, descriptor_accesses = _memory_ops(op)
+        accesses, descriptor_accesses = memory_accesses(op)
         layouts: list[tuple[Operation, Blocked]] = []
         if accesses:
-            chooser = _Chooser(op, accesses, facts, self.width)
+            chooser = LayoutChooser(op, accesses, facts, self.width)
             layouts = [(access.op, chooser.layout(access)) for access in accesses]
         layouts += [(found, _descriptor_layout(found)) for found in descriptor_accesses]
         for found, layout in layouts:
@@ -95,7 +95,7 @@ class _Access(NamedTuple):
     cga: Bases
 
 
-def _memory_ops(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
+def memory_accesses(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
     accesses: list[_Access] = []
     through_descriptors: list[Operation] = []
     for op in ops_in(module):
@@ -111,7 +111,7 @@ def _memory_ops(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
     return accesses, through_descriptors
 
 
-class _Chooser:
+class LayoutChooser:
     """Chooses layouts from the facts about all pointers of a module."""
 
     def __init__(self, module: ModuleOp, accesses: list[_Access], axis_info: AxisInfoAnalysis, width: int = 0) -> None:

@@ -27,6 +27,7 @@ from minitriton.passes.symbol_dce import is_private
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import nested_ops
 from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import clone_region
 from minitriton.rewriting.settled import Settled, is_used_less
 
@@ -45,8 +46,10 @@ def _may_inline(func: tt.FuncOp) -> bool:
 class _Inliner:
     """The call graph of one module and the functions already finished."""
 
-    def __init__(self, module: ModuleOp) -> None:
+    def __init__(self, module: ModuleOp, patterns: PatternSet, share_constants: bool) -> None:
         self.module = module
+        self.share_constants = share_constants
+        self.patterns = patterns
         self.functions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, tt.FuncOp)}
         self.settled = Settled()
         """In finished functions, what has no calls left; so that `n` calls in each other are not gone through `n` times."""
@@ -76,7 +79,12 @@ class _Inliner:
         func = self.functions[name]
         for _ in range(MAX_ROUNDS):
             apply_patterns_greedily(
-                func, canonicalization_patterns(), top_down=True, merge_equal_blocks=False, settled=self.settled
+                func,
+                self.patterns,
+                top_down=True,
+                merge_equal_blocks=False,
+                settled=self.settled,
+                share_constants=self.share_constants,
             )
             if not self.calls[name] or not self._inline_calls(func, active):
                 break
@@ -230,4 +238,9 @@ class Inline(Pass, origin="triton"):
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.INLINED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _Inliner(op).run()
+        inline_calls(op, canonicalization_patterns())
+
+
+def inline_calls(module: ModuleOp, patterns: PatternSet, share_constants: bool = True) -> None:
+    """Replaces calls in `module`; the functions are simplified by `patterns` before, their equal constants made one if asked."""
+    _Inliner(module, patterns, share_constants).run()

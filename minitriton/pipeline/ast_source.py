@@ -59,7 +59,6 @@ class ASTSource:
     """
 
     ext = "source"
-    language = "triton"
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ from minitriton.pipeline.pass_registry import Property, Step
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
 from minitriton.pipeline.stage_names import all_stages_of, stages_of
-from minitriton.pipeline.stages import facts_of, first_facts, split
+from minitriton.pipeline.stages import FIRST_STAGES, facts_of, first_facts, split
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -132,7 +132,7 @@ def _compile(
     since = time.perf_counter()
     value = source.make_ir(target, options, context)
     seconds = {"frontend": time.perf_counter() - since}
-    texts: dict[str, str | bytes] = {} if source.ext == "source" else {source.ext: representation_text(value)}
+    texts: dict[str, str | bytes] = {} if source.ext in FIRST_STAGES else {source.ext: representation_text(value)}
     facts = _LoweringFacts(target, options.num_stages)
     if source.ext == "ptx":
         facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, "ptx", first_facts("ptx"))[1]
@@ -174,7 +174,7 @@ def _checked_parts(
     target: GPUTarget, options: CUDAOptions, switches: Switches, ext: str, facts: frozenset[Property]
 ) -> tuple[list[tuple[str, Pipeline]], str]:
     """The stages after `ext`, each with its passes, and all of these as text. Raises `PipelineError` for a broken contract."""
-    parts = split(whole_pipeline(target, options, switches), ext, all_stages_of(target.backend))
+    parts = split(whole_pipeline(target, options, switches, ext), ext, all_stages_of(target.backend))
     remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
     remaining.check(facts)
     return parts, str(remaining)

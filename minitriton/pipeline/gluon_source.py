@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class GluonASTSource(ASTSource):
     """A Gluon kernel with its argument types."""
 
-    language = "gluon"
+    ext = "gluon"
 
     def hash(self) -> str:
         return f"gluon-{super().hash()}"

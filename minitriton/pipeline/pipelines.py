@@ -193,6 +193,26 @@ def _text(flag: bool) -> str:
     return str(flag).lower()
 
 
+def gluon_passes() -> list[str]:
+    """Of a Gluon kernel, whose first IR is TTGIR: inlines, resolves the layouts that the author left open, cleans up."""
+    return [
+        "gluon-inline",
+        "gluon-infer-coalesced-encodings",
+        "gluon-resolve-auto-encodings",
+        "triton-nvidia-tma-lowering",
+        "gluon-canonicalize",
+        "sccp",
+        "triton-loop-aware-cse",
+        "gluon-canonicalize",
+        "tritongpu-combine-tensor-select-and-if",
+    ]
+
+
+def gluon_cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
+    """All steps of a Gluon kernel for an NVIDIA GPU."""
+    return gluon_passes() + llvm_passes() + emission_steps(target, options, switches)
+
+
 def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps for an NVIDIA GPU."""
     return (
@@ -201,20 +221,25 @@ def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> l
 
 
 @functools.lru_cache(maxsize=256)
-def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
-    """The pipeline that compiles for `target`; `options.pipeline` replaces it, `options.without` leaves out passes.
+def pipeline_for(
+    target: GPUTarget, options: CUDAOptions, switches: Switches = Switches(), ext: str = "source"
+) -> Pipeline:
+    """The pipeline that compiles for `target` what begins as `ext` (a Gluon kernel: "gluon"); `options.pipeline` replaces it, `options.without` leaves out passes.
 
     Raises `PipelineError` for a bad one.
     """
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
-    steps = backend(target.backend).load("pipeline")(target, options, switches)
+    part = "gluon_pipeline" if ext == "gluon" else "pipeline"
+    steps = backend(target.backend).load(part)(target, options, switches)
     return _left(Pipeline.parse(",".join(steps)), options.without)
 
 
-def whole_pipeline(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
+def whole_pipeline(
+    target: GPUTarget, options: CUDAOptions, switches: Switches = Switches(), ext: str = "source"
+) -> Pipeline:
     """`pipeline_for`, and the step that assembles, unless `options.pipeline` names one or does not lead to PTX."""
-    pipeline = pipeline_for(target, options, switches)
+    pipeline = pipeline_for(target, options, switches, ext)
     stages = {step.stage for step in pipeline.steps}
     if "cubin" in stages or "ptx" not in stages:
         return pipeline

@@ -26,10 +26,20 @@ from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.pipeline.stage_names import ALL_STAGES, all_stages_of
 from minitriton.target import CUDAOptions, GPUTarget
 
+FIRST_STAGES = {"source": "ttir", "gluon": "ttgir"}
+"""The stage whose passes run first on the IR of a Python kernel, in `tl` or in Gluon."""
+
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
 
 _FIRST_FACTS: dict[str, frozenset[Property]] = {
     "source": _TENSORS | {Property.TTIR},
+    "gluon": _TENSORS
+    | {
+        Property.ENCODINGS,
+        Property.BLOCK_POINTERS_REWRITTEN,
+        Property.DESCRIPTOR_LAYOUTS,
+        Property.DOT_OPERANDS_FENCED,
+    },
     "ttir": _TENSORS | {Property.TTIR, Property.INLINED, Property.BLOCK_POINTERS_REWRITTEN},
     "ttgir": _TENSORS
     | {
@@ -45,7 +55,7 @@ _FIRST_FACTS: dict[str, frozenset[Property]] = {
 
 
 def first_facts(ext: str) -> frozenset[Property]:
-    """What holds of every kernel where a compile of the frontend's IR (`source`), or of a stage's text, begins."""
+    """What holds of every kernel where a compile of the frontend's IR (`source`, `gluon`), or of a stage's text, begins."""
     return _FIRST_FACTS[ext]
 
 
@@ -61,7 +71,7 @@ def facts_of(value: object, ext: str, target: GPUTarget) -> frozenset[Property]:
     facts |= {Property.NO_DESCRIPTORS, Property.NO_ASYNC_DOTS, Property.NO_PARTITIONS} - found
     if not target.features.has_wgmma:
         facts.add(Property.NO_ASYNC_DOTS)
-    if ext == "ttgir" and num_ctas(value) == 1:
+    if ext in ("ttgir", "gluon") and num_ctas(value) == 1:
         facts.add(Property.NO_CLUSTERS)
     return with_implied(frozenset(facts - found))
 
@@ -88,12 +98,12 @@ def _untrue_for(op: Operation) -> Iterator[Property]:
 
 def split(pipeline: Pipeline, ext: str, stages: tuple[str, ...] = ALL_STAGES) -> list[tuple[str, Pipeline]]:
     """The stages after `ext`, each with its part of `pipeline` (a stage's own passes are not run on its text). `stages` are the target's."""
-    parts: dict[str, list[Step]] = {"ttir": []} if ext == "source" else {}
-    stage = "ttir"
+    stage = FIRST_STAGES.get(ext, "ttir")
+    parts: dict[str, list[Step]] = {stage: []} if ext in FIRST_STAGES else {}
     for step in pipeline.steps:
         stage = max(stage, step.stage or stage, key=stages.index)  # none that has been left
         parts.setdefault(stage, []).append(step)
-    first = 0 if ext == "source" else stages.index(ext) + 1
+    first = stages.index(FIRST_STAGES[ext]) if ext in FIRST_STAGES else stages.index(ext) + 1
     return [(stage, Pipeline(tuple(parts[stage]))) for stage in stages[first:] if stage in parts]
 
 
@@ -109,5 +119,5 @@ def assemble(ptx: str, pipeline: str, registers: str = "") -> Cubin:
 
 def default_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
     """The target's passes after the stage `ext`, to PTX."""
-    parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext, all_stages_of(target.backend))
+    parts = [] if ext == "ptx" else split(pipeline_for(target, options, ext=ext), ext, all_stages_of(target.backend))
     return Pipeline(tuple(step for _, part in parts for step in part.steps))

@@ -40,11 +40,13 @@ VISITS_OF_AN_OP = 64
 class _Round(Rewriter):
     """One filling and emptying of the worklist."""
 
-    def __init__(self, root: Operation, patterns: PatternSet, settled: Settled | None = None) -> None:
+    def __init__(
+        self, root: Operation, patterns: PatternSet, settled: Settled | None = None, share_constants: bool = True
+    ) -> None:
         super().__init__(root, settled)
         self.patterns = patterns
         self.multi_block: list[Region] = []
-        self.pool = ConstantPool(self._replace_constant, keep_most_used=settled is not None)
+        self.pool = ConstantPool(self._replace_constant, keep_most_used=settled is not None, shares=share_constants)
         self.is_broken_off = False
 
     def _replace_constant(self, old: Operation, new: Operation) -> None:
@@ -209,12 +211,14 @@ def apply_patterns_greedily(
     merge_equal_blocks: bool = True,
     settled: Settled | None = None,
     is_simplified: bool = False,
+    share_constants: bool = True,
 ) -> bool:
     """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed, locations of constants included.
 
     `top_down` says which op is visited first (canonicalisation: the first of the function; else the last). What is in an op of
     `settled` is only looked at if it changes, after which the op is not settled any more (for `top_down`). `is_simplified`: this has been
-    done with other patterns and nothing has changed since, so that patterns alone may find something to do.
+    done with other patterns and nothing has changed since, so that patterns alone may find something to do. `share_constants`: equal ones
+    become one.
     """
     return rewrite_greedily(
         root,
@@ -225,6 +229,7 @@ def apply_patterns_greedily(
         merge_equal_blocks=merge_equal_blocks,
         settled=settled,
         is_simplified=is_simplified,
+        share_constants=share_constants,
     ).changed
 
 
@@ -246,11 +251,12 @@ def rewrite_greedily(
     merge_equal_blocks: bool = True,
     settled: Settled | None = None,
     is_simplified: bool = False,
+    share_constants: bool = True,
 ) -> Rewritten:
     """As `apply_patterns_greedily`, and says whether more rounds would do more."""
     changed = is_at_rest = False
     for _ in range(max_rounds):
-        this = _Round(root, patterns, settled)
+        this = _Round(root, patterns, settled, share_constants)
         if top_down:
             this.fill_top_down()
         else:

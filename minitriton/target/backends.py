@@ -31,6 +31,8 @@ class BackEnd:
     """The module of each pass and translation of its own, by its name."""
     dialects: Mapping[str, str] = field(default_factory=dict[str, str])
     """The dialects of its own, by their names."""
+    gluon_pipeline: str | None = None
+    """The passes from a Gluon kernel's IR on, as text; None if it takes no Gluon."""
     stages: tuple[str, ...] = ()
     """The stages of its own, in order, after those of every target (`ttir`, `ttgir`, `llir`)."""
     stages_when_asked: tuple[str, ...] = ()
@@ -60,6 +62,7 @@ BACKENDS: dict[str, BackEnd] = {
         architectures="minitriton.target.architectures:ARCHITECTURES",
         target_info="minitriton.codegen.nvidia.target_info:NVIDIA",
         pipeline="minitriton.pipeline.pipelines:cuda_steps",
+        gluon_pipeline="minitriton.pipeline.pipelines:gluon_cuda_steps",
         dialects={"nvvm": "minitriton.dialects.nvvm:NVVM", "ttng": "minitriton.dialects.ttng:TTNG"},
         stages=("ptx",),
         stages_when_asked=("cubin",),

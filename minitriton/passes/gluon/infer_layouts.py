@@ -1,0 +1,156 @@
+"""Layouts spread from the values that have one to those whose layout is not resolved, along the rules of the ops and the flow of control.
+
+In: a function, which encodings are to be replaced, and values with their layout. Out: the function with all values that are connected with
+these in the layout that follows. Ops of which several layouts may follow (a join, a split, a reshape, a cat, a transpose) do not insist on theirs.
+
+    %0 = tt.make_range : tensor<64xi32, #gluon.auto_encoding>        tensor<64xi32, #slice>
+    %1 = tt.expand_dims %0 : ... -> tensor<64x1xi32, #auto>    =>    tensor<64x1xi32, #blocked>
+    %2 = gluon.set_auto_layout %1 : ... -> tensor<64x1xi32, #blocked>
+
+Counterpart of lib/Dialect/Gluon/Transforms/InferLayoutUtils.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from minitriton.analysis.locations import source_location
+from minitriton.dialects import tt
+from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.encodings import encoding_attr
+from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.narrowing import instance_of
+from minitriton.errors import IRError
+from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.passes.tensor_layouts import operand_layout, result_layout, retyped_elements, set_layout
+
+_SEVERAL_FOLLOW = (tt.JoinOp, tt.SplitOp, tt.ReshapeOp, tt.CatOp, tt.TransOp)
+_HELP = "give the layout where the tensor is made, or convert one of them with ttgl.convert_layout"
+
+IsUnresolved = Callable[[Attribute], bool]
+"""Whether an encoding is to be replaced."""
+
+
+class _Known(NamedTuple):
+    """The layout of a value, and whether another one would do too."""
+
+    layout: DistributedEncoding
+    may_vary: bool
+
+
+def is_unresolved(type_: Attribute, test: IsUnresolved) -> bool:
+    """Whether `type_` is a tensor whose encoding is to be replaced."""
+    return instance_of(type_, TensorType) and test(type_.encoding)
+
+
+def infer_layouts(func: tt.FuncOp, test: IsUnresolved, seeds: list[tuple[SSAValue, DistributedEncoding]]) -> None:
+    """Gives the values of `func` that are connected with `seeds` their layout. Raises `IRError`, at the op, where two do not agree."""
+    types = (*func.function_type.inputs.data, *func.function_type.outputs.data)
+    if any(is_unresolved(type_, test) for type_ in types):
+        where = source_location(func.location)
+        raise IRError("functions that take or give a tensor without layout must be inlined", where)
+    spread = _Spread(func, test)
+    for value, layout in seeds:
+        spread.meet(value, _Known(layout, False))
+    spread.run()
+    for value, known in spread.known.items():
+        _retype(value, known.layout)
+
+
+class _Spread:
+    """The layouts known so far, and the values whose neighbours do not know yet."""
+
+    def __init__(self, func: tt.FuncOp, test: IsUnresolved) -> None:
+        self.test = test
+        self.known: dict[SSAValue, _Known] = {}
+        self._pending: list[SSAValue] = []
+        self._tied = _tied_values(func)
+
+    def meet(self, value: SSAValue, found: _Known) -> None:
+        """Notes that `value` has a layout. Raises `IRError` if it has another already."""
+        if not is_unresolved(value.type, self.test):
+            return
+        known = self.known.get(value)
+        combined = found if known is None else _combined(value, known, found)
+        if combined != known:
+            self.known[value] = combined
+            self._pending.append(value)
+
+    def run(self) -> None:
+        """Spreads until nothing new follows."""
+        while self._pending:
+            value = self._pending.pop()
+            known = self.known[value]
+            for other in self._tied.get(value, ()):
+                self.meet(other, known)
+            for use in value.uses:
+                op = use.operation
+                self._to(op, list(op.results), known, result_layout(op, known.layout))
+            op = value.owner
+            if isinstance(op, Operation):
+                self._to(op, list(op.operands), known, operand_layout(op, known.layout))
+
+    def _to(self, op: Operation, values: list[SSAValue], known: _Known, layout: DistributedEncoding | None) -> None:
+        if layout is None or RegionFlow.of(op) is not None:
+            return
+        for value in values:
+            self.meet(value, _Known(layout, known.may_vary or isinstance(op, _SEVERAL_FOLLOW)))
+
+
+def _combined(value: SSAValue, first: _Known, second: _Known) -> _Known:
+    """What stands if a value has two layouts. Independent of their order."""
+    if first.layout == second.layout:
+        return first if second.may_vary else second
+    if first.may_vary and second.may_vary:
+        return max(first, second, key=lambda known: str(encoding_attr(known.layout)))
+    if first.may_vary or second.may_vary:
+        return second if first.may_vary else first
+    owner = value.owner
+    op = owner.parent_op() if isinstance(owner, Block) else owner
+    both = " and ".join(sorted(str(encoding_attr(known.layout)) for known in (first, second)))
+    location = None if op is None else source_location(op.location)
+    raise IRError(f"found conflicting encodings for value: {both}", location=location, help=_HELP)
+
+
+def _tied_values(func: tt.FuncOp) -> dict[SSAValue, list[SSAValue]]:
+    """Values that control passes to each other: what a loop begins a variable with, its argument, what it yields, its result."""
+    tied: dict[SSAValue, list[SSAValue]] = {}
+    for op in ops_in(func):
+        flow = RegionFlow.of(op)
+        for branch in () if flow is None else flow.branches(op):
+            for passed, received in zip(branch.passed, branch.received, strict=False):
+                tied.setdefault(passed, []).append(received)
+                tied.setdefault(received, []).append(passed)
+    return tied
+
+
+def _retype(value: SSAValue, layout: DistributedEncoding) -> None:
+    set_layout(value, layout)
+    owner = value.owner
+    if isinstance(owner, ConstantOp):
+        owner.properties["value"] = retyped_elements(owner.properties["value"], value.type)
+
+
+def unresolved_value(root: Operation, test: IsUnresolved) -> Iterator[tuple[Operation, str]]:
+    """Ops with a value whose encoding is still to be replaced, and what the value is."""
+    for op in ops_in(root):
+        if any(is_unresolved(type_, test) for type_ in op.result_types):
+            yield op, "return type"
+        for region in op.regions:
+            if any(is_unresolved(type_, test) for block in region.blocks for type_ in block.arg_types):
+                yield op, "block argument type"
+
+
+def require_resolved(root: Operation, test: IsUnresolved) -> None:
+    """Raises `IRError`, at the op, if any value has an encoding that is to be replaced."""
+    for op, what in unresolved_value(root, test):
+        raise IRError(
+            f"'{op.name}' op Failed to infer {what}",
+            location=source_location(op.location),
+            help="no use of the tensor says its layout: pass layout=..., or ttgl.set_auto_layout",
+        )
