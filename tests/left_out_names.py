@@ -11,7 +11,7 @@ LEFT_OUT: dict[str, list[str]] = {
     "AMD: no such target": [
         "triton.backends.amd*", "triton.language.extra.hip*", "triton._C.libtriton.amd*", "extra.libdevice.fast_tanhf",
     ],
-    "Gluon: another language, of an issue of its own": [
+    "Gluon for other GPUs than Ampere and Hopper, and names of Triton's own classes": [
         "triton.experimental.gluon*", "triton._C.libtriton.gluon_ir*", "triton._C.libtriton.passes.gluon*", "*.gluon_to_ttgir", "*.GLUON_MODULE",
     ],
     "Proton: a profiler of its own; `minitriton profile`, launch hooks and CUPTI do what it does": [

@@ -200,36 +200,23 @@ def test_the_version_of_triton_is_that_of_the_release_reimplemented(tmp_path: Pa
 
 
 GLUON = textwrap.dedent("""
+    import numpy as np
     from triton.experimental import gluon
-    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.language.nvidia.hopper import tma
 
-    def attempts():
-        yield lambda: gluon.jit
-        yield lambda: gluon.language.load
-        yield lambda: exec("from triton.experimental.gluon import jit")
-        yield lambda: exec("from triton.experimental.gluon.language.nvidia.hopper import tma")
+    @gluon.jit
+    def add_one(x, out, BLOCK: gl.constexpr, layout: gl.constexpr):
+        i = gl.arange(0, BLOCK, layout=layout)
+        gl.store(out + i, gl.load(x + i) + 1)
 
-    for attempt in attempts():
-        try:
-            attempt()
-        except (AttributeError, ImportError) as error:
-            print(str(error).splitlines()[0].partition(":")[0])
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    add_one[(1,)](x, out, 64, gl.BlockedLayout([1], [32], [2], [0]), num_warps=2)
+    print((out == x + 1).all())
 """)
 
 
-def test_gluon_says_that_it_does_not_exist_yet(tmp_path: Path) -> None:
+def test_a_gluon_program_runs(tmp_path: Path) -> None:
     (tmp_path / "uses_gluon.py").write_text(GLUON)
     done = run(tmp_path, "uses_gluon.py")
-    names = ["gluon.jit", "gluon.language.load", "gluon.jit", "gluon.language.nvidia"]
-    assert done.stdout.splitlines() == [f"{name} does not exist in minitriton" for name in names], done.stderr
-
-
-def test_modules_without_gluon_s_names_do_not_disturb_pickle(tmp_path: Path) -> None:
-    (tmp_path / "pickles.py").write_text(
-        "import pickle, triton.experimental.gluon.language, triton.experimental.gluon.nvidia\n"
-        "def load(): pass\n"
-        "load.__module__ = None\n"
-        "print(pickle.loads(pickle.dumps(load)) is load, hasattr(triton.experimental.gluon, 'jit'))\n"
-    )
-    done = run(tmp_path, "pickles.py")
-    assert done.stdout.split() == ["True", "False"], done.stderr
+    assert done.stdout.split() == ["True"], done.stderr

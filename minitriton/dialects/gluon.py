@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_attr_definition, operand_def, result_def, traits_def
@@ -47,7 +49,7 @@ class SetAutoLayoutOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
     def verify_(self) -> None:
-        src, result = self.src.type, self.result.type
+        src, result = cast(TensorType, self.src.type), self.result.type
         if not isinstance(src.encoding, AutoEncodingAttr):
             require(self, f"input must have an auto encoding, got {src.encoding}")
         if isinstance(result.encoding, AutoEncodingAttr):

@@ -20,6 +20,7 @@ from minitriton.lab.execution import Launch
 from minitriton.lab.report import PassRow
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.stages import FIRST_STAGES
 
 
 def verdicts(

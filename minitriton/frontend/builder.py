@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar, final
+from typing import Any, ClassVar, TypeVar, final
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -40,6 +40,8 @@ from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.fast_paths.locations import file_line_col, named
 from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.language.declare import Builtin
+from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import base_type, block_type, dtype
 from minitriton.language.dtypes import pointer_type as language_pointer
 from minitriton.language.values import Function, base_value, tensor
@@ -61,11 +63,20 @@ _SCALARS: dict[str, Attribute] = {
 _types: dict[str, Attribute] = dict(_SCALARS)
 
 
-def _gluon_types() -> dict[type[base_type], Callable[[Any], Attribute]]:
-    """What makes the IR's type of values that only Gluon has."""
-    from minitriton.frontend.gluon.ir_types import GLUON_TYPES
+class GluonRules:
+    """What Gluon adds to the rules of `tl`. Filled by `frontend.gluon.emitters`, which a compile of a Gluon kernel imports."""
 
-    return GLUON_TYPES
+    ir_types: ClassVar[dict[type[base_type], Callable[[Any], Attribute]]] = {}
+    """What makes the IR's type of values that only Gluon has."""
+    emitters: ClassVar[dict[Builtin[..., object], Callable[..., object]]] = {}
+    """What emits the operations that only Gluon has."""
+    with_one_layout: Callable[[IRBuilder, tensor, tensor], tuple[tensor, tensor]]
+    """Both operands with the layout of one. Raises where they have two."""
+    descriptor_type: Callable[[tensor_descriptor_type, str], base_type]
+    """The type of descriptors whose blocks have the layout that a text says."""
+
+
+GLUON = GluonRules()
 
 
 UNKNOWN = UnknownLoc()
@@ -75,8 +86,9 @@ def ir_type(type: base_type) -> Attribute:
     """The IR's type for a scalar, pointer or block of the language, built once."""
     found = _types.get(type.name)
     if found is None:
-        if type.__class__.__module__.startswith("minitriton.language.gluon"):
-            found = _gluon_types()[type.__class__](type)
+        make = GLUON.ir_types.get(type.__class__)
+        if make is not None:
+            found = make(type)
         elif isinstance(type, block_type):
             found = tensor_type(type.shape, ir_type(type.element_ty))
         elif isinstance(type, language_pointer):
@@ -122,12 +134,18 @@ class IRBuilder:
     """
 
     def __init__(
-        self, options: CUDAOptions, target: GPUTarget, is_debugged: bool = False, is_verbatim: bool = False
+        self,
+        options: CUDAOptions,
+        target: GPUTarget,
+        is_debugged: bool = False,
+        is_verbatim: bool = False,
+        is_gluon: bool = False,
     ) -> None:
         self.options = options
         self.target = target
         self.is_verbatim = is_verbatim
         """Whether each op is emitted that Triton's frontend emits, unused ones and unreachable blocks too: for comparisons of text."""
+        self.is_gluon = is_gluon
         self.is_debugged = is_debugged
         """Whether breakpoints stop the kernel, which runs on the interpreter then."""
         self.block = Block()

@@ -28,8 +28,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from minitriton.dialects import tt
+from minitriton.dialects.attribute_values import i32_attr
 from minitriton.errors import MinitritonError
-from minitriton.frontend.builder import IRBuilder, named_location
+from minitriton.frontend.builder import GLUON, IRBuilder, named_location
 from minitriton.frontend.errors import CompilationError as CompilationError
 from minitriton.frontend.function import JITCallable, kernel_name
 from minitriton.frontend.functions import CompiledFunctions, flat_types
@@ -41,13 +42,12 @@ from minitriton.frontend.generator.loops import Loops, keep_promises_of_initial_
 from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.prepared_tree import PreparedFunction, prepared_tree
 from minitriton.language.aggregates import aggregate_value
-from minitriton.language.descriptors import tensor_descriptor, tensor_descriptor_type
+from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.signatures import TypeName, str_to_ty
 from minitriton.language.target_info import compiling_for
 from minitriton.language.values import constexpr, handle_value, tensor
 from minitriton.language.values import tuple as language_tuple
-from minitriton.dialects.attribute_values import i32_attr
 from minitriton.rewriting.constants import int_attr
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -193,7 +193,11 @@ def _run_time_type(arg: object) -> base_type | None:
     """The type of an argument that the function takes at run time, None for a compile-time value."""
     if isinstance(arg, base_type):
         return arg
-    return arg.type if isinstance(arg, (tensor, language_tuple, handle_value, tensor_descriptor, aggregate_value)) else None
+    return (
+        arg.type
+        if isinstance(arg, (tensor, language_tuple, handle_value, tensor_descriptor, aggregate_value))
+        else None
+    )
 
 
 def ast_to_ttir(
@@ -206,6 +210,7 @@ def ast_to_ttir(
     context: Context | None = None,
     is_debugged: bool = False,
     is_verbatim: bool = False,
+    is_gluon: bool = False,
 ) -> ModuleOp:
     """The TTIR of `fn`, unoptimised; if it `is_debugged`, with its breakpoints. Raises `CompilationError` with the kernel's line.
 
@@ -215,19 +220,13 @@ def ast_to_ttir(
     constants: dict[Path, object] = {
         (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
     }
-    generator = CodeGenerator(IRBuilder(options, target, is_debugged, is_verbatim))
+    generator = CodeGenerator(IRBuilder(options, target, is_debugged, is_verbatim, is_gluon))
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
     with compiling_for(target):
         kernel, _ = generator.function(fn, kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
     module = ModuleOp([kernel, *generator.functions.ops()])
     module.location = FileLineColLoc(StringAttr(fn.file_name), IntAttr(fn.begin_line), IntAttr(0))
     return module
-
-
-def _with_layout(type: tensor_descriptor_type, layout: str) -> base_type:
-    from minitriton.frontend.gluon.ir_types import descriptor_with_layout
-
-    return descriptor_with_layout(type, layout)
 
 
 def _kernel_arguments(
@@ -258,5 +257,9 @@ def _kernel_arguments(
             raise MinitritonError(
                 f"no type given for parameter {name!r} of {fn.__name__}", help="name every parameter in the signature"
             )
-        arguments.append(build(str_to_ty(signature.get(name, "constexpr"), with_layout=_with_layout), (i,)))
+        arguments.append(
+            build(
+                str_to_ty(signature.get(name, "constexpr"), with_layout=getattr(GLUON, "descriptor_type", None)), (i,)
+            )
+        )
     return arguments, arg_attrs

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.builder import GLUON, IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.semantic import arithmetic as semantic_arithmetic
 from minitriton.frontend.semantic import atomics as semantic_atomics
@@ -124,15 +124,17 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
 }
 
 
-def emitter_of(declaration: Builtin[..., object]) -> Emitter:
-    """What emits calls of `declaration`. Raises if nothing does."""
+def emitter_of(declaration: Builtin[..., object], is_gluon: bool = False) -> Emitter:
+    """What emits calls of `declaration`, in a Gluon kernel or in one of `tl`. Raises if nothing does."""
     emitter = EMITTERS.get(declaration)
-    if emitter is None and declaration.__module__.startswith("minitriton.language.gluon"):
-        from minitriton.frontend.gluon.emitters import GLUON_EMITTERS
-
-        EMITTERS.update(GLUON_EMITTERS)
-        emitter = EMITTERS.get(declaration)
+    if emitter is None and is_gluon:
+        emitter = GLUON.emitters.get(declaration)
     if emitter is None:
+        if not is_gluon and declaration.__module__.startswith("minitriton.language.gluon"):
+            raise LanguageTypeError(
+                f"{declaration.__name__} is an operation of Gluon, and this kernel is not written in it",
+                "decorate the kernel with @gluon.jit",
+            )
         if not isinstance(declaration, ElementwiseBuiltin):
             raise LanguageTypeError(
                 f"{declaration.__name__} is declared, but nothing emits it",

@@ -124,7 +124,7 @@ class dtype(base_type):
     shape: tuple[int, ...] = ()
     """The size of each dimension of a block; a scalar has none."""
     numel: int = 1
-    layout: object = None
+    layout: Any = None
     """How a block is spread over threads, where the author says so (Gluon)."""
 
     def __init__(self, name: str | Constant) -> None:

@@ -50,7 +50,18 @@ class base_value:
 
 
 class handle_type(base_type):
-    """The type of a value that is one SSA value of the IR, and not a tensor: a buffer, a token."""
+    """The type of a value that is one SSA value of the IR, and not a tensor: a buffer, a token. Types of one name are equal."""
+
+    name: str  # pyright: ignore[reportIncompatibleMethodOverride] (a slot, where others compute it)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, handle_type) and self.__class__ is other.__class__ and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
 
     def value(self, handle: SSAValue) -> handle_value:
         """A value of this type."""
@@ -65,6 +76,10 @@ class handle_value(base_value):
     def __init__(self, handle: SSAValue, type: handle_type) -> None:
         self.handle = handle
         self.type = type  # pyright: ignore[reportIncompatibleMethodOverride, reportAttributeAccessIssue]
+
+    def of_handle(self, handle: SSAValue) -> handle_value:
+        """A value of the same type."""
+        return cast(handle_type, self.type).value(handle)
 
 
 class constexpr(base_value):

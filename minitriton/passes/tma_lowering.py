@@ -43,7 +43,7 @@ from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -184,6 +184,11 @@ class TMALowering(Pass, stage="ttgir", origin="triton"):
     acts_on = patterns.classes
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTORS_LOWERED})
     requires = frozenset({Property.ENCODINGS, Property.DESCRIPTOR_LAYOUTS})
+
+    def after(self, holds: frozenset[Property]) -> frozenset[Property]:
+        """Without accesses through descriptors (a Gluon kernel) only the making of descriptors is lowered: no dot's operand is written."""
+        kept = holds & KEPT_IN_PLACE if Property.NO_DESCRIPTORS in holds else frozenset[Property]()
+        return super().after(holds) | kept
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not classes_in(op).isdisjoint(patterns.classes):

@@ -163,7 +163,7 @@ class ASTSource:
         try:
             return ast_to_ttir(
                 self.function, self.signature, self.constants, self.attrs, options, target, context, is_debugged,
-                is_verbatim,
+                is_verbatim, self.ext == "gluon",
             )  # fmt: skip
         except CompilationError as error:
             if not knobs.compilation.front_end_debugging:

@@ -26,6 +26,7 @@ class GluonASTSource(ASTSource):
         from xdsl.dialects.builtin import StringAttr
 
         from minitriton.dialects.attribute_values import i32_attr
+        from minitriton.frontend.gluon import emitters as emitters  # registers Gluon's rules
 
         module = super()._first_ir(target, options, context, is_debugged, is_verbatim)
         module.attributes.update(

@@ -71,7 +71,9 @@ class HomeBlocks:
 class ConstantPool:
     """The constants of one round, by home block and value."""
 
-    def __init__(self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False, shares: bool = True) -> None:
+    def __init__(
+        self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False, shares: bool = True
+    ) -> None:
         """`replace(old, new)` must replace the results of `old` by those of `new` and delete `old`. `keep_most_used`: of two equal
         constants the one with more uses replaces the other, so that as few operands as possible are changed. Without `shares` equal constants stay."""
         self._replace = replace

@@ -68,9 +68,7 @@ def is_static(value: object) -> bool:
 
 def flatten(value: object, into: list[SSAValue]) -> list[SSAValue]:
     """Appends the SSA values that make up `value`."""
-    if type(value) is tensor:
-        into.append(value.handle)
-    elif isinstance(value, handle_value):
+    if type(value) is tensor or isinstance(value, handle_value):
         into.append(value.handle)
     elif isinstance(value, tensor_descriptor):
         into.append(value.handle)

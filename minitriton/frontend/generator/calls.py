@@ -156,7 +156,7 @@ class Calls:
             if function.has_body:
                 result = function.fn(*args, **kwargs, _semantic=Semantic(self, node))
             else:
-                emit = emitter_of(function)
+                emit = emitter_of(function, self.b.is_gluon)
                 result = emit(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
         except (CompilationError, RecursionError):
             raise

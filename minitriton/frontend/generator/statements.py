@@ -9,13 +9,15 @@ from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.frontend.error_help import INSTEAD
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, flatten, is_ir_value, is_static, wrapped
+from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, flatten, is_static, wrapped
 from minitriton.frontend.generator.calls import Calls
 from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.semantic.program import device_assert
 from minitriton.frontend.semantic.values import number_dtype, to_tensor
+from minitriton.language.aggregates import aggregate_value
+from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
-from minitriton.language.values import base_value, constexpr, tensor, type_of, unwrap
+from minitriton.language.values import base_value, constexpr, handle_value, tensor, type_of, unwrap
 from minitriton.language.values import tuple as language_tuple
 
 
@@ -134,7 +136,7 @@ class Statements:
             elements = [self._returnable(v, keeps) if unwrap(v) is not None else constexpr(None) for v in value.values]
             return language_tuple(elements, tuple_type([type_of(e) for e in elements], value.type.fields))
         value = unwrap(value)
-        if value is None or is_ir_value(value):
+        if value is None or isinstance(value, (tensor, handle_value, tensor_descriptor, aggregate_value)):
             return value
         if isinstance(value, (bool, int, float)):
             return constexpr(value) if keeps else to_tensor(self.b, value)

@@ -1,10 +1,12 @@
-"""From what Gluon kernels call to what emits it: the entries that `frontend.emitters` has not."""
+"""From what Gluon kernels call to what emits it: the entries that `frontend.emitters` has not. Importing this lets kernels be in Gluon."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from minitriton.frontend.builder import GLUON
 from minitriton.frontend.gluon import buffers, nvidia, partitions, tensors
+from minitriton.frontend.gluon.ir_types import GLUON_TYPES, descriptor_with_layout
 from minitriton.frontend.semantic import program
 from minitriton.language.declare import Builtin
 from minitriton.language.gluon import buffers as methods
@@ -33,8 +35,8 @@ GLUON_EMITTERS: dict[Builtin[..., object], Callable[..., object]] = {
     methods.index: buffers.index,
     methods.permute: buffers.permute,
     methods.reshape: buffers.reshape,
-    methods._reinterpret: buffers.reinterpret,
-    methods._keep_alive: buffers.keep_alive,
+    methods.reinterpret: buffers.reinterpret,
+    methods.keep_alive: buffers.keep_alive,
     ampere.mma_v2: nvidia.mma_v2,
     ampere.async_copy.async_copy_global_to_shared: nvidia.async_copy_global_to_shared,
     ampere.async_copy.mbarrier_arrive: nvidia.async_copy_mbarrier_arrive,
@@ -55,3 +57,8 @@ GLUON_EMITTERS: dict[Builtin[..., object], Callable[..., object]] = {
     hopper.tma.store_wait: nvidia.store_wait,
     hopper.tma.make_tensor_descriptor: nvidia.make_tensor_descriptor,
 }
+
+GLUON.emitters.update(GLUON_EMITTERS)
+GLUON.ir_types.update(GLUON_TYPES)
+GLUON.with_one_layout = tensors.with_one_layout
+GLUON.descriptor_type = descriptor_with_layout

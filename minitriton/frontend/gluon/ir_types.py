@@ -18,8 +18,8 @@ from minitriton.dialects.tt.types import TensorDescType, tensor_type
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.frontend.builder import ir_type
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.language.dtypes import base_type
 from minitriton.language.descriptors import tensor_descriptor_type as plain_descriptor_type
+from minitriton.language.dtypes import base_type
 from minitriton.language.gluon.layouts import (
     AutoLayout,
     CoalescedLayout,
@@ -36,7 +36,7 @@ from minitriton.language.gluon.types import (
     warpgroup_mma_accumulator_type,
 )
 
-_ASKED = {AutoLayout: AUTO, CoalescedLayout: COALESCED}
+_ASKED: dict[type[Layout], Attribute] = {AutoLayout: AUTO, CoalescedLayout: COALESCED}
 
 
 def encoding_of(layout: object) -> Attribute:
@@ -49,7 +49,9 @@ def encoding_of(layout: object) -> Attribute:
 def descriptor_with_layout(type: plain_descriptor_type, text: str) -> tensor_descriptor_type:
     """The type of descriptors whose blocks have the layout that `text` writes as Python does: `NVMMASharedLayout(128, 16, 2)`."""
     call = ast.parse(text.strip(), mode="eval").body
-    kinds = {cls.__name__: cls for cls in (NVMMASharedLayout, SwizzledSharedLayout, PaddedSharedLayout, SharedLinearLayout)}
+    kinds = {
+        cls.__name__: cls for cls in (NVMMASharedLayout, SwizzledSharedLayout, PaddedSharedLayout, SharedLinearLayout)
+    }
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in kinds:
         raise LanguageTypeError(f"{text!r} is not a layout of a descriptor's blocks", f"one of {', '.join(kinds)}")
     given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.tt.enums import InputPrecision
+from minitriton.dialects.tt.enums import CacheModifier, EvictionPolicy, InputPrecision
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.gluon.buffers import buffer_of
@@ -38,7 +38,7 @@ def mma_v2(builder: IRBuilder, a: object, b: object, acc: object, input_precisio
     lhs, rhs, result = dot_operands(a, b, acc, NVMMADistributedLayout)
     layout = result.type.layout
     assert isinstance(layout, NVMMADistributedLayout)
-    if layout.version != [2, 0]:
+    if list(layout.version) != [2, 0]:
         raise LanguageTypeError(f"MMA layout must have version [2, 0], got {layout.version}")
     return dot.dot(builder, lhs, rhs, result, input_precision=input_precision, out_dtype=result.dtype)
 
@@ -110,7 +110,7 @@ def warpgroup_mma_wait(
 def _waited(handle: SSAValue, value: tensor | handle_value) -> tensor | handle_value:
     if isinstance(value, warpgroup_mma_accumulator):
         return tensor(handle, value.type.tensor_type)
-    return tensor(handle, value.type) if isinstance(value, tensor) else value.type.value(handle)  # pyright: ignore[reportAttributeAccessIssue]
+    return tensor(handle, value.type) if isinstance(value, tensor) else value.of_handle(handle)
 
 
 # Asynchronous copies by threads ------------------------------------------------------------------------------------------
@@ -136,7 +136,13 @@ def async_copy_global_to_shared(
             f"smem.shape = {smem.shape}, pointer.shape = {list(pointer.type.shape)}"
         )
     op = ttg.AsyncCopyGlobalToLocalOp(
-        pointer.handle, smem.handle, None if mask is None else mask.handle, None, is_volatile=bool(volatile), **caching
+        pointer.handle,
+        smem.handle,
+        None if mask is None else mask.handle,
+        None,
+        cache=CacheModifier(caching["cache"]),
+        evict=EvictionPolicy(caching["evict"]),
+        is_volatile=bool(volatile),
     )
     b.insert(op)
 
@@ -177,9 +183,9 @@ def expect(b: IRBuilder, mbarrier: object, bytes: int, pred: Operand = True) -> 
 
 def wait(b: IRBuilder, mbarrier: object, phase: Operand, pred: Operand = True, deps: Sequence[object] = ()) -> None:
     """A wait for the end of a phase."""
-    operands = [to_tensor(b, x).handle for x in (phase, pred)]
+    at, holds = to_tensor(b, phase).handle, to_tensor(b, pred).handle
     buffers = [buffer_of(each, "each of deps").handle for each in deps]
-    b.insert(ttng.WaitBarrierOp(buffer_of(mbarrier, "mbarrier").handle, *operands, buffers))
+    b.insert(ttng.WaitBarrierOp(buffer_of(mbarrier, "mbarrier").handle, at, holds, buffers))
 
 
 def arrive(b: IRBuilder, mbarrier: object, *, count: int = 1, pred: Operand = True) -> None:
@@ -229,7 +235,8 @@ def make_tensor_descriptor(
     if not isinstance(layout, NVMMASharedLayout):
         raise LanguageTypeError(f"Expected layout to be a NVMMASharedLayout, got {layout}")
     pointer, sizes, steps, block, padding = descriptor_operands(b, base, shape, strides, block_shape, padding_option)
-    kinds = [language_tuple(values).type for values in (sizes, steps)]
-    type = tensor_descriptor_type(block, *kinds, layout)
+    type = tensor_descriptor_type(block, language_tuple(sizes).type, language_tuple(steps).type, layout)
     operands = ([x.handle for x in sizes], [x.handle for x in steps])
-    return type.value(b.value(tt.MakeTensorDescOp(pointer.handle, *operands, ir_type(type), padding=padding)), sizes, steps)
+    return type.value(
+        b.value(tt.MakeTensorDescOp(pointer.handle, *operands, ir_type(type), padding=padding)), sizes, steps
+    )

@@ -109,9 +109,7 @@ def with_one_layout(b: IRBuilder, lhs: tensor, rhs: tensor) -> tuple[tensor, ten
     )
 
 
-def histogram(
-    b: IRBuilder, input: tensor, num_bins: int, mask: Operand | None = None, layout: object = None
-) -> tensor:
+def histogram(b: IRBuilder, input: tensor, num_bins: int, mask: Operand | None = None, layout: object = None) -> tensor:
     """How often each small integer occurs."""
     if not isinstance(layout, DistributedLayout):
         raise LanguageValueError("histogram requires a destination layout", "layout=ttgl.BlockedLayout(...)")
@@ -180,9 +178,7 @@ def dot_fma(builder: IRBuilder, a: object, b: object, acc: object) -> tensor:
 def static_bank_conflicts(b: IRBuilder, distr_ty: object, shared_ty: object) -> constexpr:
     """`bank_conflicts` while a kernel is compiled."""
     if not isinstance(distr_ty, distributed_type):
-        raise TypeError(
-            f"bank_conflicts expects the register layout to be a distributed_type, got {type(distr_ty)}"
-        )
+        raise TypeError(f"bank_conflicts expects the register layout to be a distributed_type, got {type(distr_ty)}")
     if not isinstance(shared_ty, shared_memory_descriptor_type):
         raise TypeError(
             f"bank_conflicts expects the shared layout to be a shared_memory_descriptor_type, got {type(shared_ty)}"
@@ -195,5 +191,3 @@ def static_linear_layout(b: IRBuilder, layout: object, shape: Sequence[int]) -> 
     if not isinstance(layout, Layout):
         raise TypeError(f"Expected a DistributedLayout or SharedLayout, got {type(layout)}")
     return constexpr(linear_layout(layout, shape))
-
-

@@ -14,7 +14,7 @@ from typing import TypeGuard, TypeVar
 from typing import cast as cast_type
 
 from minitriton.dialects import tt
-from minitriton.frontend.builder import IRBuilder, constant_of, forget_place, ir_type
+from minitriton.frontend.builder import GLUON, IRBuilder, constant_of, forget_place, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast
 from minitriton.language import dtypes as dt
@@ -269,11 +269,9 @@ def broadcast_pair(b: IRBuilder, lhs: tensor, rhs: tensor) -> tuple[tensor, tens
 
 
 def _with_one_layout(b: IRBuilder, lhs: tensor, rhs: tensor) -> tuple[tensor, tensor]:
-    from minitriton.frontend.gluon.tensors import with_one_layout
-
     if len(lhs.type.shape) != len(rhs.type.shape):
         raise LanguageValueError(f"Cannot broadcast, rank mismatch: {list(lhs.type.shape)}, {list(rhs.type.shape)}")
-    return with_one_layout(b, lhs, rhs)
+    return GLUON.with_one_layout(b, lhs, rhs)
 
 
 def splat(b: IRBuilder, value: tensor, shape: tuple[int, ...]) -> tensor:

@@ -1,7 +1,7 @@
 """Methods of `shared_memory_descriptor`: loads, stores and views of a buffer. Declarations, see `declare.py`.
 
-    buffer.index(i).store(x)
-    y = buffer.slice(0, 16).load(layout)
+buffer.index(i).store(x)
+y = buffer.slice(0, 16).load(layout)
 """
 
 # Declarations have no bodies: what they give is what the frontend emits.
@@ -23,6 +23,11 @@ D = TypeVar("D", bound=Named)
 
 def _method(declaration: D) -> D:
     shared_memory_descriptor.members[declaration.__name__] = declaration
+    return declaration
+
+
+def _private_method(declaration: D) -> D:
+    shared_memory_descriptor.members[f"_{declaration.__name__}"] = declaration
     return declaration
 
 
@@ -64,15 +69,15 @@ def reshape(buffer: shared_memory_descriptor, shape: ConstInts) -> shared_memory
     """A view with another shape over the same elements."""
 
 
-@_method
+@_private_method
 @builtin
-def _reinterpret(
+def reinterpret(
     buffer: shared_memory_descriptor, dtype: ConstType, shape: ConstInts, layout: SharedLayout | constexpr
 ) -> shared_memory_descriptor:
     """The buffer's bytes as another dtype, shape and layout."""
 
 
-@_method
+@_private_method
 @builtin
-def _keep_alive(buffer: shared_memory_descriptor) -> None:
+def keep_alive(buffer: shared_memory_descriptor) -> None:
     """A use after which the buffer's memory may be used again."""

@@ -35,9 +35,7 @@ def linear_layout(layout: Layout, shape: Sequence[int]) -> Layout:
     linear = to_linear_layout(layout.encoding(), tuple(shape))
     if isinstance(layout, DistributedLayout):
         return layout_of(linear_encoding_of(linear))
-    offset, block = (
-        [list(basis) for basis in linear.bases.get(name, ())] for name in ("offset", "block")
-    )
+    offset, block = ([list(basis) for basis in linear.bases.get(name, ())] for name in ("offset", "block"))
     return SharedLinearLayout(offset, block)
 
 

@@ -43,9 +43,7 @@ def set_auto_layout(value: tensor, layout: LayoutArgument) -> tensor:
 
 
 @builtin
-def histogram(
-    input: tensor, num_bins: ConstInt, mask: Operand | None = None, layout: LayoutArgument = None
-) -> tensor:
+def histogram(input: tensor, num_bins: ConstInt, mask: Operand | None = None, layout: LayoutArgument = None) -> tensor:
     """How often each of 0 .. `num_bins`-1 occurs in a 1-D integer tensor, as a tensor with `layout`."""
 
 

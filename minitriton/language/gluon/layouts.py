@@ -11,13 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
-from minitriton.errors import IRError
+from minitriton.errors import IRError, MinitritonError
 from minitriton.language.declare import constexpr_function
 from minitriton.language.dtypes import constexpr_type, dtype
 from minitriton.language.values import unwrap
 from minitriton.layouts import encodings as enc
+
+
+class LayoutError(MinitritonError, AssertionError):
+    """A layout that cannot be; an `AssertionError` as in Triton."""
+
 
 Bases = list[list[int]]
 """One vector of coordinates for each bit."""
@@ -25,7 +30,7 @@ Bases = list[list[int]]
 
 def _frozen(value: Any) -> Any:
     """Lists as tuples: what is compared and hashed."""
-    return tuple(map(_frozen, value)) if isinstance(value, (tuple, list)) else value
+    return tuple(_frozen(each) for each in cast("list[Any]", value)) if isinstance(value, (tuple, list)) else value
 
 
 def _joined(values: Sequence[int], separator: str = "_") -> str:
@@ -65,7 +70,7 @@ def layout(cls: type[L]) -> type[L]:
     made = dataclass(frozen=True, eq=False)(cls)
     names = [f.name for f in fields(made)]  # pyright: ignore[reportArgumentType]
 
-    def key(self: Layout) -> tuple[object, ...]:
+    def key(self: object) -> tuple[object, ...]:
         return tuple(_frozen(getattr(self, name)) for name in names)
 
     made.__eq__ = lambda self, other: self.__class__ is other.__class__ and key(self) == key(other)
@@ -94,7 +99,7 @@ class _Asked(DistributedLayout):
 
     @property
     def rank(self) -> int:
-        raise ValueError(f"{type(self).__name__} has no rank")
+        raise ValueError(f"{type(self).__name__} lacks a rank: the compiler chooses it")
 
 
 @layout
@@ -145,7 +150,7 @@ class BlockedLayout(DistributedLayout):
 
 def _same_rank(layout: Layout, rank: int, *values: Sequence[object]) -> None:
     if any(len(value) != rank for value in values):
-        raise AssertionError(f"the fields of {layout} must have one length, that of the rank ({rank})")
+        raise LayoutError(f"the fields of {layout} must have one length, that of the rank ({rank})")
 
 
 @layout
@@ -192,8 +197,10 @@ class DistributedLinearLayout(DistributedLayout):
         return len(self.shape)
 
     def encoding(self) -> enc.DistributedEncoding:
-        bases = (self.reg_bases, self.lane_bases, self.warp_bases, self.block_bases)
-        return enc.Linear(*map(_frozen, bases), tuple(self.shape))
+        return enc.Linear(
+            _frozen(self.reg_bases), _frozen(self.lane_bases), _frozen(self.warp_bases), _frozen(self.block_bases),
+            tuple(self.shape),
+        )  # fmt: skip
 
     def mangle(self) -> str:
         return f"DLL{self.reg_bases}_{self.lane_bases}_{self.warp_bases}_{self.block_bases}_{self.shape}DLL"
@@ -238,9 +245,8 @@ class NVMMADistributedLayout(DistributedLayout):
         return len(self.warps_per_cta)
 
     def encoding(self) -> enc.DistributedEncoding:
-        return enc.NvidiaMma(
-            *self.version, tuple(self.warps_per_cta), tuple(self.instr_shape), _frozen(self.cga_layout)
-        )
+        major, minor = self.version
+        return enc.NvidiaMma(major, minor, tuple(self.warps_per_cta), tuple(self.instr_shape), _frozen(self.cga_layout))
 
     def mangle(self) -> str:
         return f"MMA_{self.version}_{self.warps_per_cta}_{self.instr_shape}_{_cga_name(self.cga_layout)}_MMA"
@@ -254,12 +260,12 @@ class SharedLayout(Layout):
 
 
 def shape_per_cta(shape: Sequence[int], cga_layout: Bases) -> list[int]:
-    """The part of `shape` that a CTA has. Raises `AssertionError` where the CTAs do not divide it."""
+    """The part of `shape` that a CTA has. Raises `LayoutError` where the CTAs do not divide it."""
     if not cga_layout:
         return list(shape)
     parts = [2 * max(1, *(basis[dim] for basis in cga_layout)) for dim in range(len(shape))]
     if any(size % part for size, part in zip(shape, parts, strict=True)):
-        raise AssertionError(f"Shape {list(shape)} is not divisible by CGA layout {cga_layout}")
+        raise LayoutError(f"Shape {list(shape)} is not divisible by CGA layout {cga_layout}")
     return [size // part for size, part in zip(shape, parts, strict=True)]
 
 
@@ -280,7 +286,7 @@ class NVMMASharedLayout(SharedLayout):
         _same_rank(self, self.rank, *self.cga_layout)
         for name, allowed in (("element_bitwidth", (8, 16, 32, 64)), ("swizzle_byte_width", (0, 32, 64, 128))):
             if getattr(self, name) not in allowed:
-                raise AssertionError(f"{name} is {getattr(self, name)}, and must be one of {allowed}")
+                raise LayoutError(f"{name} is {getattr(self, name)}, and must be one of {allowed}")
 
     def encoding(self) -> enc.SharedEncoding:
         return enc.NVMMAShared(
@@ -325,12 +331,12 @@ class SwizzledSharedLayout(SharedLayout):
     cga_layout: Bases = field(default_factory=list[list[int]])
 
     def encoding(self) -> enc.SharedEncoding:
-        return enc.SwizzledShared(
-            self.vec, self.per_phase, self.max_phase, tuple(self.order), _frozen(self.cga_layout)
-        )
+        return enc.SwizzledShared(self.vec, self.per_phase, self.max_phase, tuple(self.order), _frozen(self.cga_layout))
 
     def mangle(self) -> str:
-        return f"SSS_{self.vec}_{self.per_phase}_{self.max_phase}_{_joined(self.order)}_{_cga_name(self.cga_layout)}_SSS"
+        return (
+            f"SSS_{self.vec}_{self.per_phase}_{self.max_phase}_{_joined(self.order)}_{_cga_name(self.cga_layout)}_SSS"
+        )
 
 
 @layout
@@ -348,7 +354,7 @@ class PaddedSharedLayout(SharedLayout):
         _same_rank(self, len(self.shape), *self.offset_bases, *self.block_bases)
         _same_rank(self, 2, *self.interval_padding_pairs)
         if len({interval for interval, _ in self.interval_padding_pairs}) != len(self.interval_padding_pairs):
-            raise AssertionError(f"{self.interval_padding_pairs} has an interval twice")
+            raise LayoutError(f"{self.interval_padding_pairs} has an interval twice")
         self.encoding()
 
     def encoding(self) -> enc.SharedEncoding:
@@ -378,7 +384,7 @@ class PaddedSharedLayout(SharedLayout):
 
 def _require_powers_of_two(sizes: Sequence[int]) -> None:
     if any(size < 1 or size & (size - 1) for size in sizes):
-        raise AssertionError(f"{list(sizes)} must be powers of two")
+        raise LayoutError(f"{list(sizes)} must be powers of two")
 
 
 @layout
@@ -393,7 +399,7 @@ class SharedLinearLayout(SharedLayout):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.offset_bases or not self.offset_bases[0]:
-            raise AssertionError("SharedLinearLayout offset_bases must not be empty")
+            raise LayoutError("SharedLinearLayout offset_bases must not be empty")
         _same_rank(self, len(self.offset_bases[0]), *self.offset_bases, *self.block_bases)
         _require_powers_of_two([self.alignment])
 
@@ -405,7 +411,7 @@ class SharedLinearLayout(SharedLayout):
 
 
 def _lists(value: Any) -> Any:
-    return [_lists(each) for each in value] if isinstance(value, tuple) else value
+    return [_lists(each) for each in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
 
 
 _OF_ENCODING: dict[type[enc.Encoding], Callable[[Any], Layout]] = {
@@ -436,7 +442,7 @@ def layout_of(encoding: enc.Encoding) -> Layout:
     """The layout that `encoding` is the value of. Raises `IRError` for one that Gluon has no class for."""
     make = _OF_ENCODING.get(type(encoding))
     if make is None:
-        raise IRError(f"Gluon has no layout for {type(encoding).__name__}")
+        raise IRError(f"Gluon lacks a layout for {type(encoding).__name__}")
     return make(encoding)
 
 

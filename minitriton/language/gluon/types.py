@@ -1,7 +1,7 @@
 """Types and values of Gluon: tensors with a layout, views of shared memory, descriptors with the layout of their blocks.
 
-    distributed_type(float32, [64, 64], BlockedLayout(...))     what `x.type` of a tensor is
-    shared_memory_descriptor_type(float16, [64], layout, [64])  what `x.type` of a buffer is
+distributed_type(float32, [64, 64], BlockedLayout(...))     what `x.type` of a tensor is
+shared_memory_descriptor_type(float16, [64], layout, [64])  what `x.type` of a buffer is
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from minitriton.language.descriptors import tensor_descriptor as plain_descriptor
 from minitriton.language.descriptors import tensor_descriptor_type as plain_descriptor_type
-from minitriton.language.dtypes import base_type, block_type, dtype, int32, tuple_type
+from minitriton.language.dtypes import block_type, dtype, int32, tuple_type
 from minitriton.language.gluon.layouts import (
     AutoLayout,
     CoalescedLayout,
     DistributedLayout,
     Layout,
+    LayoutError,
     SharedLayout,
     SliceLayout,
     distributed_layout_of,
@@ -34,7 +35,7 @@ _UNRESOLVED = (AutoLayout, CoalescedLayout)
 
 
 class distributed_type(block_type):
-    """A block with a layout. Raises `AssertionError` for what is not a layout in registers, or is one of another rank."""
+    """A block with a layout. Raises `LayoutError` for what is not a layout in registers, or is one of another rank."""
 
     layout: DistributedLayout
 
@@ -42,9 +43,9 @@ class distributed_type(block_type):
         super().__init__(element_ty, unwrap(shape))
         layout = unwrap(layout)
         if not isinstance(layout, DistributedLayout):  # pyright: ignore[reportUnnecessaryIsInstance] (from a kernel)
-            raise AssertionError("tensor layout must be a DistributedLayout")
+            raise LayoutError("tensor layout must be a DistributedLayout")
         if not isinstance(layout, _UNRESOLVED) and layout.rank != len(self.shape):
-            raise AssertionError(
+            raise LayoutError(
                 f"tensor shape and layout rank mismatch: shape={list(self.shape)}, layout={layout}, "
                 f"shape rank={len(self.shape)}, layout rank={layout.rank}"
             )
@@ -79,9 +80,7 @@ class distributed_type(block_type):
         if not isinstance(self.layout, SliceLayout):
             raise ValueError(f"expected expand_dims input to have a SliceLayout, but got: {self.layout}")
         if self.layout.dim != axis:
-            raise ValueError(
-                f"expected expand_dims input layout to be sliced in axis {axis} but got {self.layout.dim}"
-            )
+            raise ValueError(f"expected expand_dims input layout to be sliced in axis {axis} but got {self.layout.dim}")
         return distributed_type(self.scalar, shape, self.layout.parent)
 
     def reshaped(self, shape: tuple[int, ...]) -> distributed_type:
@@ -115,22 +114,7 @@ class distributed_type(block_type):
         return f"{self.scalar.mangle()}S{'_'.join(map(str, self.shape))}SL{self.layout.mangle()}L"
 
 
-class _NamedType(base_type):
-    """Types that are equal if their names are."""
-
-    name: str  # pyright: ignore[reportIncompatibleMethodOverride]
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.name == other.name  # pyright: ignore[reportAttributeAccessIssue]
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class memory_descriptor_type(_NamedType, handle_type):
+class memory_descriptor_type(handle_type):
     """A view as `shape` of a buffer of `alloc_shape`."""
 
     kind: ClassVar[str]
@@ -192,10 +176,12 @@ class shared_memory_descriptor_type(memory_descriptor_type):
     kind = "shared_memory_descriptor"
     value_class = shared_memory_descriptor
 
-    def __init__(self, element_ty: dtype, shape: Sequence[int], layout: SharedLayout, alloc_shape: Sequence[int]) -> None:
+    def __init__(
+        self, element_ty: dtype, shape: Sequence[int], layout: SharedLayout, alloc_shape: Sequence[int]
+    ) -> None:
         super().__init__(element_ty, shape, layout, alloc_shape)
         if not isinstance(self.layout, SharedLayout):
-            raise AssertionError(f"a buffer in shared memory has a SharedLayout, got {self.layout}")
+            raise LayoutError(f"a buffer in shared memory has a SharedLayout, got {self.layout}")
 
 
 class tensor_descriptor_type(plain_descriptor_type):
@@ -240,7 +226,7 @@ class tensor_descriptor(plain_descriptor):
         return self.type.layout
 
 
-class warpgroup_mma_accumulator_type(_NamedType, handle_type):
+class warpgroup_mma_accumulator_type(handle_type):
     """The type of what an asynchronous `warpgroup_mma` gives: a tensor of `tensor_type` once it is waited for."""
 
     def __init__(self, tensor_type: dtype) -> None:

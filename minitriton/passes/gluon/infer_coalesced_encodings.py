@@ -9,8 +9,8 @@ Counterpart of lib/Dialect/Gluon/Transforms/InferCoalescedEncodings.cpp.
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import Attribute, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import tt

@@ -1,7 +1,7 @@
 """Layouts spread from the values that have one to those whose layout is not resolved, along the rules of the ops and the flow of control.
 
 In: a function, which encodings are to be replaced, and values with their layout. Out: the function with all values that are connected with
-these in the layout that follows. Ops of which several layouts may follow (a join, a split, a reshape, a cat, a transpose) do not insist on theirs.
+these in the layout that follows. A join, a split, a reshape and a transpose do not insist on theirs: other layouts would do.
 
     %0 = tt.make_range : tensor<64xi32, #gluon.auto_encoding>        tensor<64xi32, #slice>
     %1 = tt.expand_dims %0 : ... -> tensor<64x1xi32, #auto>    =>    tensor<64x1xi32, #blocked>
@@ -22,6 +22,7 @@ from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.encodings import encoding_attr
+from minitriton.dialects.facts.layout import Joins, LayoutRule, Reshapes, Splits, Transposes
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.narrowing import instance_of
@@ -29,7 +30,8 @@ from minitriton.errors import IRError
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.tensor_layouts import operand_layout, result_layout, retyped_elements, set_layout
 
-_SEVERAL_FOLLOW = (tt.JoinOp, tt.SplitOp, tt.ReshapeOp, tt.CatOp, tt.TransOp)
+_SEVERAL_FOLLOW = (Joins, Splits, Reshapes, Transposes)
+"""Rules of ops for which other layouts would do too."""
 _HELP = "give the layout where the tensor is made, or convert one of them with ttgl.convert_layout"
 
 IsUnresolved = Callable[[Attribute], bool]
@@ -99,7 +101,7 @@ class _Spread:
         if layout is None or RegionFlow.of(op) is not None:
             return
         for value in values:
-            self.meet(value, _Known(layout, known.may_vary or isinstance(op, _SEVERAL_FOLLOW)))
+            self.meet(value, _Known(layout, known.may_vary or isinstance(LayoutRule.of(op), _SEVERAL_FOLLOW)))
 
 
 def _combined(value: SSAValue, first: _Known, second: _Known) -> _Known:

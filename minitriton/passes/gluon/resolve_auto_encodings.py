@@ -10,8 +10,8 @@ Counterpart of lib/Dialect/Gluon/Transforms/ResolveAutoEncodings.cpp.
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import Attribute, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.dialects.encodings import layout_of

@@ -76,6 +76,7 @@ class GluonInline(Pass, stage="ttgir", origin="triton"):
     name = "gluon-inline"
     requires = frozenset({Property.TENSOR_IR})
     establishes = frozenset({Property.INLINED})
+    keeps = KEPT_IN_PLACE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         inline_calls(op, control_flow_patterns(), share_constants=False)

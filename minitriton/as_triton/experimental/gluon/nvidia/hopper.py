@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
 from minitriton.as_triton.tools.tensor_descriptor import DescribedArray, StridedArray
 from minitriton.as_triton.tools.tensor_descriptor import TensorDescriptor as _Plain
 from minitriton.language.gluon.layouts import NVMMASharedLayout

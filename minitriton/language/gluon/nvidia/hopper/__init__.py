@@ -42,7 +42,7 @@ def warpgroup_mma(
 ) -> Any:
     """`a @ b + acc` by `wgmma` (`a @ b` where `use_acc` is false): a tensor, or, `is_async`, an accumulator to be waited for.
 
-    `max_num_imprecise_acc`: MMAs of fp8 after which the sum is added to one of full precision.
+    `max_num_imprecise_acc`: MMAs of fp8 after which the accumulator is added to one of full precision.
     """
 
 
