@@ -23,6 +23,9 @@ from minitriton.commands import cli, opt
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
+    "tensor-cores.md",
+    "lab.md",
+    "sweep.md",
     "axis-info.md",
     "layout-propagation.md",
     "layouts.md",
