@@ -23,6 +23,7 @@ from minitriton.commands import cli, opt
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
+    "differences-from-triton.md",
     "tensor-cores.md",
     "lab.md",
     "sweep.md",
