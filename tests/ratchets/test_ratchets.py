@@ -22,30 +22,30 @@ import words
 from sources import files, single_importers, sources
 
 PACKAGES = {
-    "__init__": (117, 1, 0),
+    "__init__": (124, 1, 0),
     "__main__": (26, 1, 0),
     "analysis": (6880, 45, 0),
-    "as_triton": (3629, 43, 0),
+    "as_triton": (3506, 40, 0),
     "backends": (324, 9, 0),
     "codegen": (11734, 74, 0),
     "commands": (1526, 14, 0),
-    "dialects": (15382, 96, 0),
+    "dialects": (15444, 97, 0),
     "emulator": (9014, 60, 0),
     "errors": (146, 1, 0),
-    "explorer": (6866, 49, 0),
-    "frontend": (6418, 32, 0),
+    "explorer": (6867, 49, 0),
+    "frontend": (7411, 39, 0),
     "fuzz": (8429, 57, 0),
     "host": (1279, 20, 0),
     "interpreter": (5070, 40, 0),
     "knobs": (878, 3, 0),
     "lab": (15232, 80, 0),
-    "language": (3311, 24, 0),
+    "language": (4896, 39, 0),
     "layouts": (4204, 22, 0),
-    "passes": (18768, 105, 0),
-    "pipeline": (2156, 15, 0),
-    "rewriting": (4135, 24, 0),
-    "runtime": (7100, 55, 0),
-    "target": (805, 5, 0),
+    "passes": (19137, 110, 0),
+    "pipeline": (2244, 16, 0),
+    "rewriting": (4144, 24, 0),
+    "runtime": (7133, 56, 0),
+    "target": (808, 5, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
 
@@ -53,10 +53,10 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133429,
-    "files": 875,
-    "files under 40 lines": 121,
-    "modules with one importer": 206,
+    "lines": 136456,
+    "files": 902,
+    "files under 40 lines": 128,
+    "modules with one importer": 213,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
