@@ -86,6 +86,7 @@ NOT_STRICT = {
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
     "as_triton/tools/ragged_tma_kernels.py": _KERNELS,
+    "language/gluon/standard.py": _LANGUAGE,
     "language/random.py": _LANGUAGE,
     "language/sorting.py": _LANGUAGE,
     "language/standard.py": _LANGUAGE,
