@@ -20,12 +20,11 @@ from minitriton.analysis.register_demand import RegisterDemand
 from minitriton.codegen.assemblers import ASSEMBLERS, assemble, chosen_assembler, show_log
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.nvjitlink import Assembled
-from minitriton.codegen.occupancy import allotted, ctas_on_sm
 from minitriton.codegen.ptx import DEMAND_COMMENT
 from minitriton.codegen.register_limits import ALL_REGISTERS, candidate_limits, expected_limit
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pipeline.pass_registry import Property, Translation, register_pass
-from minitriton.target.architectures import Architecture, architecture_of
+from minitriton.target.architectures import LIMITS, Architecture, architecture_of
 
 MOST_LINES = 4000
 """Longer PTX is not assembled twice: seconds of an assembler's time for kernels that spill."""
@@ -86,7 +85,7 @@ class AssemblePTX(Translation, stage="cubin", origin="required"):
 
     def __post_init__(self) -> None:
         if self.registers not in ("auto", "unlimited") and not (
-            self.registers.isdigit() and 0 < int(self.registers) <= 255
+            self.registers.isdigit() and 0 < int(self.registers) <= LIMITS.registers_per_thread
         ):
             raise PipelineError(
                 f"assemble-ptx: registers={self.registers}", help="give auto, unlimited, or a number from 1 to 255"
@@ -157,7 +156,7 @@ class _Search:
                 raise
             return None  # accumulators take all their registers at once: a limit below that is refused
         taken = kernel_resources(made.cubin, self.entry.name)
-        ctas = ctas_on_sm(self.sm, taken.registers, self.entry.threads, self.demand.shared_bytes)
+        ctas = self.sm.ctas_on_sm(taken.registers, self.entry.threads, self.demand.shared_bytes)
         attempt = Attempt(limit, *taken, ctas, "wgmma.mma_async instructions are serialized" in made.log, made.cubin)
         self.attempts.append(attempt)
         self.logs[limit] = made.log
@@ -168,7 +167,7 @@ class _Search:
         threads, demand = self.entry.threads, self.demand
         expected = expected_limit(self.sm, demand, threads)
         first = self.under(expected) if expected is not None else None
-        if first is not None and _needs_all(first):
+        if first is not None and _needs_all(self.sm, first):
             return self._taken(first)
         free = self.under(None)
         assert free is not None
@@ -197,7 +196,7 @@ def _is_as_good(attempt: Attempt, free: Attempt) -> bool:
     return attempt.spilled_bytes <= free.spilled_bytes and attempt.is_serialized <= free.is_serialized
 
 
-def _needs_all(attempt: Attempt) -> bool:
+def _needs_all(sm: Architecture, attempt: Attempt) -> bool:
     """Whether a kernel keeps within its limit without spilling or waiting, and takes all that is allotted under it."""
     is_whole = not attempt.spilled_bytes and not attempt.is_serialized
-    return is_whole and attempt.limit is not None and allotted(attempt.registers) == allotted(attempt.limit)
+    return is_whole and attempt.limit is not None and sm.allotted(attempt.registers) == sm.allotted(attempt.limit)

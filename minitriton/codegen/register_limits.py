@@ -11,7 +11,6 @@ under every limit (H200, 2026-11-22): 1.033 times as fast as without limits in t
 from __future__ import annotations
 
 from minitriton.analysis.register_demand import RegisterDemand
-from minitriton.codegen.occupancy import ctas_on_sm, full_occupancy_registers, registers_for, warps_of
 from minitriton.target.architectures import Architecture
 
 ALL_REGISTERS = 250
@@ -34,10 +33,10 @@ def candidate_limits(
     """
     if demand.prints:
         return []
-    now = ctas_on_sm(sm, registers, threads, demand.shared_bytes)
+    now = sm.ctas_on_sm(registers, threads, demand.shared_bytes)
     if demand.accumulators and now > 1:
-        limit = registers_for(sm, now + 1, threads)
-        is_near = ctas_on_sm(sm, limit, threads, demand.shared_bytes) > now and limit >= LEAST_RATIO * registers
+        limit = sm.registers_for(now + 1, threads)
+        is_near = sm.ctas_on_sm(limit, threads, demand.shared_bytes) > now and limit >= LEAST_RATIO * registers
         return [limit] if is_near and not spilled_bytes and demand.accumulators <= limit else []
     limits = _by_occupancy(sm, demand, registers, threads)
     if spilled_bytes and registers >= ALL_REGISTERS:
@@ -45,7 +44,7 @@ def candidate_limits(
     if spilled_bytes:
         return limits
     limits = [limit for limit in limits if demand.held < limit or demand.filled < limit]
-    if now * warps_of(threads) < sm.warps_per_sm // 2 and not demand.dots:
+    if now * sm.warps_of(threads) < sm.warps_per_sm // 2 and not demand.dots:
         return [limit for limit in limits if not _splits_loads(limit, demand)]
     return limits
 
@@ -59,9 +58,9 @@ def _by_occupancy(sm: Architecture, demand: RegisterDemand, registers: int, thre
     - where it holds more, two CTAs more, or one, if the kernel loads in several loops: each begins with loads whose latency only other CTAs can hide;
     - all of them where that is near.
     """
-    least, warps = full_occupancy_registers(sm), warps_of(threads)
-    now, most = (ctas_on_sm(sm, count, threads, demand.shared_bytes) for count in (registers, least))
-    limits = {ctas: max(registers_for(sm, ctas, threads), least) for ctas in range(now + 1, most + 1)}
+    least, warps = sm.full_occupancy_registers, sm.warps_of(threads)
+    now, most = (sm.ctas_on_sm(count, threads, demand.shared_bytes) for count in (registers, least))
+    limits = {ctas: max(sm.registers_for(ctas, threads), least) for ctas in range(now + 1, most + 1)}
     if registers <= least or not limits:
         return []
     found: list[int] = []
@@ -94,7 +93,7 @@ def expected_limit(sm: Architecture, demand: RegisterDemand, threads: int) -> in
     """A limit that would be chosen for a kernel that takes all registers, as it does where its loads can fill them and need not, or where
     accumulators meet operands in registers. It is tried first, and no limit only if it does not fit."""
     if demand.accumulators:
-        limit = registers_for(sm, 2, threads)
+        limit = sm.registers_for(2, threads)
         is_likely = demand.register_operands > 0 and 2 * demand.accumulators >= limit
     else:
         limit = next(iter(_by_occupancy(sm, demand, ALL_REGISTERS, threads)), ALL_REGISTERS)

@@ -31,7 +31,7 @@ from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.lowering.signed_division import known_division
 from minitriton.codegen.registers import Constants, Expression, Pointwise, Range, Registers, RegisterView
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
-from minitriton.dialects import arith, nvvm, tt, ttg
+from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.facts.pass_attributes import OPAQUE
@@ -369,9 +369,8 @@ def mulhiui(f: FunctionLowering, op: tt.MulhiUIOp) -> None:
     bits = bit_width(element)
 
     def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
-        if bits == 64:
-            return each_lane(b, "llvm.nvvm.mulhi.ull", v, element)
-        first, second = (b.value(L.ZExtOp, (x,), vector_type(I64, lanes(x.type))) for x in v)
+        wide = I64 if bits <= 32 else IntegerType(2 * bits)
+        first, second = (b.value(L.ZExtOp, (x,), vector_type(wide, lanes(x.type))) for x in v)
         product = b.mul(first, second)
         return b.cast(L.TruncOp, b.lshr(product, bits), element)
 
@@ -432,21 +431,7 @@ def cmpf(f: FunctionLowering, op: arith.CmpfOp) -> None:
 def each_lane(b: Builder, callee: str, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:
     """Calls a scalar function for every lane."""
     type_ = vector_type(element, lanes(operands[0].type))
-    return b.value(nvvm.EachLaneOp, operands, type_, {"callee": string_attr(callee)})
-
-
-def inline_ptx(
-    b: Builder, text: str, constraints: str, packed: int, operands: Sequence[SSAValue], elements: Sequence[Attribute]
-) -> Sequence[SSAValue]:
-    """Pure inline PTX for every `packed` lanes."""
-    properties: dict[str, Attribute] = {
-        "asm_string": string_attr(text),
-        "constraints": string_attr(constraints),
-        "packed": IntegerAttr(packed, 32),
-        "pure": _UNIT,
-    }
-    types = [vector_type(element, lanes(operands[0].type)) for element in elements]
-    return b.operation(nvvm.InlinePtxOp, operands, types, properties).results
+    return b.value(ours.EachLaneOp, operands, type_, {"callee": string_attr(callee)})
 
 
 # Comparisons of many registers of a range with a bound: an offset of each, which is a constant, with the room between base and bound.

@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import integer
-from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.ttng.barriers import WaitBarrierOp
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
@@ -111,7 +111,7 @@ def _arrive(op: ttng.ArriveBarrierOp, machine: TileMachine) -> Callable[..., Non
 @STATEFUL_OPS.add(ttng.AsyncCopyMbarrierArriveOp)
 def _arrive_after_copies(op: ttng.AsyncCopyMbarrierArriveOp, machine: TileMachine) -> Callable[[BufferView], None]:
     """The barrier learns of the end of the copies that the threads have issued; with `noIncrement` each thread arrives too."""
-    threads = 32 * num_warps(op) if "noIncrement" in op.properties else 0
+    threads = num_threads(op) if "noIncrement" in op.properties else 0
 
     def run(view: BufferView) -> None:
         barrier = barrier_at(op, machine, view)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 
-from minitriton.codegen.nvidia.text.words import assemble, inserted, lane_text, pack_words
+from minitriton.codegen.nvidia.text.words import assemble, lane_text, pack_words
 from minitriton.codegen.text.values import type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped, inserted
 from minitriton.codegen.types import lane_type, lanes
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, Words, words_of
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.text.values import type_text
-from minitriton.codegen.text.writer import FunctionWriter
+from minitriton.codegen.text.writer import FunctionWriter, inserted
 from minitriton.codegen.types import I8, I16, bit_width, lane_type
 from minitriton.dialects.nvvm.base import Words
 
@@ -35,16 +35,6 @@ def assemble(w: FunctionWriter, pieces: Sequence[str], words: Words, element: At
 def vector_text(element: str, count: int) -> str:
     """The type of `count` registers."""
     return f"<{count} x {element}>" if count > 1 else element
-
-
-def inserted(w: FunctionWriter, values: Sequence[str], type_: str) -> str:
-    """A vector of the named values."""
-    if len(values) == 1:
-        return values[0]
-    result = "poison"
-    for lane, value in enumerate(values):
-        result = w.let(f"insertelement <{len(values)} x {type_}> {result}, {type_} {value}, i32 {lane}")
-    return result
 
 
 def pack_words(w: FunctionWriter, value: SSAValue, words: Words, total: int) -> tuple[str, str]:
