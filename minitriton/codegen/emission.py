@@ -17,8 +17,7 @@ from xdsl.ir import Operation
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.debug_info import source_location
-from minitriton.codegen.llvm_options import one_run
-from minitriton.codegen.llvm_passes import check_llvm_passes
+from minitriton.codegen.llvm_options import check_llvm_passes, one_run
 from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.ptx import (

@@ -8,8 +8,8 @@ PASSES = {
     "emit-ptx": "minitriton.codegen.emission",
     "optimize-llvm-ir": "minitriton.codegen.emission",
     "translate-to-llvm-ir": "minitriton.codegen.emission",
-    "insert-barriers": "minitriton.codegen.insert_barriers",
-    "insert-proxy-fences": "minitriton.codegen.insert_barriers",
+    "insert-barriers": "minitriton.codegen.place_shared_memory",
+    "insert-proxy-fences": "minitriton.codegen.place_shared_memory",
     "place-shared-memory": "minitriton.codegen.place_shared_memory",
     "minitriton-use-free-shared-memory": "minitriton.codegen.place_shared_memory",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minitriton.analysis.register_demand import RegisterDemand
-from minitriton.codegen.register_limits import candidate_limits
+from minitriton.codegen.assemble_ptx import candidate_limits
 from minitriton.target.architectures import ARCHITECTURES
 
 H100 = ARCHITECTURES[90]

@@ -1,6 +1,6 @@
 """Every op of `tt`, `ttg`, `ttng` and `nvws` that a kernel for sm_80 to sm_90 can hold has a meaning; those of sm_100 are refused.
 
-A new op of these dialects belongs to a table of `meanings`, or to one of the lists here.
+A new op of these dialects belongs to a table of `launch`, or to one of the lists here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import TT
 from minitriton.dialects.ttg import TTG
 from minitriton.dialects.ttng import TTNG
-from minitriton.interpreter import interpret, meanings
+from minitriton.interpreter import interpret
+from minitriton.interpreter import launch as meanings
 from minitriton.interpreter.errors import UnsupportedOpError
 
 STRUCTURE = {"tt.func"}

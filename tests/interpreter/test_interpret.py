@@ -13,7 +13,8 @@ from minitriton.dialects.arith import ARITH
 from minitriton.dialects.math import MATH
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import TT
-from minitriton.interpreter import InterpreterError, interpret, meanings
+from minitriton.interpreter import InterpreterError, interpret
+from minitriton.interpreter import launch as meanings
 from minitriton.interpreter.numbers import formats
 
 

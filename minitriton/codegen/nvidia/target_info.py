@@ -20,7 +20,6 @@ from minitriton.codegen.nvidia import warp_specialize
 from minitriton.codegen.nvidia import wgmma as wgmma
 from minitriton.codegen.nvidia.text import nvvm_global as nvvm_global
 from minitriton.codegen.nvidia.text import nvvm_lanes as nvvm_lanes
-from minitriton.codegen.nvidia.text import nvvm_partial_vectors as nvvm_partial_vectors
 from minitriton.codegen.target_interface import TargetInfo
 from minitriton.codegen.types import I32, vector_type
 from minitriton.dialects import nvvm

@@ -20,8 +20,8 @@ from minitriton.analysis.locations import source_location
 from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
-from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.nvidia import lowers, needs_scratch
+from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng

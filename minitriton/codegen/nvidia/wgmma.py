@@ -19,9 +19,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding
-from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.nvidia import lowers
+from minitriton.codegen.registers import SharedView
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours

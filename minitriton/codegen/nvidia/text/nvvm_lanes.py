@@ -9,8 +9,7 @@ from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute
 
 from minitriton.analysis.locations import source_location
-from minitriton.codegen.nvidia.text.nvvm import call_parts
-from minitriton.codegen.nvidia.text.words import vector_text
+from minitriton.codegen.nvidia.text.nvvm import call_parts, vector_text
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped, inserted
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
