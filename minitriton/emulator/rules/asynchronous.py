@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from minitriton.emulator.operations import bulk_copies
-from minitriton.emulator.operations import cluster as remote_operations
+from minitriton.emulator.operations import remote as remote_operations
 from minitriton.emulator.operations import mbarrier as mbarrier_operations
 from minitriton.emulator.operations import tensor_copy as tensor_copy_operations
 from minitriton.emulator.operations import wgmma as wgmma_operations
