@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from minitriton.emulator.operations import bulk_copies
-from minitriton.emulator.operations import remote as remote_operations
 from minitriton.emulator.operations import mbarrier as mbarrier_operations
+from minitriton.emulator.operations import remote as remote_operations
 from minitriton.emulator.operations import tensor_copy as tensor_copy_operations
 from minitriton.emulator.operations import wgmma as wgmma_operations
 from minitriton.emulator.ptx.program import Address, Immediate, Instruction, Register, Vector

@@ -123,10 +123,12 @@ def decode_bf16(patterns: Array) -> Array:
 
 def encode_bf16(numbers: Array, *, toward_zero: bool = False) -> Array:
     """float32 or float64 rounded to bf16 bit patterns (uint16)."""
-    bits = np.asarray(to_float32_odd(numbers)).view(np.uint32)
+    exact = np.asarray(numbers)
+    bits = (exact if exact.dtype == np.float32 else to_float32_odd(exact)).view(np.uint32)
     rounded = bits if toward_zero else bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
     patterns = (rounded >> np.uint32(16)).astype(np.uint16)
-    return np.where(np.isnan(numbers), np.uint16(0x7FFF), patterns)
+    nan = exact != exact
+    return np.where(nan, np.uint16(0x7FFF), patterns) if nan.any() else patterns
 
 
 def to_float32_odd(numbers: Array) -> Array:
