@@ -34,7 +34,6 @@ from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import string_attr
-from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import PointerType
 from minitriton.layouts.encodings import Slice
@@ -214,32 +213,7 @@ LOWERINGS.update(
 def add(f: FunctionLowering, op: arith.AddiOp) -> None:
     """A range plus a scalar stays a range."""
     reps = operands_of(f, op)
-    if OPAQUE in op.attributes:
-        f.values[op.result] = f.b.add(f.scalar(op.lhs), _unknown_step(f, f.scalar(op.rhs)))
-        return
     f.values[op.result] = _moved_range(f, op, reps) or apply_lazily(f, op.result, reps, _integer(L.AddOp))
-
-
-def _unknown_step(f: FunctionLowering, step: SSAValue) -> SSAValue:
-    """`step`, an integer of 64 bits, as one that LLVM knows nothing of, and ptxas not that it is the same in all lanes.
-
-    What it is added to stays in registers of each thread: additions with uniform registers ptxas puts off until a copy needs the
-    address, after the wgmma instructions and the barrier.
-    """
-    if f.unknown_zero is None:
-        with f.b.in_prologue():
-            f.unknown_zero = _unknown_zero(f.b)
-    moved = f.b.inline_asm("mov.b64 $0, $1;", "=l,l", [f.b.add(step, f.unknown_zero)], I64)
-    assert moved is not None
-    return moved
-
-
-def _unknown_zero(b: Builder) -> SSAValue:
-    """0: no lane is both before and after another (PTX ISA, "Special Registers: %lanemask_lt")."""
-    both = "{ .reg .b32 after; mov.u32 $0, %lanemask_lt; mov.u32 after, %lanemask_gt; and.b32 $0, $0, after; }"
-    zero = b.inline_asm(both, "=r", [], I32, pure=True)
-    assert zero is not None
-    return b.value(L.ZExtOp, (zero,), I64)
 
 
 def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) -> Range | None:
