@@ -20,8 +20,12 @@ _BITS = {np.dtype(np.float64): (53, -1074), np.dtype(np.float32): (24, -149)}
 """Bits of a significand and exponent of the smallest number."""
 
 
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    return a * b + c
+
+
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "fma": lambda a, b, c: a * b + c,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "fma": _fused,
 }  # fmt: skip
 
 

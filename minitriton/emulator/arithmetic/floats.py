@@ -8,6 +8,7 @@ In and out: float32 or float64 arrays (or scalars). `fma32(a, b, c)` rounds a*b 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -162,6 +163,8 @@ def _in_double(function: Callable[[Doubles], Doubles]) -> Callable[[Singles], Si
 
 exp2_32, log2_32, sin32, cos32, tanh32 = map(_in_double, (np.exp2, np.log2, np.sin, np.cos, np.tanh))
 rsqrt32 = _in_double(lambda x: 1.0 / np.sqrt(x))
+reciprocal32, root32, quotient32 = partial(np.divide, F32(1)), np.sqrt, np.divide
+"""What `rcp`, `sqrt.approx`, and `div.full` and `div.approx` compute: rounded to nearest, as the ISA permits."""
 
 
 def upper64(x: Doubles) -> Doubles:

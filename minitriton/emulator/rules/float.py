@@ -19,7 +19,7 @@ from minitriton.host.extremes import extreme
 
 for _name in (
     "bits16", "bits32", "bits64", "flush32", "fma32", "fma64", "fma_directed", "add_directed", "multiply_directed",
-    "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "saturate32", "round32",
+    "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "quotient32", "saturate32", "round32",
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
 NAMES.update({"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "extreme": extreme})
@@ -28,7 +28,7 @@ NAMES.update({"absolute": np.abs, "copysign": np.copysign, "exactly": exact.appl
 NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs", "f16"), "bf16x2": ("pairs", "bf16")}
 DIRECTED = ("rz", "rm", "rp")
 _UNARY = {
-    "ex2": "exp2_32", "lg2": "log2_32", "sin": "sin32", "cos": "cos32", "tanh": "tanh32", "sqrt": "sqrt", "rsqrt": "rsqrt32",
+    "ex2": "exp2_32", "lg2": "log2_32", "sin": "sin32", "cos": "cos32", "tanh": "tanh32", "sqrt": "sqrt", "rsqrt": "rsqrt32", "rcp": "reciprocal32",
 }  # fmt: skip
 
 
@@ -122,6 +122,8 @@ def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
             if "xorsign" in parts:
                 raise ValueError("three operands with .xorsign")
             expression = f"extreme({expression}, {third[0]}, {name == 'max'}, {'NaN' in parts})"
+    elif name == "div" and ("full" in parts or "approx" in parts):
+        expression = f"quotient32({a}, {b})"
     elif mode and name == "div":
         expression = f"exactly('div', {mode!r}, {a}, {b})"
     elif mode:
@@ -147,11 +149,12 @@ def _fused(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 def _function(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     (a,) = operands32(w, i, parts)
     mode = next((p for p in parts if p in DIRECTED), None)
-    if parts[0] == "rcp":
-        one = w.constant(1.0, "f32")
-        result32(w, i, parts, f"exactly('div', {mode!r}, {one}, {a})" if mode else f"{one} / {a}")
+    if mode is None:
+        function = "root32" if parts[:2] == ["sqrt", "approx"] else _UNARY[parts[0]]
+        result32(w, i, parts, f"{function}({a})")
     else:
-        result32(w, i, parts, f"exactly('sqrt', {mode!r}, {a})" if mode else f"{_UNARY[parts[0]]}({a})")
+        operands = a if parts[0] == "sqrt" else f"{w.constant(1.0, 'f32')}, {a}"
+        result32(w, i, parts, f"exactly({'sqrt' if parts[0] == 'sqrt' else 'div'!r}, {mode!r}, {operands})")
 
 
 @_by_type("neg", "abs")
