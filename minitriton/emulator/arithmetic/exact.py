@@ -24,8 +24,12 @@ def _fused(a: Any, b: Any, c: Any) -> Any:
     return a * b + c
 
 
+def _quotient(a: Any, b: Any) -> Any:
+    return a / b
+
+
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "fma": _fused,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": _quotient, "fma": _fused,
 }  # fmt: skip
 
 
