@@ -79,7 +79,7 @@ class UseFreeSharedMemory(Pass, stage="llir"):
     """False: buffers that are not alive at the same time share memory."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _forget_own_places(op)
+        _forget_own_offsets(op)
         if self.fewer_rounds:
             _take_fewer_rounds(op)
         if self.separate:
@@ -118,7 +118,7 @@ def _limits(
 ) -> tuple[dict[Operation, int], dict[Operation, int]]:
     """The bytes that each conversion may use, and those that each function may come to."""
     called = {callee for placed in allocation.functions.values() for callee in placed.callees.values()}
-    alive = {o: _alive_beside(o, allocation.functions[_function_of(o, allocation.functions)]) for o in conversions}
+    alive = {o: _alive_with(o, allocation.functions[_function_of(o, allocation.functions)]) for o in conversions}
     totals = {function: placed.total_bytes for function, placed in allocation.functions.items()}
     for conversion, plan in conversions.items():
         function = _function_of(conversion, allocation.functions)
@@ -132,7 +132,7 @@ def _share(plan: SharedMemoryRoundTrip, target: Architecture) -> int:
     return plan.rounds * plan.scratch_bytes * target.max_shared_memory // target.register_file_bytes
 
 
-def _alive_beside(conversion: Operation, placed: FunctionAllocation) -> int:
+def _alive_with(conversion: Operation, placed: FunctionAllocation) -> int:
     own = placed.of_op[conversion]
     return sum(other.size for other in placed.buffers() if other is not own and intersects(other.live, own.live))
 
@@ -168,8 +168,8 @@ class PlaceSharedMemory(Pass, stage="llir", origin="required"):
     keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _forget_own_places(op)
-        _note_given_places(op)
+        _forget_own_offsets(op)
+        _note_given_offsets(op)
         allocation = allocate(op, scratch_bytes)
         write_attributes(op, allocation)
         for function in allocation.functions.values():
@@ -177,7 +177,7 @@ class PlaceSharedMemory(Pass, stage="llir", origin="required"):
                 owner.attributes[ALLOCATION_SIZE] = i32_attr(buffer.size)
 
 
-def _note_given_places(module: ModuleOp) -> None:
+def _note_given_offsets(module: ModuleOp) -> None:
     """Marks what has a location before this pass has run for the first time."""
     if PLACED not in module.attributes:
         module.attributes[PLACED] = UnitAttr()
@@ -186,7 +186,7 @@ def _note_given_places(module: ModuleOp) -> None:
                 op.attributes[_GIVEN] = UnitAttr()
 
 
-def _forget_own_places(module: ModuleOp) -> None:
+def _forget_own_offsets(module: ModuleOp) -> None:
     """Takes back what an earlier run of this pass has placed, for passes since may have copied or moved its ops; what was given stays."""
     if PLACED not in module.attributes:
         return
@@ -201,7 +201,7 @@ def _forget_own_places(module: ModuleOp) -> None:
 #
 # Fences come first, for they must precede the barrier that the copy follows.
 
-_PLACES = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED}
+_KEPT = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED}
 
 
 @register_pass
@@ -211,7 +211,7 @@ class InsertProxyFences(Pass, stage="llir", origin="required"):
     name = "insert-proxy-fences"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.SHARED_ALLOCATED})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.COPIES_FENCED})
-    keeps: ClassVar[frozenset[Property]] = _PLACES
+    keeps: ClassVar[frozenset[Property]] = _KEPT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_proxy_fences(op, read_allocation(op, scratch_bytes))
@@ -226,7 +226,7 @@ class InsertBarriers(Pass, stage="llir", origin="required"):
         {Property.ENCODINGS, Property.SHARED_ALLOCATED, Property.COPIES_FENCED}
     )
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.BARRIERS})
-    keeps: ClassVar[frozenset[Property]] = _PLACES | {Property.COPIES_FENCED}
+    keeps: ClassVar[frozenset[Property]] = _KEPT | {Property.COPIES_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_barriers(op, read_allocation(op, scratch_bytes))

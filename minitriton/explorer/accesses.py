@@ -99,12 +99,12 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
     chain: list[ValueFact] = []
     if claim is not None and limited is not None:
         chain = facts.chain(facts.names[limited], claim, axis)
-    place = user_location(op.location)
+    location = user_location(op.location)
     reason, hint = _said(limit, width, size, chain, claim, axis)
     if is_split:
         reason = "; ".join(filter(None, (reason, _SPLIT)))
     return AccessFact(
-        number, op.name, (place.file, place.line) if place else None, facts.names[pointer],
+        number, op.name, (location.file, location.line) if location else None, facts.names[pointer],
         facts.names.get(mask) if mask is not None else None, size, width, most, shape.contiguous_per_thread, limit, reason, claim,
         axis, tuple(one.name for one in chain), hint,
     )  # fmt: skip
@@ -124,8 +124,8 @@ def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Clai
             "load the tile in the order that it has in memory, and transpose it after the load",
         )
     last = chain[-1]
-    place = f", line {last.line[1]}" if last.line else ""
-    source = f"{last.origin}{place}"
+    where = f", line {last.line[1]}" if last.line else ""
+    source = f"{last.origin}{where}"
     if limit == "mask":
         return (
             f"it may change after {width} element{'s' * (width != 1)}, because of {source}",

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import add_program_arguments, asked_of
 from minitriton.explorer.terminal import is_coloured
-from minitriton.host.subcommands import Subcommands, check_place, write_output
+from minitriton.host.subcommands import check_writable, write_output
+from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import is_launch, launches_in
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> in
     from minitriton.explorer.page_file import file_page
     from minitriton.explorer.session import ExplorerSession
 
-    check_place(path)
+    check_writable(path)
     session = ExplorerSession()
     with progress() as show:
         compiles = [compile_with_answers(session, one, show) for one in asked]

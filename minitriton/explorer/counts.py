@@ -62,21 +62,23 @@ class LineCounts:
         return shown
 
 
-Place = tuple[str, int]
+FileLine = tuple[str, int]
 
 
-def counts_by_line(report: Report, places: dict[int, Place]) -> tuple[dict[Place, LineCounts], dict[int, LineCounts]]:
-    """The counts by file and line of the source, and by line of the PTX text (from 1), `places` having the user's locations."""
-    sources: dict[Place, LineCounts] = {}
+def counts_by_line(
+    report: Report, locations: dict[int, FileLine]
+) -> tuple[dict[FileLine, LineCounts], dict[int, LineCounts]]:
+    """The counts by file and line of the source, and by line of the PTX text (from 1), `locations` having the user's locations."""
+    sources: dict[FileLine, LineCounts] = {}
     ptx: dict[int, LineCounts] = {}
     findings: dict[int, list[str]] = {}
     for finding in report.findings:
         findings.setdefault(finding.line, []).append(f"{finding.kind}: {finding.message}")
     for instruction in report.kernel.instructions:
-        place = places.get(instruction.line)
+        location = locations.get(instruction.line)
         into = [ptx.setdefault(instruction.line, LineCounts())]
-        if place is not None:
-            into.append(sources.setdefault(place, LineCounts()))
+        if location is not None:
+            into.append(sources.setdefault(location, LineCounts()))
         for counts in into:
             _add(counts, instruction, report)
             counts.findings += findings.get(instruction.line, [])

@@ -14,7 +14,7 @@ import numpy as np
 
 from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
-from minitriton.explorer.counts import LineCounts, Place, counts_by_line, total_of
+from minitriton.explorer.counts import FileLine, LineCounts, counts_by_line, total_of
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.wire import ArrayJson, RunJson
@@ -30,7 +30,7 @@ class Ran:
     grid: tuple[int, ...]
     seconds: float
     report: Report
-    sources: dict[Place, LineCounts]
+    sources: dict[FileLine, LineCounts]
     ptx: dict[int, LineCounts]
     arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
@@ -101,8 +101,8 @@ def named_arrays(launch: Launch, outcome: Outcome) -> dict[str, np.ndarray]:
     passed = launch.arguments
     names = [argument.name for argument in passed.passed] or [str(i) for i in range(len(passed.values))]
     return {
-        names[place]: as_numbers(array, passed.elements[place])
-        for place, array in zip(passed.array_positions(), outcome.arrays, strict=True)
+        names[position]: as_numbers(array, passed.elements[position])
+        for position, array in zip(passed.array_positions(), outcome.arrays, strict=True)
     }
 
 

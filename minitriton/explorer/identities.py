@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.printing.names import ValueNames
-from minitriton.explorer.llvm_locations import Place
+from minitriton.explorer.llvm_locations import FileLine
 
 
 class Identities:
@@ -21,7 +21,7 @@ class Identities:
         self._by_number: dict[int, Operation] = {}
         self._last = 0
         self._last_name = -1
-        self.callers: dict[Place, list[Place]] = {}
+        self.callers: dict[FileLine, list[FileLine]] = {}
         """Of lines of the language's library, the user's lines that they were inlined at, as the last LLVM IR says."""
         self._values: dict[int, tuple[str, SSAValue]] = {}
         self._taken: set[str] = set()

@@ -117,8 +117,8 @@ def _thinned(
     kept = (
         np.ones(len(offsets), bool) if mask is None else np.broadcast_to(mask.reshape(-1), offsets.shape).astype(bool)
     )
-    places = range(0, len(offsets), step)
-    return tuple(int(offsets[at]) if kept[at] else None for at in places), tuple(warps[at] for at in places)
+    positions = range(0, len(offsets), step)
+    return tuple(int(offsets[at]) if kept[at] else None for at in positions), tuple(warps[at] for at in positions)
 
 
 def _program(launch: Launch, number: int) -> tuple[int, int, int]:
@@ -130,10 +130,10 @@ def _array_at(launch: Launch, address: int) -> tuple[str, np.ndarray]:
     """The argument that `address` is in or after."""
     passed = launch.arguments
     found: list[tuple[int, str, np.ndarray]] = []
-    for place, value in enumerate(passed.values):
+    for position, value in enumerate(passed.values):
         array = array_of(value)
         if array is not None:
-            name = passed.passed[place].name if passed.passed else str(place)
+            name = passed.passed[position].name if passed.passed else str(position)
             found.append((array.__array_interface__["data"][0], name, array))
     before = [one for one in found if one[0] <= address]
     if not before:

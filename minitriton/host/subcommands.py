@@ -20,7 +20,7 @@ class Subcommands(Protocol):
 # Files that a command is asked to write: a path that cannot be written is said, before the work where it takes long.
 
 
-def check_place(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Raises `MinitritonError` where `path` cannot become a file: no such folder, a folder itself, not ours to write."""
     folder = path.parent
     if not folder.is_dir():

@@ -156,6 +156,19 @@ def _private_definitions(node: ast.AST) -> Iterator[str]:
         yield node.attr
 
 
+def identifiers(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
+    """Each name that a module defines, its line, and whether it is that of a function or class."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name, node.lineno, True
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno, False
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno, False
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno, False
+
+
 def pages() -> Iterator[Text]:
     """The prose of docs/*.md, README.md and CONTRIBUTING.md, paragraph by paragraph, without the glossary, which names words to avoid."""
     for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:

@@ -31,11 +31,11 @@ PACKAGES = {
     "codegen": (11734, 74, 0),
     "commands": (1526, 14, 0),
     "dialects": (15382, 96, 0),
-    "emulator": (9012, 60, 0),
+    "emulator": (9014, 60, 0),
     "errors": (146, 1, 0),
-    "explorer": (6858, 49, 0),
+    "explorer": (6866, 49, 0),
     "frontend": (6418, 32, 0),
-    "fuzz": (8427, 57, 0),
+    "fuzz": (8429, 57, 0),
     "host": (1279, 20, 0),
     "interpreter": (5070, 40, 0),
     "knobs": (878, 3, 0),
@@ -54,7 +54,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133417,
+    "lines": 133429,
     "files": 875,
     "files under 40 lines": 121,
     "modules with one importer": 206,

@@ -141,8 +141,8 @@ def _split_complaint(layout: enc.SharedEncoding, src: MemDescType, dst: MemDescT
     for dim in split:
         step = dst.get_shape()[dim]
         while step < src.get_shape()[dim]:
-            place = inverse.apply({f"dim{d}": step if d == dim else 0 for d in range(src.get_num_dims())})
-            if not is_power_of_two(place["offset"]):
+            index = inverse.apply({f"dim{d}": step if d == dim else 0 for d in range(src.get_num_dims())})
+            if not is_power_of_two(index["offset"]):
                 return "We don't support splitting along the swizzling pattern"
             step *= 2
     return None

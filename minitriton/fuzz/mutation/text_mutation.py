@@ -118,8 +118,8 @@ def copy_token(text: str, random: Random) -> str:
 def nest(text: str, random: Random) -> str:
     """Brackets within brackets, or a string or a comment that does not end."""
     at = random.randrange(len(text) + 1)
-    piece = random.choice("([{<") * random.choice((1, 3, 400, 3000)) if random.random() < 0.7 else '"' + "a" * 60
-    return text[:at] + piece + text[at:]
+    inserted = random.choice("([{<") * random.choice((1, 3, 400, 3000)) if random.random() < 0.7 else '"' + "a" * 60
+    return text[:at] + inserted + text[at:]
 
 
 def drop_line(text: str, random: Random) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.running.agreement import KernelVerdict, differing_array, judge
+from minitriton.fuzz.running.agreement import KernelVerdict, differing_array, verdict_of
 from minitriton.fuzz.running.blame import with_pass
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.launch_arguments import make_arguments
@@ -29,7 +29,7 @@ def run_case(kernel: Kernel, oracles: Sequence[str], analysis: Analysis | None =
     analysis = analysis or analyse(kernel)
     case = _launch(kernel, analysis)
     outcomes = run_oracles(case, oracles)
-    verdict, first = judge(kernel.arrays, analysis.written, outcomes), outcomes.get("interpreter")
+    verdict, first = verdict_of(kernel.arrays, analysis.written, outcomes), outcomes.get("interpreter")
 
     def is_right(outcome: OracleOutcome) -> bool:
         if first is None or first.error is not None:

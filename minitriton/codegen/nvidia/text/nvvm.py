@@ -81,17 +81,17 @@ def instruction(
         constraints[len(types) : 2 * len(types)] = map(str, range(len(types)))
     registers |= {name: list(given) for name, given in texts}
 
-    def place(match: re.Match[str]) -> str:
+    def operand(match: re.Match[str]) -> str:
         found = registers[match[1]]
         return found[int(match[2])] if match[2] else ", ".join(found)
 
-    text = escaped(_PLACE.sub(place, template))
+    text = escaped(_OPERAND.sub(operand, template))
     type_ = "void" if not types else types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
     called = f'asm sideeffect "{text}", "{",".join((*constraints, *clobbers))}"('
     return InlineInstruction(tuple(words for _, words in results), type_, called)
 
 
-_PLACE = re.compile(r"\$([A-Za-z_]\w*)(?:\.(\d+))?")
+_OPERAND = re.compile(r"\$([A-Za-z_]\w*)(?:\.(\d+))?")
 
 
 Values = Callable[[IRDLOperation], Sequence[SSAValue]]
@@ -152,8 +152,8 @@ def _ptx(w: FunctionWriter, op: PtxOp) -> None:
     got = made.call(w, arguments)
     at = 0
     for result, words in zip(op.results, made.results, strict=True):
-        pieces = made.taken(w, got, at, words.count)
-        w.names[result] = assemble(w, pieces, words, lane_type(result.type), lanes(result.type))
+        parts = made.taken(w, got, at, words.count)
+        w.names[result] = assemble(w, parts, words, lane_type(result.type), lanes(result.type))
         at += words.count
 
 
@@ -206,17 +206,17 @@ def _intrinsic(w: FunctionWriter, op: IntrinsicOp) -> None:
 # 4 x f16  ->  2 words of 32 bits, constraint r        2 x i8  ->  one of 16 bits, constraint h        4 x f32  ->  4, constraint f
 
 
-def assemble(w: FunctionWriter, pieces: Sequence[str], words: Words, element: Attribute, total: int) -> str:
-    """The vector of `total` elements whose words are `pieces`."""
+def assemble(w: FunctionWriter, parts: Sequence[str], words: Words, element: Attribute, total: int) -> str:
+    """The vector of `total` elements whose words are `parts`."""
     bits = bit_width(element)
     if bits < words.bits or bits >= 32:
-        vector = inserted(w, pieces, words.type)
+        vector = inserted(w, parts, words.type)
         if bits >= 32:
             return vector
         return w.let(
-            f"bitcast {vector_text(words.type, len(pieces))} {vector} to {vector_text(type_text(element), total)}"
+            f"bitcast {vector_text(words.type, len(parts))} {vector} to {vector_text(type_text(element), total)}"
         )
-    narrow = pieces if bits == 16 else [w.let(f"trunc i16 {p} to i{bits}") for p in pieces]
+    narrow = parts if bits == 16 else [w.let(f"trunc i16 {p} to i{bits}") for p in parts]
     vector = inserted(w, narrow, f"i{bits}")
     if element in (I8, I16):
         return vector

@@ -30,11 +30,11 @@ def _ld_global(w: FunctionWriter, op: nvvm.LoadGlobalOp) -> None:
     registers, texts = fill.fields() if fill is not None else ((), ())
     fields = (*_POINTER, *_MASK[: len(op.masks)], *_POLICY[: op.policy is not None], *registers)
     load = instruction(op.ptx(), (("res", words),), fields, texts)
-    pieces: list[str] = []
+    parts: list[str] = []
     for number, address in enumerate(_addresses(w, op)):
         got = load.call(w, [*address, *fill.arguments(number)] if fill is not None else address)
-        pieces += load.taken(w, got, 0, words.count)
-    w.names[op.res] = assemble(w, pieces, words, element, lanes(type_))
+        parts += load.taken(w, got, 0, words.count)
+    w.names[op.res] = assemble(w, parts, words, element, lanes(type_))
 
 
 _POINTER, _MASK, _POLICY = ((("pointers", words_of(GLOBAL)),), (("masks", words_of(I1)),), (("policy", words_of(I64)),))
@@ -176,8 +176,8 @@ def _ld_global_partial(w: FunctionWriter, op: nvvm.LoadPartialOp) -> None:
     result = name
     for number in range(len(op.pointers)):
         got = load.call(w, _arguments(w, op, number, words, name, type_))
-        for i, piece in enumerate(load.taken(w, got, 0, width - 1)):
-            result = w.let(f"insertelement {type_} {result}, {words.type} {piece}, i32 {number * width + i}")
+        for i, word in enumerate(load.taken(w, got, 0, width - 1)):
+            result = w.let(f"insertelement {type_} {result}, {words.type} {word}, i32 {number * width + i}")
     w.names[op.res] = _unpacked(w, op, result, type_, words)
 
 
