@@ -18,6 +18,7 @@ from minitriton.dialects.ttng import TTNG
 from minitriton.interpreter import interpret
 from minitriton.interpreter import launch as meanings
 from minitriton.interpreter.errors import UnsupportedOpError
+from minitriton.interpreter.registry import is_forwarding_terminator
 
 STRUCTURE = {"tt.func"}
 """Ops that hold others and are not run themselves."""
@@ -36,9 +37,7 @@ OPS = sorted(KINDS)
 
 def has_meaning(name: str) -> bool:
     kind = KINDS[name]
-    return (
-        kind in meanings.PURE_OPS or kind in meanings.STATEFUL_OPS or meanings.is_forwarding_terminator(kind.create())
-    )
+    return kind in meanings.PURE_OPS or kind in meanings.STATEFUL_OPS or is_forwarding_terminator(kind.create())
 
 
 @pytest.mark.parametrize("name", OPS)
