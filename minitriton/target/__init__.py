@@ -44,7 +44,7 @@ class GPUTarget:
         """The compute capability times ten. Raises `MinitritonError` for an architecture that has a name instead."""
         if isinstance(self.arch, int):
             return self.arch
-        raise MinitritonError(f"{self.ttg_target} has no compute capability", help="this is for NVIDIA's back end")
+        raise MinitritonError(f"{self.ttg_target} lacks a compute capability", help="this is for NVIDIA's back end")
 
     @property
     def sm(self) -> str:
