@@ -6,7 +6,7 @@
 | `options` | a subclass of `target.CompileOptions` | `target.CUDAOptions` |
 | `target_info` | `TargetInfo`; its module registers lowerings and text writers | `codegen/nvidia/` |
 | `pipeline` | `PipelineSteps`: the passes, as text | `pipeline/pipelines.py` |
-| `passes` | the module of each pass of its own, its emission and assembler among them | `codegen/names.py` |
+| `passes` | the module of each pass of its own, its emission and assembler among them | `codegen/emission.py`, `codegen/assemble_ptx.py` |
 | `dialects` | the module of each dialect of its own | `dialects/nvvm/` |
 | `stages` | the names of its own stages, such as `ptx` | |
 | `emulator` | `Emulator` | `emulator/` |

@@ -20,8 +20,8 @@ from minitriton.host.subcommands import Subcommands, write_output
 from minitriton.pipeline.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import environment_switches
-from minitriton.pipeline.stage_names import STAGES
 from minitriton.target import CUDAOptions, GPUTarget, known_architectures
+from minitriton.target.backends import STAGES
 
 if TYPE_CHECKING:
     from minitriton.lab.parameters import Source

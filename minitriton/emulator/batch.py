@@ -22,7 +22,7 @@ from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import TranslatedKernel
 from minitriton.errors import SourceLocation
-from minitriton.host.deadline import Deadline
+from minitriton.host.interrupts import Deadline
 from minitriton.target.architectures import WARP_SIZE
 
 Mask = np.ndarray | None

@@ -21,8 +21,8 @@ from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import TranslatedKernel, translate
-from minitriton.host.deadline import Deadline
 from minitriton.host.fork_gate import finished_before_forks
+from minitriton.host.interrupts import Deadline
 from minitriton.target.architectures import H100_MULTIPROCESSORS, LIMITS, WARP_SIZE
 
 LANES_AT_ONCE = 8192

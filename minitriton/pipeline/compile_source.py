@@ -32,9 +32,9 @@ from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, repres
 from minitriton.pipeline.pass_registry import Property, Step
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
-from minitriton.pipeline.stage_names import all_stages_of, stages_of
 from minitriton.pipeline.stages import facts_of, first_facts, split
 from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.backends import all_stages_of, stages_of
 
 
 @dataclass

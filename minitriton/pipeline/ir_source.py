@@ -25,9 +25,9 @@ from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError, MinitritonError, SourceLocation
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.host.source_text import give_folder_of
-from minitriton.pipeline.stage_names import STAGES
 from minitriton.target import CompileOptions, CUDAOptions, GPUTarget
 from minitriton.target.architectures import WARP_SIZE
+from minitriton.target.backends import STAGES
 
 
 class IRSource:

@@ -14,8 +14,8 @@ from minitriton.codegen.assemblers import environment_flags
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ast_source import ASTSource
-from minitriton.pipeline.stage_names import STAGES
 from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.backends import STAGES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -23,8 +23,8 @@ from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, Step, Translation, with_implied
 from minitriton.pipeline.pipelines import pipeline_for
-from minitriton.pipeline.stage_names import ALL_STAGES, all_stages_of
 from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.backends import ALL_STAGES, all_stages_of
 
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
 

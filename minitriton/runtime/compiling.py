@@ -22,11 +22,11 @@ from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.garbage import no_garbage_collection
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.request import Request, environment_switches, overrides_for_source
-from minitriton.pipeline.stage_names import stages_of
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.runtime.compiled_kernel import CompiledKernel, load_stored
 from minitriton.runtime.default_target import default_target
 from minitriton.target import CompileOptions, GPUTarget, options_for
+from minitriton.target.backends import stages_of
 
 if TYPE_CHECKING:
     from minitriton.pipeline.ir_source import IRSource

@@ -65,6 +65,12 @@ BACKENDS: dict[str, BackEnd] = {
         target_info="minitriton.codegen.nvidia.target_info:NVIDIA",
         pipeline="minitriton.pipeline.pipelines:cuda_steps",
         options="minitriton.target:CUDAOptions",
+        passes={
+            "translate-to-llvm-ir": "minitriton.codegen.emission",
+            "optimize-llvm-ir": "minitriton.codegen.emission",
+            "emit-ptx": "minitriton.codegen.emission",
+            "assemble-ptx": "minitriton.codegen.assemble_ptx",
+        },
         dialects={"nvvm": "minitriton.dialects.nvvm:NVVM", "ttng": "minitriton.dialects.ttng:TTNG"},
         stages=("ptx",),
         stages_when_asked=("cubin",),
@@ -88,3 +94,24 @@ def backend(name: str) -> BackEnd:
     if found is None:
         raise MinitritonError(f"unknown backend {name!r}", help="known back ends: " + ", ".join(BACKENDS))
     return found
+
+
+# The stages of a compile, by name.
+
+COMMON_STAGES = ("ttir", "ttgir", "llir")
+"""Those of every target."""
+
+STAGES = (*COMMON_STAGES, "ptx")
+"""The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
+
+ALL_STAGES = (*STAGES, "cubin")
+
+
+def stages_of(backend_name: str) -> tuple[str, ...]:
+    """The stages of a back end that a compile runs, in order: those of every target, then its own."""
+    return (*COMMON_STAGES, *backend(backend_name).stages)
+
+
+def all_stages_of(backend_name: str) -> tuple[str, ...]:
+    """Also the stage that is run when its binary is first asked for."""
+    return (*stages_of(backend_name), *backend(backend_name).stages_when_asked)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from minitriton.emulator.arithmetic import exact
 from minitriton.emulator.lanes import Doubles, Lanes, Singles, Words16, Words32, Words64
-from minitriton.host.extremes import extreme
+from minitriton.interpreter.numbers.formats import extreme
 
 U32, U64, F32, F64 = np.uint32, np.uint64, np.float32, np.float64
 _NAN32 = U32(0x7FFFFFFF)

@@ -16,7 +16,7 @@ import numpy as np
 from minitriton.emulator.arithmetic import floats as fm
 from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.lanes import Lanes, Singles, Words16, Words32
-from minitriton.host.extremes import extreme
+from minitriton.interpreter.numbers.formats import extreme
 
 U16, U32 = np.uint16, np.uint32
 

@@ -15,7 +15,7 @@ from minitriton.emulator.arithmetic import packed as packed_math
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.emulator.rules import integer as rules_integer
 from minitriton.emulator.translate import NAMES, BlockWriter, Rule, rule
-from minitriton.host.extremes import extreme
+from minitriton.interpreter.numbers.formats import extreme
 
 for _name in (
     "bits16", "bits32", "bits64", "flush32", "fma32", "fma64", "fma_directed", "add_directed", "multiply_directed",

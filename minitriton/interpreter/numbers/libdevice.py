@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import StringAttr
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import math as math_ops
 from minitriton.dialects import tt
-from minitriton.host.extremes import extreme
 from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import DeviceFunctions, TileMachine
 from minitriton.interpreter.numbers.floats import float_op, fma, on_numbers
+from minitriton.interpreter.numbers.formats import extreme
 from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array, dtype_of, is_float
 
