@@ -46,7 +46,7 @@ from minitriton.language.dtypes import base_type, block_type, dtype
 from minitriton.language.dtypes import pointer_type as language_pointer
 from minitriton.language.values import Function, base_value, tensor
 from minitriton.rewriting.constants import number_attr
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -135,7 +135,7 @@ class IRBuilder:
 
     def __init__(
         self,
-        options: CUDAOptions,
+        options: CompileOptions,
         target: GPUTarget,
         is_debugged: bool = False,
         is_verbatim: bool = False,

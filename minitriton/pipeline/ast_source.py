@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.identity import key_of
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -119,7 +119,7 @@ class ASTSource:
     def make_ir(
         self,
         target: GPUTarget,
-        options: CUDAOptions,
+        options: CompileOptions,
         context: Context,
         /,
         *,
@@ -129,13 +129,13 @@ class ASTSource:
 
     @overload
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: object, module_map: object, context: Context
+        self, target: GPUTarget, options: CompileOptions, codegen_fns: object, module_map: object, context: Context
     ) -> ModuleView: ...
 
     def make_ir(
         self,
         target: GPUTarget,
-        options: CUDAOptions,
+        options: CompileOptions,
         codegen_fns: Any,
         module_map: object = None,
         context: Context | None = None,
@@ -155,7 +155,7 @@ class ASTSource:
         return ModuleView(self._first_ir(target, options, context, is_debugged, is_verbatim), context)
 
     def _first_ir(
-        self, target: GPUTarget, options: CUDAOptions, context: Context, is_debugged: bool, is_verbatim: bool
+        self, target: GPUTarget, options: CompileOptions, context: Context, is_debugged: bool, is_verbatim: bool
     ) -> ModuleOp:
         from minitriton.frontend.code_generator import ast_to_ttir
         from minitriton.frontend.errors import CompilationError

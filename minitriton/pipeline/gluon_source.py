@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minitriton.pipeline.ast_source import ASTSource
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -21,7 +21,7 @@ class GluonASTSource(ASTSource):
         return f"gluon-{super().hash()}"
 
     def _first_ir(
-        self, target: GPUTarget, options: CUDAOptions, context: Context, is_debugged: bool, is_verbatim: bool
+        self, target: GPUTarget, options: CompileOptions, context: Context, is_debugged: bool, is_verbatim: bool
     ) -> ModuleOp:
         from xdsl.dialects.builtin import StringAttr
 

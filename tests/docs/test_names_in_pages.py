@@ -31,7 +31,7 @@ _SCRIPT = re.compile(r"\bpython ((?:benchmarks|tests|examples)/[\w/]+\.py)((?:[^
 _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 _FILE = re.compile(r"`((?:[\w.-]+/)+[\w.{},*-]+\.(?:py|md|csv|mlir|toml))`")
 _MODULE = re.compile(r"`minitriton((?:\.[A-Za-z_]\w*)+)")
-_PACKAGES = "analysis|as_triton|codegen|dialects|emulator|explorer|frontend|fuzz|interpreter|layouts|passes|pipeline|rewriting|runtime"
+_PACKAGES = "analysis|host|lab|as_triton|codegen|dialects|emulator|explorer|frontend|fuzz|interpreter|layouts|passes|pipeline|rewriting|runtime"
 _INNER = re.compile(rf"`((?:{_PACKAGES})(?:\.(?!py\b|skip\b)[a-z_]\w*)+(?:\.[A-Z]\w*)?)")
 _ENDS_A_COMMAND = re.compile(r"  +|[;|)]| — |: ")
 
@@ -140,3 +140,25 @@ def test_the_architecture_names_every_module_that_only_import_triton_finds() -> 
         "__init__",
         "__pycache__",
     }
+
+
+_PASS = re.compile(r"`((?:tritongpu|minitriton|triton-nvidia|nvgpu)-[\w-]+)(?=[`{])")
+ABSENT = {
+    "triton-nvidia-optimize-tmem-layouts",
+    "triton-nvidia-interleave-tmem",
+    "triton-nvidia-check-matmul-two-cta",
+    "triton-nvidia-mma-lowering",
+}
+"""Passes of Triton that pages say are not here."""
+
+
+def test_passes_that_pages_name_are_in_the_sources() -> None:
+    sources = "".join(path.read_text() for path in [*SOURCES, *(ROOT / "tests/plugins").rglob("*.py")])
+    named = {name for page in (ROOT / "docs").glob("*.md") for name in _PASS.findall(page.read_text())}
+    assert {name for name in named - ABSENT if f'"{name}' not in sources} == set()
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert {name for name in pages if f"]({name})" not in index} == set()

@@ -18,6 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import op_tables
+import warp_numbers
 import words
 from sources import files, single_importers, sources
 
@@ -77,6 +78,12 @@ TABLES_OF_OPS_BY_NAME = {
     "dialects/tt/verify/shape.py",
 }  # fmt: skip
 """Files with tables of ops by name: errors in Triton's words, which the classes themselves import late."""
+
+BITS_NEXT_TO_LANES = {
+    "codegen/nvidia/mma.py", "emulator/memory/access_cost.py", "passes/accelerate_matmul/operands.py",
+    "passes/warp_specialization/warp_specialization.py", "target/architectures.py",
+}  # fmt: skip
+"""Files where 32 is the bits of a register or the banks of shared memory, and the one that says what a warp is."""
 
 _KERNELS = "kernels are no typed Python: their arguments are what a launch passes"
 _LANGUAGE = "library functions that are kernels: the annotation `constexpr` speaks to the kernel compiler"
@@ -184,6 +191,24 @@ def test_registrations_and_types_are_no_tables_of_ops() -> None:
         (2, True),
     ]
     assert not list(op_tables.of_tree(ast.parse(free), "free.py"))
+
+
+def test_no_bare_number_means_a_warp() -> None:
+    found = {
+        f"{file}:{line}: {lines[line - 1].strip()}"
+        for file, (text, tree) in files().items()
+        if "/kernels/" not in file and file not in BITS_NEXT_TO_LANES
+        for lines in [text.split("\n")]
+        for line in warp_numbers.of_tree(tree, lines)
+    }
+    assert not found, "write threads_per_warp(op), num_threads(op), Architecture.lane_bits or WARP_SIZE"
+
+
+@pytest.mark.parametrize(
+    "line", ["lane & 31", "thread >> 5", "warps = threads // 32", "32 * num_warps", "lanes.reshape(-1, 32)"]
+)
+def test_a_bare_number_next_to_a_lane_is_found(line: str) -> None:
+    assert list(warp_numbers.of_tree(ast.parse(line), [line])) == [1]
 
 
 def test_files_that_are_not_checked_strictly_are_those_listed() -> None:

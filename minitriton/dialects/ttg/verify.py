@@ -128,7 +128,7 @@ def memdesc_subslice_complaint(src_type: Attribute, result_type: Attribute, offs
 def _alloc_shape_complaint(
     layout: enc.SharedEncoding, src: MemDescType, dst: MemDescType, offsets: tuple[int, ...]
 ) -> str | None:
-    """Of a slice: a type without the buffer's shape is read as a buffer of its own, whose elements must lie where the slice's do."""
+    """Of a slice: a type without the buffer's shape is read as a buffer of its own, whose elements must be where the slice's do."""
     whole = src.get_alloc_shape()
     if dst.get_alloc_shape() == whole:
         return None

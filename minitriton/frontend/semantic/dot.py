@@ -154,7 +154,7 @@ def _dot(
     result = block_of(element, shape) if acc is None else acc.type.with_element_ty(element)
     if acc is not None and acc.dtype not in (out_dtype, element):
         raise LanguageTypeError(
-            f"the accumulator is {acc.dtype}, the product {element}",
+            f"the accumulator is {acc.dtype}, the dot {element}",
             f"they must agree: begin with {element}, or give out_dtype where the operands allow {acc.dtype}",
         )
     both_fp8 = x.dtype.is_fp8() and y.dtype.is_fp8()
