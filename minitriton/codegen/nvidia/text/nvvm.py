@@ -262,5 +262,5 @@ def lane_text(w: FunctionWriter, name: str, type_: str, index: int) -> str:
 # Kernels --------------------------------------------------------------------------------------------------------------
 
 KERNEL_CONVENTIONS["nvvm.kernel"] = "ptx_kernel"
-FUNCTION_ATTRIBUTES += ["nvvm.reqntid", "nvvm.cluster_dim", "nvvm.maxnreg"]
+FUNCTION_ATTRIBUTES.extend(("nvvm.reqntid", "nvvm.cluster_dim", "nvvm.maxnreg"))
 PARAMETER_ATTRIBUTES.add("nvvm.grid_constant")
