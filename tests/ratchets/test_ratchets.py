@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (6880, 45, 0),
     "as_triton": (3507, 40, 0),
     "backends": (324, 9, 0),
-    "codegen": (11663, 65, 0),
+    "codegen": (11675, 65, 0),
     "commands": (1525, 14, 0),
     "dialects": (15471, 97, 0),
     "emulator": (8857, 57, 0),
@@ -37,24 +37,28 @@ PACKAGES = {
     "frontend": (7411, 39, 0),
     "fuzz": (8430, 57, 0),
     "host": (1252, 17, 0),
-    "interpreter": (4965, 34, 0),
+    "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15233, 80, 0),
     "language": (4896, 39, 0),
     "layouts": (4205, 22, 0),
     "passes": (19151, 110, 0),
-    "pipeline": (2207, 13, 0),
+    "pipeline": (2208, 13, 0),
     "rewriting": (4144, 24, 0),
-    "runtime": (7147, 56, 0),
-    "target": (932, 5, 0),
+    "runtime": (7150, 56, 0),
+    "target": (935, 5, 0),
 }  # fmt: skip
-"""Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
+"""Lines and files of each package, and its words that docs/glossary.md asks to avoid.
+
+`target` was raised on 2026-11-27 by about 100: occupancy, the limits of the architectures, options of each back end and the names of stages came in from
+codegen, emulator, runtime and pipeline.
+"""
 
 PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 136239,
+    "lines": 136232,
     "files": 878,
     "files under 40 lines": 120,
     "modules with one importer": 204,
@@ -93,7 +97,6 @@ NOT_STRICT = {
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
     "as_triton/tools/ragged_tma_kernels.py": _KERNELS,
-    "language/gluon/standard.py": _LANGUAGE,
     "language/random.py": _LANGUAGE,
     "language/sorting.py": _LANGUAGE,
     "language/standard.py": _LANGUAGE,
