@@ -25,7 +25,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (124, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6880, 45, 0),
+    "analysis": (6840, 44, 0),
     "as_triton": (3507, 40, 0),
     "backends": (324, 9, 0),
     "codegen": (11675, 65, 0),
@@ -42,7 +42,7 @@ PACKAGES = {
     "lab": (15233, 80, 0),
     "language": (4896, 39, 0),
     "layouts": (4205, 22, 0),
-    "passes": (19151, 110, 0),
+    "passes": (19169, 110, 0),
     "pipeline": (2208, 13, 0),
     "rewriting": (4144, 24, 0),
     "runtime": (7150, 56, 0),
@@ -58,19 +58,17 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 136232,
-    "files": 878,
+    "lines": 136210,
+    "files": 877,
     "files under 40 lines": 120,
-    "modules with one importer": 204,
+    "modules with one importer": 203,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
-    "tables of ops": 53,
+    "tables of ops": 52,
     "words": 0,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
-
-By about 3,200 on 2026-11-27 for Gluon: its language, its rules in the frontend, five passes.
 
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
@@ -99,7 +97,6 @@ NOT_STRICT = {
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
     "as_triton/tools/ragged_tma_kernels.py": _KERNELS,
-    "language/gluon/standard.py": _LANGUAGE,
     "language/random.py": _LANGUAGE,
     "language/sorting.py": _LANGUAGE,
     "language/standard.py": _LANGUAGE,
