@@ -70,6 +70,8 @@ TOTALS = {
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
+By about 3,200 on 2026-11-27 for Gluon: its language, its rules in the frontend, five passes.
+
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
 """
@@ -97,6 +99,7 @@ NOT_STRICT = {
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
     "as_triton/tools/ragged_tma_kernels.py": _KERNELS,
+    "language/gluon/standard.py": _LANGUAGE,
     "language/random.py": _LANGUAGE,
     "language/sorting.py": _LANGUAGE,
     "language/standard.py": _LANGUAGE,
