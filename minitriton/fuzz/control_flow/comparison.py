@@ -15,8 +15,8 @@ from minitriton.fuzz.control_flow.program import Program
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.generation.generator import kernel_seed
 from minitriton.fuzz.running.agreement import KernelVerdict, differing_array, judge
-from minitriton.fuzz.running.blame import with_pass
 from minitriton.fuzz.running.campaign import KernelReport, guarded_by
+from minitriton.fuzz.running.case import with_pass
 from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, run_oracles
 from minitriton.fuzz.validity.access_analysis import Written
 
