@@ -81,11 +81,10 @@ TABLES_OF_OPS_BY_NAME = {
 _KERNELS = "kernels are no typed Python: their arguments are what a launch passes"
 _LANGUAGE = "library functions that are kernels: the annotation `constexpr` speaks to the kernel compiler"
 NOT_STRICT = {
-    "commands/demo_kernel.py": _KERNELS,
     "explorer/lessons/kernels/exercises.py": _KERNELS,
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
-    "as_triton/tools/ragged_tma_kernels.py": _KERNELS,
+    "as_triton/tools/ragged_tma.py": _KERNELS,
     "language/random.py": _LANGUAGE,
     "language/sorting.py": _LANGUAGE,
     "language/standard.py": _LANGUAGE,

@@ -2,13 +2,18 @@
 
 In: a compiled kernel. Out: its handles (module, function, registers) and a launch function generated for its parameter
 list, which does nothing per launch but pack, configure and call the driver.
+
+`generic_call` launches with all arguments of the function, in the way of Triton's `CompiledKernel.run`. Where all parameters are pointers and numbers, it does
+no more than read the tensors' addresses:
+
+    k(x, n, BLOCK: constexpr) compiled for n = 1    →    call(x, y, z, stream, tensor, 1, 128): n and BLOCK are passed over
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minitriton import knobs
@@ -18,23 +23,88 @@ from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.runtime.compiled_parts import ASSEMBLED_ON_DEMAND
-from minitriton.runtime.cuda_driver import CudaDriver, LoadedKernel, TensorMapAddress, get_driver, has_gpu, torch_module
-from minitriton.runtime.launching.arguments import (
-    Argument,
-    collect_arguments,
-    data_address,
-    runtime_value,
+from minitriton.runtime.cuda_driver import (
+    NO_CONTEXT,
+    CudaDriver,
+    LoadedKernel,
+    TensorMapAddress,
+    get_driver,
+    has_gpu,
+    torch_module,
 )
+from minitriton.runtime.launching.arguments import Argument, collect_arguments, data_address, runtime_value
 from minitriton.runtime.launching.descriptor_arguments import (
     TENSOR_MAP_TYPE,
     HostTensorMap,
+    expanded_arguments,
     expanded_types,
+    is_descriptor_type,
 )
-from minitriton.runtime.launching.generic_call import generic_call
 from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launcher import HIDDEN_PARAMETERS, Launcher, LaunchShape, SmallGridFunction
 from minitriton.runtime.stored_kernel import StoredKernel
-from minitriton.target.tensor_map import TensorMap
+from minitriton.target.tensor_map import DescriptorCopy, TensorMap
+
+PassedValues = Callable[[Sequence[Argument]], tuple[object, ...]]
+"""From arguments to what `Launcher.launch` takes."""
+
+
+def generic_call(
+    launcher: Launcher,
+    signature: Mapping[str, TypeName] | Mapping[int, str],
+    descriptors: list[DescriptorCopy] | None,
+    passed_values: PassedValues,
+) -> Callable[..., None]:
+    """`call(x, y, z, stream, *arguments)`. `signature` is the kernel's, parameter → type, `descriptors` its `tensordesc_meta`."""
+    types = [t for t in signature.values() if not isinstance(t, tuple)]
+    if len(types) < len(signature) or any(map(is_descriptor_type, types)):
+        return _call_by_parts(launcher, signature, descriptors, passed_values)
+    pointers = tuple(t.startswith("*") for t in types)
+    launch = launcher.positional(tuple(i for i, t in enumerate(types) if t == "constexpr"))
+
+    def call(x: int, y: int, z: int, stream: int, *arguments: object) -> None:
+        if len(arguments) != len(pointers):
+            raise _wrong_number(launcher, signature, len(arguments))
+        values = [_address(a) if p else a for a, p in zip(arguments, pointers, strict=True)]
+        code = launch(x, y, z, stream, *values)
+        if code == NO_CONTEXT:
+            launcher.driver.set_current_device(launcher.device)
+            code = launch(x, y, z, stream, *values)
+        if code:
+            launcher.check(code, (x, y, z))
+
+    return call
+
+
+def _address(value: Any) -> int:
+    """The address of an array of the GPU, or the number that stands for one."""
+    return value.data_ptr() if hasattr(value, "data_ptr") else value or 0
+
+
+def _call_by_parts(
+    launcher: Launcher,
+    signature: Mapping[str, TypeName] | Mapping[int, str],
+    descriptors: list[DescriptorCopy] | None,
+    passed_values: PassedValues,
+) -> Callable[..., None]:
+    def call(x: int, y: int, z: int, stream: int, *arguments: object) -> None:
+        if len(arguments) != len(signature):
+            raise _wrong_number(launcher, signature, len(arguments))
+        parts: list[Argument] = []
+        for (name, type_name), value in zip(signature.items(), arguments, strict=True):
+            collect_arguments(str(name), type_name, value, parts)
+        launcher.launch(x, y, z, stream, passed_values(expanded_arguments(parts, descriptors)))
+
+    return call
+
+
+def _wrong_number(
+    launcher: Launcher, signature: Mapping[str, TypeName] | Mapping[int, str], given: int
+) -> MinitritonError:
+    return MinitritonError(
+        f"kernel {launcher.name!r} has {len(signature)} parameters ({', '.join(map(str, signature))}), got {given} arguments",
+        help="pass all of them in order, those that are compiled in too",
+    )
 
 
 def load(kernel: StoredKernel) -> None:
