@@ -23,8 +23,7 @@ from minitriton.explorer.compiles import Compiles, RecordedCompile, stamp_of
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
-from minitriton.explorer.lessons.exercise import grade
-from minitriton.explorer.lessons.exercises import EXERCISES, find
+from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_locations import LLVMLocations
 from minitriton.explorer.packing import payload, state_payload

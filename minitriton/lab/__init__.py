@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from minitriton.lab.checker import check
     from minitriton.lab.report import CheckReport, PassRow
     from minitriton.lab.sweeping import plots
-    from minitriton.lab.sweeping.ablation import Ablation, leave_one_out
+    from minitriton.lab.sweeping.ablation import Ablation, commutation, leave_one_out
     from minitriton.lab.sweeping.agreement import agreed_order, ranking
     from minitriton.lab.sweeping.candidates import Candidates
-    from minitriton.lab.sweeping.commuting import commutation
     from minitriton.lab.sweeping.configuration import Configuration
     from minitriton.lab.sweeping.correctness import Class, Evaluation
     from minitriton.lab.sweeping.environment import PassOrderEnvironment

@@ -15,9 +15,8 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.host.output_files import check_place, write_output
 from minitriton.lab.sweeping import plots
-from minitriton.lab.sweeping.ablation import leave_one_out
+from minitriton.lab.sweeping.ablation import commutation, leave_one_out
 from minitriton.lab.sweeping.agreement import agreed_order, ranking
-from minitriton.lab.sweeping.commuting import commutation
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import METRICS, groups_of
