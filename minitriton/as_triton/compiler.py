@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.compiled_kernel import CompiledKernel
-from minitriton.runtime.default_target import default_target
+from minitriton.runtime.cuda_driver import default_target
 
 if TYPE_CHECKING:
     from minitriton.pipeline.ir_source import IRSource
@@ -18,7 +18,7 @@ __all__ = ["ASTSource", "CompiledKernel", "IRSource", "compile", "default_target
 _LATER = {
     "IRSource": ("minitriton.pipeline.ir_source", "IRSource"),
     "compile": ("minitriton.runtime.compiling", "compile"),
-    "AsmDict": ("minitriton.runtime.compiled_parts", "AsmDict"),
+    "AsmDict": ("minitriton.runtime.stored_kernel", "AsmDict"),
     "CompilationError": ("minitriton.frontend.errors", "CompilationError"),
     "LazyDict": ("minitriton.runtime.launching.launch_hooks", "LazyDict"),
     "compiler": ("minitriton.as_triton.compiler", None),

@@ -24,7 +24,7 @@ from minitriton.backends.discovery import backends
 from minitriton.errors import MinitritonError
 from minitriton.runtime import driver
 from minitriton.runtime.compiled_kernel import CompiledKernel
-from minitriton.runtime.default_target import default_target
+from minitriton.runtime.cuda_driver import default_target
 from minitriton.runtime.on_cpu import emulation_cost
 from minitriton.target import GPUTarget
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.arguments import add_program_arguments, asked_of
+from minitriton.explorer.compile_request import add_program_arguments, asked_of
 from minitriton.explorer.terminal import is_coloured
 from minitriton.host.output_files import check_place, write_output
 from minitriton.host.subcommands import Subcommands

@@ -37,7 +37,7 @@ from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.accesses import accesses
-from minitriton.explorer.arguments import asked_of
+from minitriton.explorer.compile_request import asked_of
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.session import ExplorerSession, inspect_compile
 from minitriton.explorer.snapshot import KeptModule

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from minitriton.fuzz import reproducer
 from minitriton.fuzz.control_flow import comparison as control_flow
+from minitriton.fuzz.control_flow.comparison import compare_again as compare_control_flow
+from minitriton.fuzz.control_flow.comparison import shrink as shrink_control_flow
+from minitriton.fuzz.control_flow.comparison import write_reproducer as write_control_flow
 from minitriton.fuzz.control_flow.generator import generate as generate_control_flow
 from minitriton.fuzz.control_flow.program import Program
-from minitriton.fuzz.control_flow.reproducer import compare_again as compare_control_flow
-from minitriton.fuzz.control_flow.reproducer import shrink as shrink_control_flow
-from minitriton.fuzz.control_flow.reproducer import write_reproducer as write_control_flow
 from minitriton.fuzz.generation.generator import generate, kernel_seed
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.campaign import Work, guarded

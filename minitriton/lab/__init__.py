@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from minitriton.lab.report import CheckReport, PassRow
     from minitriton.lab.sweeping import plots
     from minitriton.lab.sweeping.ablation import Ablation, commutation, leave_one_out
-    from minitriton.lab.sweeping.agreement import agreed_order, ranking
     from minitriton.lab.sweeping.candidates import Candidates
     from minitriton.lab.sweeping.configuration import Configuration
     from minitriton.lab.sweeping.correctness import Class, Evaluation
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.space import Space
     from minitriton.lab.sweeping.store import Store
     from minitriton.lab.sweeping.sweep import sweep
-    from minitriton.lab.sweeping.table import Table
+    from minitriton.lab.sweeping.table import Table, agreed_order, ranking
     from minitriton.lab.sweeping.tuning_task import TuningTask
 
 __all__ = [

@@ -30,7 +30,7 @@ from minitriton import knobs
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.host.whole_file import whole_folder, write_whole
 from minitriton.runtime.caches.eviction import MANIFEST, note_store, note_use, take_away
-from minitriton.runtime.caches.own_folder import own_folder
+from minitriton.runtime.caches.manager import own_folder
 
 LIBRARIES = ("xdsl", "llvmlite")
 

@@ -25,7 +25,7 @@ from minitriton.pipeline.request import Request, environment_switches, overrides
 from minitriton.pipeline.stage_names import STAGES
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.runtime.compiled_kernel import CompiledKernel, load_stored
-from minitriton.runtime.default_target import default_target
+from minitriton.runtime.cuda_driver import default_target
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:

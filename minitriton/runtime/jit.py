@@ -25,8 +25,7 @@ from minitriton.language.declare import BoundConstexprFunction
 from minitriton.pipeline.ast_source import ASTSource, Attributes, TypeName
 from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.caches.device import DeviceCaches
-from minitriton.runtime.cuda_driver import get_driver, has_gpu
-from minitriton.runtime.default_target import default_target
+from minitriton.runtime.cuda_driver import default_target, get_driver, has_gpu
 from minitriton.runtime.kernel_interface import KernelInterface, Path, Purpose
 from minitriton.runtime.launching.arguments import (
     Argument,
@@ -48,7 +47,7 @@ from minitriton.runtime.launching.launch_hooks import (
     deserialize,
     launch_with_hooks,
 )
-from minitriton.runtime.launching.loading import current_stream, resolve_grid
+from minitriton.runtime.launching.loading import current_stream, passed_parts, resolve_grid
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -483,8 +482,6 @@ class JITFunction(JITCallable, KernelInterface):
         kernel = self._compile(specialization, args, dict(options), device)
         if kernel is None:
             return None
-        from minitriton.runtime.launching.passed_parts import passed_parts
-
         kinds = [(p.name, s[0]) for p, s in zip(self.params, specialization, strict=True) if not p.is_constexpr]
         compiled_in, descriptors = passed_parts(kinds, kernel.metadata.tensordesc_meta)
         launcher = kernel.loaded()

@@ -7,13 +7,16 @@ list, which does nothing per launch but pack, configure and call the driver.
 no more than read the tensors' addresses:
 
     k(x, n, BLOCK: constexpr) compiled for n = 1    →    call(x, y, z, stream, tensor, 1, 128): n and BLOCK are passed over
+
+`passed_parts` says which of a launch path's values are passed, and makes a function for each tensor descriptor to what stands for it. Programs launch with the
+same descriptors again and again, and encoding a tensor map takes as long as a launch: the result is remembered by all that it depends on.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minitriton import knobs
@@ -22,7 +25,6 @@ from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.pipeline.ast_source import ASTSource, TypeName
-from minitriton.runtime.compiled_parts import ASSEMBLED_ON_DEMAND
 from minitriton.runtime.cuda_driver import (
     NO_CONTEXT,
     CudaDriver,
@@ -40,9 +42,9 @@ from minitriton.runtime.launching.descriptor_arguments import (
     expanded_types,
     is_descriptor_type,
 )
-from minitriton.runtime.launching.host_values import Grid
+from minitriton.runtime.launching.host_values import Grid, HostDescriptor
 from minitriton.runtime.launching.launcher import HIDDEN_PARAMETERS, Launcher, LaunchShape, SmallGridFunction
-from minitriton.runtime.stored_kernel import StoredKernel
+from minitriton.runtime.stored_kernel import ASSEMBLED_ON_DEMAND, StoredKernel
 from minitriton.target.tensor_map import DescriptorCopy, TensorMap
 
 PassedValues = Callable[[Sequence[Argument]], tuple[object, ...]]
@@ -321,3 +323,62 @@ def _flattened(name: str, kind: TypeName) -> list[tuple[str, str]]:
     if isinstance(kind, tuple):
         return [part for i, k in enumerate(kind) for part in _flattened(f"{name}[{i}]", k)]
     return [] if kind == "constexpr" else [(name, kind)]
+
+
+_MOST_REMEMBERED = 1024
+"""Descriptors of a parameter of a compiled kernel that are remembered; then all are forgotten."""
+
+
+class PassedDescriptor:
+    """`passed(descriptor, address of its base)`: the values of the parameters that PTX has for one descriptor."""
+
+    def __init__(self, name: str, type_name: str, copy: DescriptorCopy | None) -> None:
+        self._name, self._type_name = name, type_name
+        self._copies = None if copy is None else [copy]
+        self._known: dict[tuple[object, ...], tuple[object, ...]] = {}
+
+    def __call__(self, descriptor: HostDescriptor, address: int) -> tuple[object, ...]:
+        shape, strides, padding = descriptor.shape, descriptor.strides, descriptor.padding
+        if getattr(descriptor, "round_f32_to_tf32", False):
+            padding += " rounded"
+        key = (address, *shape, *strides, padding)
+        found = self._known.get(key)
+        return self._passed(key, descriptor) if found is None else found
+
+    def _passed(self, key: tuple[object, ...], descriptor: HostDescriptor) -> tuple[object, ...]:
+        argument = Argument(self._name, self._type_name, descriptor)
+        values = passed_values(expanded_arguments([argument], self._copies))
+        if all(type(part) in (int, str) for part in key):
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            self._known[key] = values
+        return values
+
+
+def passed_parts(
+    kinds: Iterable[tuple[str, TypeName]], copies: Sequence[DescriptorCopy] | None
+) -> tuple[tuple[int, ...], tuple[PassedDescriptor, ...]]:
+    """The positions of values that are compiled in, and what passes the descriptors, of parameters of these names and types.
+    `copies` is the kernel's `tensordesc_meta`."""
+    compiled_in: list[int] = []
+    descriptors: list[PassedDescriptor] = []
+    remaining, position = iter(copies or ()), 0
+    for name, kind in (leaf for parameter in kinds for leaf in _leaves(*parameter)):
+        if is_descriptor_type(kind):
+            copy = next(remaining, None)
+            descriptors.append(PassedDescriptor(name, kind, copy))
+            position += len(expanded_types([kind], None if copy is None else [copy]))
+            continue
+        if kind == "constexpr":
+            compiled_in.append(position)
+        position += 1
+    return tuple(compiled_in), tuple(descriptors)
+
+
+def _leaves(name: str, kind: TypeName) -> Iterator[tuple[str, str]]:
+    """The leaves of a parameter's type, each with its name."""
+    if isinstance(kind, tuple):
+        for index, part in enumerate(kind):
+            yield from _leaves(f"{name}[{index}]", part)
+    else:
+        yield name, kind

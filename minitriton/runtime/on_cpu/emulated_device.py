@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minitriton.runtime.cuda_driver import get_driver
-from minitriton.runtime.default_target import default_target
+from minitriton.runtime.cuda_driver import default_target, get_driver
 from minitriton.runtime.launching.arguments import is_array, lies_on_host
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.loading import given_arguments
