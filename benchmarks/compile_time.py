@@ -1,6 +1,6 @@
 """Compile time, cache cold and process warm, side by side with Triton, by stage. Needs no GPU.
 
-    python benchmarks/compile_time.py [NAME ...] [--products] [--rounds N] [--least] [--json FILE]
+    python benchmarks/compile_time.py [NAME ...] [--dots] [--rounds N] [--least] [--json FILE]
 
 Each compiler has a process of its own, as in programs. Each kernel is compiled once to warm it up, then `rounds` times; in every
 round each kernel by both compilers in turn, the other one first in every second round. Medians count; with `--least` the least of each
@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 import numpy as np
 from cases import CASES, Case, load_kernels
-from product_sources import Source, products
+from dot_sources import Source, dot_sources
 from scratch import scratch
 
 from minitriton.runtime.launching.arguments import specialize
@@ -68,14 +68,14 @@ def source_of(name: str) -> Source:
     """What is compiled under that name."""
     case = next((c for c in CASES if c.name == name), None)
     if case is None:
-        return products()[name]
+        return dot_sources()[name]
     signature, constexprs, attributes = signature_of(case)
     aligned = tuple(list(signature)[place] for (place,) in attributes)
     return Source(case.file, case.kernel, signature, constexprs, {"num_warps": case.num_warps}, aligned)
 
 
 def compile_once(name: str, compiler: str) -> dict[str, float]:
-    """Seconds of each of `COLUMNS` that one compile of the case or product `name` with an empty cache took."""
+    """Seconds of each of `COLUMNS` that one compile of the case or source `name` with an empty cache took."""
     source = source_of(name)
     signature, constexprs, attrs = source.signature, source.constexprs_of(compiler), source.attributes
     kernel = getattr(load_kernels(source.file, compiler), source.kernel)
@@ -167,12 +167,12 @@ def _ratio(row: dict[str, Any]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
-    parser.add_argument("--products", action="store_true", help="the kernels of product_sources.py, which have dots")
+    parser.add_argument("--dots", action="store_true", help="the kernels of dot_sources.py, which have dots")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--least", action="store_true", help="the least of the rounds in place of the median")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
-    known = list(products()) if arguments.products else [case.name for case in CASES]
+    known = list(dot_sources()) if arguments.dots else [case.name for case in CASES]
     wanted = [n for n in known if not arguments.names or any(part in n for part in arguments.names)]
     rows = measure(wanted, arguments.rounds, min if arguments.least else statistics.median)
     ratio = report(rows)

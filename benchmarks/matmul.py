@@ -1,4 +1,4 @@
-"""Matrix products on a GPU, side by side in one run: minitriton, Triton, torch.
+"""Matrix matmuls on a GPU, side by side in one run: minitriton, Triton, torch.
 
     python benchmarks/matmul.py [SUBSTRING ...] [--without PASS[,PASS]] [--instead 'PASS{OPTIONS}' ...] [--json FILE]
 
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
 from contest import Row, largest_difference, print_table, ratio, resources, time_in_turns
-from matmul_cases import Product, Tile, products
+from matmul_cases import Matmul, Tile, matmuls
 from requirements_here import need_gpu
 
 from minitriton.pipeline.pipelines import pipeline_for
@@ -41,25 +41,25 @@ def changed_options(tile: Tile, without: str, instead: Sequence[str]) -> dict[st
     return {"pipeline": str(pipeline)}
 
 
-def measure(product: Product, without: str, instead: Sequence[str]) -> dict[str, Any]:
+def measure(matmul: Matmul, without: str, instead: Sequence[str]) -> dict[str, Any]:
     """TFLOP/s of each contender, ratios, what both kernels take. Raises `AssertionError` for a wrong result."""
-    tensors = product.make()
+    tensors = matmul.make()
     contenders: dict[str, tuple[str, dict[str, Any]]] = {"minitriton": ("minitriton", {}), "triton": ("triton", {})}
-    if changed := changed_options(product.tile, without, instead):
+    if changed := changed_options(matmul.tile, without, instead):
         contenders["changed"] = ("minitriton", changed)
-    wanted = product.library(tensors)
-    found: dict[str, Any] = {"name": product.name}
-    runs: dict[str, Callable[[], Any]] = {"torch": functools.partial(product.library, tensors)}
+    wanted = matmul.library(tensors)
+    found: dict[str, Any] = {"name": matmul.name}
+    runs: dict[str, Callable[[], Any]] = {"torch": functools.partial(matmul.library, tensors)}
     for name, (compiler, options) in contenders.items():
-        runs[name] = functools.partial(product.launch, load_kernels("matmul", compiler), tensors, **options)
+        runs[name] = functools.partial(matmul.launch, load_kernels("matmul", compiler), tensors, **options)
         tensors["c"].fill_(-7)
         found[f"{name} resources"] = resources(runs[name]())
         apart = largest_difference(tensors["c"], wanted)
-        assert apart < product.tolerance, f"{name} is wrong: {apart:.3g} of the largest number"
+        assert apart < matmul.tolerance, f"{name} is wrong: {apart:.3g} of the largest number"
         found[f"{name} difference"] = apart
     found["milliseconds by round"] = times = time_in_turns(runs)
     for name, milliseconds in times.items():
-        found[name] = product.operations / statistics.median(milliseconds) / 1e9
+        found[name] = matmul.operations / statistics.median(milliseconds) / 1e9
     for key, other in (("ratio", "triton"), ("gain", "changed")):
         if other in times:
             found[key] = ratio(times, other)
@@ -83,9 +83,9 @@ def main() -> int:
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = True
-    head = f"{'product':40} {'minitriton':>10} {'Triton':>8} {'torch':>8}  TFLOP/s {'ratio':>6} {'gain':>6}"
+    head = f"{'matmul':40} {'minitriton':>10} {'Triton':>8} {'torch':>8}  TFLOP/s {'ratio':>6} {'gain':>6}"
     print(head + "   registers/spills/shared: minitriton, Triton", flush=True)
-    chosen = [each for each in products() if not arguments.names or any(name in each.name for name in arguments.names)]
+    chosen = [each for each in matmuls() if not arguments.names or any(name in each.name for name in arguments.names)]
     measured = functools.partial(measure, without=arguments.without, instead=arguments.instead)
     return print_table(chosen, measured, _line, arguments.json)
 

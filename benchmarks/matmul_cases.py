@@ -1,6 +1,6 @@
-"""The products that `matmul.py` measures: tensors, launches of `examples/kernels/matmul.py`, torch's own way.
+"""The matmuls that `matmul.py` measures: tensors, launches of `examples/kernels/matmul.py`, torch's own way.
 
-Tiles and warps are those of Triton's tutorials 03 and 09 for large products, and the usual ones for few rows.
+Tiles and warps are those of Triton's tutorials 03 and 09 for large matmuls, and the usual ones for few rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Product:
+class Matmul:
     """`launch(kernels, tensors, **options)` starts one run into `tensors["c"]` and gives the compiled kernel; `library` gives torch's
     result."""
 
@@ -49,7 +49,7 @@ class Product:
 
 
 _FP8_STEP = 2.0**-14 / 32
-"""How far a sum of products of fp8 numbers may be off for each element of K, relative to the largest sum: Hopper's tensor cores keep 14 bits of
+"""How far a sum of matmuls of fp8 numbers may be off for each element of K, relative to the largest sum: Hopper's tensor cores keep 14 bits of
 a sum, and cut off the rest with each instruction, of 32 elements (DeepSeek-V3 report, section 3.5.2, names the 14). torch adds every 128 in f32."""
 
 
@@ -67,7 +67,7 @@ def _random(kind: str, *shape: int) -> Any:
     return torch.randn(shape, device="cuda").to(dtype)
 
 
-def _plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False, out: str = "") -> Product:
+def _plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False, out: str = "") -> Matmul:
     """By pointers; `column_b`: b lies column by column."""
 
     def make() -> Tensors:
@@ -92,11 +92,11 @@ def _plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False
     if tile != LARGE:
         layout += f" by {tile.m}x{tile.n}"
     tolerance = k * _FP8_STEP if kind.startswith("float8") else 1e-2
-    return Product(f"{kind} {m}x{n}x{k}{layout}", tile, 2 * m * n * k, make, launch, _torch_product, tolerance)
+    return Matmul(f"{kind} {m}x{n}x{k}{layout}", tile, 2 * m * n * k, make, launch, _torch_matmul, tolerance)
 
 
-def _torch_product(t: Tensors) -> Any:
-    """torch's product of a and b in the type of c."""
+def _torch_matmul(t: Tensors) -> Any:
+    """torch's matmul of a and b in the type of c."""
     import torch
 
     a, b = t["a"], t["b"]
@@ -113,7 +113,7 @@ def descriptor_of(kernels: Any) -> Callable[[Any, list[int]], Any]:
     return import_module(f"{kernels.triton.__name__}.tools.tensor_descriptor").TensorDescriptor.from_tensor
 
 
-def product_by_descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Product:
+def matmul_by_descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Matmul:
     """By tensor copies, with as many programs as the GPU runs at once; b lies column by column."""
 
     def make() -> Tensors:
@@ -135,10 +135,10 @@ def product_by_descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Pro
         grid = (min(programs, _cdiv(m, tile.m) * _cdiv(n, tile.n)),)
         return kernels.matmul_descriptors[grid](a, b, c, m, n, k, PROGRAMS=programs, **tile.keywords(), **options)
 
-    return Product(f"{kind} {m}x{n}x{k} by descriptors", tile, 2 * m * n * k, make, launch, _torch_product)
+    return Matmul(f"{kind} {m}x{n}x{k} by descriptors", tile, 2 * m * n * k, make, launch, _torch_matmul)
 
 
-def _widened(kind: str, m: int, n: int, k: int, tile: Tile, by_descriptors: bool = False) -> Product:
+def _widened(kind: str, m: int, n: int, k: int, tile: Tile, by_descriptors: bool = False) -> Matmul:
     """A of narrower numbers, b of bf16."""
 
     def make() -> Tensors:
@@ -161,10 +161,10 @@ def _widened(kind: str, m: int, n: int, k: int, tile: Tile, by_descriptors: bool
         return kernels.matmul_widened_descriptors[grid](a, b, c, m, n, k, **tile.keywords(), **options)
 
     way = " by descriptors" if by_descriptors else ""
-    return Product(f"{kind} by bfloat16 {m}x{n}x{k}{way}", tile, 2 * m * n * k, make, launch, _torch_product)
+    return Matmul(f"{kind} by bfloat16 {m}x{n}x{k}{way}", tile, 2 * m * n * k, make, launch, _torch_matmul)
 
 
-def _int4(m: int, n: int, k: int, tile: Tile) -> Product:
+def _int4(m: int, n: int, k: int, tile: Tile) -> Matmul:
     """A of 4 bits with a scale for each BK of a row, b of bf16."""
 
     def make() -> Tensors:
@@ -183,10 +183,10 @@ def _int4(m: int, n: int, k: int, tile: Tile) -> Product:
         operands = (t["packed"], t["scale"], t["b"], t["c"])
         return kernels.matmul_int4[grid](*operands, m, n, k, k // 2, n, n, **tile.keywords(), **options)
 
-    return Product(f"int4 by bfloat16 {m}x{n}x{k}", tile, 2 * m * n * k, make, launch, _torch_product)
+    return Matmul(f"int4 by bfloat16 {m}x{n}x{k}", tile, 2 * m * n * k, make, launch, _torch_matmul)
 
 
-def _batched(kind: str, batch: int, m: int, n: int, k: int, tile: Tile) -> Product:
+def _batched(kind: str, batch: int, m: int, n: int, k: int, tile: Tile) -> Matmul:
     def make() -> Tensors:
         import torch
 
@@ -199,11 +199,11 @@ def _batched(kind: str, batch: int, m: int, n: int, k: int, tile: Tile) -> Produ
             t["a"], t["b"], t["c"], m, n, k, m * k, k * n, m * n, **tile.keywords(), **options
         )
 
-    return Product(f"{kind} {batch} of {m}x{n}x{k}", tile, 2 * batch * m * n * k, make, launch, _torch_product)
+    return Matmul(f"{kind} {batch} of {m}x{n}x{k}", tile, 2 * batch * m * n * k, make, launch, _torch_matmul)
 
 
-def _grouped(kind: str, sizes: list[tuple[int, int, int]], tile: Tile) -> Product:
-    """Products of several sizes in one launch, as many programs as the GPU has multiprocessors; c has all results."""
+def _grouped(kind: str, sizes: list[tuple[int, int, int]], tile: Tile) -> Matmul:
+    """Matmuls of several sizes in one launch, as many programs as the GPU has multiprocessors; c has all results."""
 
     def make() -> Tensors:
         import torch
@@ -233,13 +233,13 @@ def _grouped(kind: str, sizes: list[tuple[int, int, int]], tile: Tile) -> Produc
         return torch.cat([(a @ b).view(-1) for a, b in t["pairs"]])
 
     operations = sum(2 * m * n * k for m, n, k in sizes)
-    return Product(f"{kind} {len(sizes)} products of different sizes", tile, operations, make, launch, library)
+    return Matmul(f"{kind} {len(sizes)} matmuls of different sizes", tile, operations, make, launch, library)
 
 
-def drawn_product(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool) -> Product:
-    """A product of one kind by any tile: of `kind`, "int8 by bfloat16", or "descriptors" for bf16 by tensor copies."""
+def drawn_matmul(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool) -> Matmul:
+    """A matmul of one kind by any tile: of `kind`, "int8 by bfloat16", or "descriptors" for bf16 by tensor copies."""
     if kind == "descriptors":
-        return product_by_descriptors("bfloat16", m, n, k, tile)
+        return matmul_by_descriptors("bfloat16", m, n, k, tile)
     if kind == "int8 by bfloat16":
         return _widened("int8", m, n, k, tile)
     if kind == "float8_e4m3fn":
@@ -251,10 +251,10 @@ LARGE = Tile(128, 256, 64)
 EXPERTS = [(512 * (1 + i % 4), 2048 if i % 2 else 4096, 2048) for i in range(16)]
 
 
-def products(most: int = 1 << 20) -> list[Product]:
+def matmuls(most: int = 1 << 20) -> list[Matmul]:
     """Every case, in the order of the table; no side of a matrix longer than `most`."""
 
-    def plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False, out: str = "") -> Product:
+    def plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False, out: str = "") -> Matmul:
         return _plain(kind, min(m, most), min(n, most), min(k, most), tile, column_b, out)
 
     big, half = min(8192, most), min(4096, most)
@@ -275,9 +275,9 @@ def products(most: int = 1 << 20) -> list[Product]:
         plain("float8_e4m3fn", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
         plain("float8_e4m3fn", 4096, 4096, 4096, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
         plain("int8", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="int32"),
-        product_by_descriptors("float16", half, half, half, LARGE),
-        product_by_descriptors("float16", big, big, big, LARGE),
-        product_by_descriptors("bfloat16", big, big, min(512, most), LARGE),
+        matmul_by_descriptors("float16", half, half, half, LARGE),
+        matmul_by_descriptors("float16", big, big, big, LARGE),
+        matmul_by_descriptors("bfloat16", big, big, min(512, most), LARGE),
         _widened("int8", big, big, big, Tile(128, 128, 64, 8, 3)),
         _widened("int8", big, big, big, Tile(128, 128, 64, 8, 3), by_descriptors=True),
         _widened("int8", 64, big, big, Tile(64, 128, 64, 4, 4)),

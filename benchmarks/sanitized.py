@@ -32,11 +32,11 @@ from attention import TOLERANCE
 from attention_cases import TILES, Attention, Tile, small_cases
 from cases import load_kernels
 from contest import largest_difference
-from matmul_cases import Product, products
+from matmul_cases import Matmul, matmuls
 from requirements_here import need_gpu
 
 LONGEST = 512
-PRODUCT_TOLERANCE = 1e-2
+MATMUL_TOLERANCE = 1e-2
 TOOLS = {
     "memcheck": (),
     "racecheck": ("--racecheck-report", "all", "--racecheck-detect-level", "warn"),
@@ -55,8 +55,8 @@ Options = dict[str, Any]
 def launches() -> dict[str, Callable[[str, Options], float]]:
     """By name, what launches a kernel of a compiler with options and says how far off its result is, to how far it may be."""
     found: dict[str, Callable[[str, Options], float]] = {}
-    for product in products(LONGEST):
-        found[product.name] = functools.partial(_product, product)
+    for matmul in matmuls(LONGEST):
+        found[matmul.name] = functools.partial(_matmul, matmul)
     for case in small_cases(LONGEST):
         if case.backward:
             found[case.name] = functools.partial(_backward, case)
@@ -66,16 +66,16 @@ def launches() -> dict[str, Callable[[str, Options], float]]:
     return found
 
 
-def _product(product: Product, compiler: str, options: Options) -> float:
+def _matmul(matmul: Matmul, compiler: str, options: Options) -> float:
     import torch
 
-    tensors = product.make()
+    tensors = matmul.make()
     tensors["c"].fill_(-7)
-    product.launch(load_kernels("matmul", compiler), tensors, **options)
+    matmul.launch(load_kernels("matmul", compiler), tensors, **options)
     torch.cuda.synchronize()
     pairs = tensors.get("pairs") or [(tensors["a"], tensors["b"])]
     wanted = torch.cat([(a.cpu().double() @ b.cpu().double()).flatten() for a, b in pairs])
-    return largest_difference(tensors["c"].cpu().flatten(), wanted) / PRODUCT_TOLERANCE
+    return largest_difference(tensors["c"].cpu().flatten(), wanted) / MATMUL_TOLERANCE
 
 
 def _forward(case: Attention, tile: Tile, compiler: str, options: Options) -> float:

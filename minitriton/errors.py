@@ -31,7 +31,7 @@ class SourceLocation(NamedTuple):
 _OWN_FOLDER = str(Path(__file__).parent)
 
 
-def place_of_caller() -> SourceLocation | None:
+def location_of_caller() -> SourceLocation | None:
     """The line outside of minitriton, and of code that it generates, from which it was called."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith((_OWN_FOLDER, "<")):

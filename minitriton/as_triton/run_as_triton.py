@@ -90,8 +90,8 @@ def add_names(module: ModuleType) -> None:
             if own is not None:
                 return own(name)
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-        place, colon, attribute = names[name].partition(":")
-        found = importlib.import_module(place)
+        target, colon, attribute = names[name].partition(":")
+        found = importlib.import_module(target)
         return found if colon and not attribute else getattr(found, attribute or name)
 
     vars(find)["adds_names"] = True

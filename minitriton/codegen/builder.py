@@ -333,8 +333,8 @@ class Builder:
             return vector
         parts = self._parts.get(vector)
         if parts is not None:
-            part, place = divmod(index, lanes(type_) // len(parts))
-            return self.extract(parts[part], place)
+            part, lane = divmod(index, lanes(type_) // len(parts))
+            return self.extract(parts[part], lane)
         key = (vector, index)
         found = self._extracted.get(key)
         if found is None:

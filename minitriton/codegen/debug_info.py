@@ -72,11 +72,11 @@ class DebugInfo(_Nodes):
         """Starts a function; returns what its definition says of it."""
         self._suffixes = {}
         self._calls = {}
-        place = file_line_col(location)
-        self.is_known = place is not None
-        if place is None:
+        line_col = file_line_col(location)
+        self.is_known = line_col is not None
+        if line_col is None:
             return ""
-        name, line = place.filename.data, _line_number(place)
+        name, line = line_col.filename.data, _line_number(line_col)
         self._file = name
         file = self.file = self._file_node(name)
         if self._unit is None:
@@ -134,16 +134,16 @@ class DebugInfo(_Nodes):
             found = self._calls[id(caller), inlined_at] = caller, self.location_node(caller, inlined_at)
         return found[1]
 
-    def _line(self, place: FileLineColLoc, inlined_at: int | None) -> int:
+    def _line(self, line_col: FileLineColLoc, inlined_at: int | None) -> int:
         scope = self.subprogram
-        name = place.filename.data
+        name = line_col.filename.data
         if name != self._file:
             file = self._file_node(name)
             scope = self.node(f"!DILexicalBlockFile(scope: !{scope}, file: !{file}, discriminator: 0)")
         at = "" if inlined_at is None else f", inlinedAt: !{inlined_at}"
         kind = "distinct " if at else ""
         return self.node(
-            f"{kind}!DILocation(line: {_line_number(place)}, column: {_column(place)}, scope: !{scope}{at})"
+            f"{kind}!DILocation(line: {_line_number(line_col)}, column: {_column(line_col)}, scope: !{scope}{at})"
         )
 
     def metadata(self, flags: Sequence[str]) -> list[str]:
@@ -182,14 +182,14 @@ def _flag_lines(flags: Sequence[str], first: int) -> list[str]:
     return [f"!llvm.module.flags = !{{{numbers}}}", *(f"!{first + i} = {text}" for i, text in enumerate(flags))]
 
 
-def _line_number(place: FileLineColLoc) -> int:
+def _line_number(line_col: FileLineColLoc) -> int:
     """0, "no line", for one beyond what LLVM counts to."""
-    return place.line.data if 0 <= place.line.data < 1 << 32 else 0
+    return line_col.line.data if 0 <= line_col.line.data < 1 << 32 else 0
 
 
-def _column(place: FileLineColLoc) -> int:
+def _column(line_col: FileLineColLoc) -> int:
     """0, "no column", for one beyond the 16 bits of LLVM's."""
-    return place.column.data if 0 <= place.column.data < 1 << 16 else 0
+    return line_col.column.data if 0 <= line_col.column.data < 1 << 16 else 0
 
 
 # Places in the source, from op locations.
@@ -205,7 +205,7 @@ def file_line_col(location: Attribute) -> FileLineColLoc | None:
         case CallSiteLoc():
             return file_line_col(location.callee)
         case FusedLoc(locations=ArrayAttr(data=parts)):
-            return next((place for part in parts if (place := file_line_col(part)) is not None), None)
+            return next((line_col for part in parts if (line_col := file_line_col(part)) is not None), None)
         case _:
             return None
 

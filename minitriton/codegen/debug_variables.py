@@ -53,13 +53,13 @@ class VariableInfo(DebugInfo):
     def record(self, location: Attribute, value: str, type_: Attribute) -> str:
         """The record that a variable holds `value` from here on; nothing for values without a name."""
         name = _variable(location)
-        place = self.location_node(location) if name and self.is_known else None
-        if name is None or place is None:
+        node = self.location_node(location) if name and self.is_known else None
+        if name is None or node is None:
             return ""
         variable = self.node(
             f'!DILocalVariable(name: "{escaped(name)}", scope: !{self.subprogram}, file: !{self.file}, type: !{self._type(type_)})'
         )
-        return f"    #dbg_value({type_text(type_)} {value}, !{variable}, !DIExpression(), !{place})"
+        return f"    #dbg_value({type_text(type_)} {value}, !{variable}, !DIExpression(), !{node})"
 
     def _type(self, type_: Attribute) -> int:
         """The node of what a debugger sees of a type."""

@@ -16,7 +16,7 @@ from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
-_PLACES = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED}
+_KEPT = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED}
 
 
 @register_pass
@@ -26,7 +26,7 @@ class InsertProxyFences(Pass, stage="llir", origin="required"):
     name = "insert-proxy-fences"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.SHARED_ALLOCATED})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.COPIES_FENCED})
-    keeps: ClassVar[frozenset[Property]] = _PLACES
+    keeps: ClassVar[frozenset[Property]] = _KEPT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_proxy_fences(op, read_allocation(op, scratch_bytes))
@@ -41,7 +41,7 @@ class InsertBarriers(Pass, stage="llir", origin="required"):
         {Property.ENCODINGS, Property.SHARED_ALLOCATED, Property.COPIES_FENCED}
     )
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.BARRIERS})
-    keeps: ClassVar[frozenset[Property]] = _PLACES | {Property.COPIES_FENCED}
+    keeps: ClassVar[frozenset[Property]] = _KEPT | {Property.COPIES_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_barriers(op, read_allocation(op, scratch_bytes))

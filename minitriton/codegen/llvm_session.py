@@ -168,11 +168,11 @@ def check_in_child(text: str, name: str = "<string>", machine: tuple[str, str] |
         return
     why = (result.stdout or result.stderr).decode(errors="replace").strip()
     why = why or f"LLVM ended with status {result.returncode}"
-    place = re.search(r"<string>:(\d+):(\d+): error: (.*)", why)
-    if place:
-        line, column = int(place[1]), int(place[2])
+    found = re.search(r"<string>:(\d+):(\d+): error: (.*)", why)
+    if found:
+        line, column = int(found[1]), int(found[2])
         raise IRError(
-            f"this is not valid LLVM IR: {place[3]}",
+            f"this is not valid LLVM IR: {found[3]}",
             SourceLocation(name, line, column),
             help="correct the text at this location",
             source_line=(text.split("\n") + [""] * line)[line - 1],

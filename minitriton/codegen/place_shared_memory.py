@@ -76,7 +76,7 @@ class UseFreeSharedMemory(Pass, stage="llir"):
     """False: buffers that are not alive at the same time share memory."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _forget_own_places(op)
+        _forget_own_offsets(op)
         if self.fewer_rounds:
             _take_fewer_rounds(op)
         if self.separate:
@@ -115,7 +115,7 @@ def _limits(
 ) -> tuple[dict[Operation, int], dict[Operation, int]]:
     """The bytes that each conversion may use, and those that each function may come to."""
     called = {callee for placed in allocation.functions.values() for callee in placed.callees.values()}
-    alive = {o: _alive_beside(o, allocation.functions[_function_of(o, allocation.functions)]) for o in conversions}
+    alive = {o: _alive_with(o, allocation.functions[_function_of(o, allocation.functions)]) for o in conversions}
     totals = {function: placed.total_bytes for function, placed in allocation.functions.items()}
     for conversion, plan in conversions.items():
         function = _function_of(conversion, allocation.functions)
@@ -129,7 +129,7 @@ def _share(plan: SharedMemoryRoundTrip, target: Architecture) -> int:
     return plan.rounds * plan.scratch_bytes * target.max_shared_memory // target.register_file_bytes
 
 
-def _alive_beside(conversion: Operation, placed: FunctionAllocation) -> int:
+def _alive_with(conversion: Operation, placed: FunctionAllocation) -> int:
     own = placed.of_op[conversion]
     return sum(other.size for other in placed.buffers() if other is not own and intersects(other.live, own.live))
 
@@ -165,8 +165,8 @@ class PlaceSharedMemory(Pass, stage="llir", origin="required"):
     keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _forget_own_places(op)
-        _note_given_places(op)
+        _forget_own_offsets(op)
+        _note_given_offsets(op)
         allocation = allocate(op, scratch_bytes)
         write_attributes(op, allocation)
         for function in allocation.functions.values():
@@ -174,7 +174,7 @@ class PlaceSharedMemory(Pass, stage="llir", origin="required"):
                 owner.attributes[ALLOCATION_SIZE] = i32_attr(buffer.size)
 
 
-def _note_given_places(module: ModuleOp) -> None:
+def _note_given_offsets(module: ModuleOp) -> None:
     """Marks what has a location before this pass has run for the first time."""
     if PLACED not in module.attributes:
         module.attributes[PLACED] = UnitAttr()
@@ -183,7 +183,7 @@ def _note_given_places(module: ModuleOp) -> None:
                 op.attributes[_GIVEN] = UnitAttr()
 
 
-def _forget_own_places(module: ModuleOp) -> None:
+def _forget_own_offsets(module: ModuleOp) -> None:
     """Takes back what an earlier run of this pass has placed, for passes since may have copied or moved its ops; what was given stays."""
     if PLACED not in module.attributes:
         return

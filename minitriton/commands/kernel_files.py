@@ -82,7 +82,7 @@ def load_plugin(path: str) -> None:
 
 def _import_file(path: str, help: str, kernel: str = "") -> ModuleType:
     """The module that file `path` makes. Raises `MinitritonError`, at the file's line where it fails: before `kernel` is defined, if that is named."""
-    root, name = _place_among_packages(Path(path))
+    root, name = _root_and_module(Path(path))
     give_folder_of(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not Path(path).exists():
@@ -110,7 +110,7 @@ def _import_file(path: str, help: str, kernel: str = "") -> ModuleType:
     return module
 
 
-def _place_among_packages(path: Path) -> tuple[Path, str]:
+def _root_and_module(path: Path) -> tuple[Path, str]:
     """The folder that packages are imported from, and the module's name: `src` and `layers.norms.rms` for `src/layers/norms/rms.py`.
 
     Relative imports go by the name; the packages themselves are imported where the file imports from them.

@@ -156,9 +156,9 @@ def check_diagnostics(text: str, error: MinitritonError | None) -> list[str]:
     """What differs between the errors that a chunk expects and the one it raised."""
     expected: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), start=1):
-        for kind, place, _, message in _EXPECTED.findall(line):
+        for kind, relative, _, message in _EXPECTED.findall(line):
             if kind == "error":
-                offset = place[1:] if place else "0"
+                offset = relative[1:] if relative else "0"
                 expected.append((number + int(offset) if re.fullmatch(r"[+-]?\d+", offset) else 0, message))
     if error is None:
         return [f"line {line}: expected an error that contains {message!r}" for line, message in expected]

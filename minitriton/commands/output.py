@@ -52,8 +52,8 @@ def print_error(error: MinitritonError, *, as_json: bool) -> None:
     """An error on standard error; `as_json`: as an object with its location on standard output too, where a program reads."""
     print(error, file=sys.stderr)
     if as_json:
-        place = error.location
-        where = {"file": place.file, "line": place.line, "column": place.column} if place else {}
+        location = error.location
+        where = {"file": location.file, "line": location.line, "column": location.column} if location else {}
         print_json({"error": {"message": error.message, "help": error.help, **where}})
 
 

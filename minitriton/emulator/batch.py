@@ -110,10 +110,10 @@ class Batch:
         i = self.instruction(site)
         return EmulationError(f"the emulator does not do {what}", SourceLocation("<ptx>", i.line), source_line=i.text)
 
-    def outside_of_parameters(self, site: int, place: int, size: int) -> EmulationError:
-        """An error at an instruction that reads `size` bytes at byte `place` of the kernel's parameters, which end before."""
+    def outside_of_parameters(self, site: int, offset: int, size: int) -> EmulationError:
+        """An error at an instruction that reads `size` bytes at byte `offset` of the kernel's parameters, which end before."""
         i = self.instruction(site)
-        message = f"this reads {size} bytes at byte {place} of the kernel's {self.parameters.size} bytes of parameters"
+        message = f"this reads {size} bytes at byte {offset} of the kernel's {self.parameters.size} bytes of parameters"
         return EmulationError(message, SourceLocation("<ptx>", i.line), source_line=i.text)
 
     def failed(self, block: Block, error: Exception) -> EmulationError:
@@ -155,7 +155,7 @@ class Batch:
             return dtype.type(program.local[name])
         return dtype.type(self.symbols[name])
 
-    def shared_places(self, address: np.ndarray, threads: int | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+    def shared_offsets(self, address: np.ndarray, threads: int | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Offsets of shared addresses in the window of the CTA they name, and where in the buffer that begins."""
         if self.cluster == 1:
             return address - shared_memory.WINDOW, self.cta_offset[threads]

@@ -152,14 +152,14 @@ def _kernel(asm: str, registers: Constraints, pointers: tuple[int, ...], arrays:
 .reqntid {THREADS}
 {{
 .reg .pred %asm_beyond, %asm_here; .reg .b32 %asm_thread, %asm_cta, %asm_count;
-.reg .b64 %asm_in, %asm_regions, %asm_out, %asm_step, %asm_place, %asm_region, %asm_base, %asm_start;
+.reg .b64 %asm_in, %asm_regions, %asm_out, %asm_step, %asm_offset, %asm_region, %asm_base, %asm_start;
 {declared}
 mov.u32 %asm_thread, %tid.x; mov.u32 %asm_cta, %ctaid.x; mad.lo.s32 %asm_thread, %asm_cta, {THREADS}, %asm_thread;
 ld.param.u32 %asm_count, [count]; setp.ge.u32 %asm_beyond, %asm_thread, %asm_count;
 @%asm_beyond bra ASM_END;
 ld.param.u64 %asm_in, [in]; ld.param.u64 %asm_regions, [regions]; ld.param.u64 %asm_out, [out];
-mul.wide.u32 %asm_step, %asm_count, 8; mul.wide.u32 %asm_place, %asm_thread, 8;
-add.s64 %asm_in, %asm_in, %asm_place; add.s64 %asm_regions, %asm_regions, %asm_place; add.s64 %asm_out, %asm_out, %asm_place;
+mul.wide.u32 %asm_step, %asm_count, 8; mul.wide.u32 %asm_offset, %asm_thread, 8;
+add.s64 %asm_in, %asm_in, %asm_offset; add.s64 %asm_regions, %asm_regions, %asm_offset; add.s64 %asm_out, %asm_out, %asm_offset;
 {newline.join(loads)}
 {body}
 {newline.join(stores)}

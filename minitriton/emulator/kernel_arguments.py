@@ -90,10 +90,10 @@ class Binding:
     def _fail(self, parameter: KernelParameter, what: str, help: str | None = None) -> EmulationError:
         position = self.kernel.parameters.index(parameter)
         name = f"{self._label(position)} " if position < len(self.names) else ""
-        place = self.module.text.find(parameter.name)
-        line = self.module.text.count("\n", 0, place) + 1
+        found = self.module.text.find(parameter.name)
+        line = self.module.text.count("\n", 0, found) + 1
         text = f"parameter {position} ({name}`{parameter.name}`) of kernel `{self.kernel.name}`: {what}"
-        source = self.module.text.splitlines()[line - 1] if place >= 0 else None
+        source = self.module.text.splitlines()[line - 1] if found >= 0 else None
         return EmulationError(text, SourceLocation("<ptx>", line), source_line=source, help=help)
 
     def _map_bytes(self, parameter: KernelParameter, map: TensorMap) -> bytes:

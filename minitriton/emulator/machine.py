@@ -282,9 +282,9 @@ def value_of(x: Batch, name: str) -> Lanes:
     if base == "tid":
         return along(x.thread, size)
     if base in ("ctaid", "clusterid", "cluster_ctaid"):
-        place = same(np.uint32(0)) if grid[number] == 1 else along(x.cta_number, grid)
+        index = same(np.uint32(0)) if grid[number] == 1 else along(x.cta_number, grid)
         extent = np.uint32(cluster[number])
-        return {"ctaid": place, "clusterid": place // extent, "cluster_ctaid": place % extent}[base]
+        return {"ctaid": index, "clusterid": index // extent, "cluster_ctaid": index % extent}[base]
     if base == "cluster_ctarank":
         return same(np.uint32(0)) if x.cluster == 1 else x.rank.astype(np.uint32)
     lane = x.lane.astype(np.uint64)

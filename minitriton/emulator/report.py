@@ -38,9 +38,9 @@ class Finding:
     count: int = 1
 
     def __str__(self) -> str:
-        place = f"{self.source}: " if self.source else ""
+        where = f"{self.source}: " if self.source else ""
         times = f" ({self.count} times)" if self.count > 1 else ""
-        return f"{place}{self.kind}: {self.message}{times}\n    ptx:{self.line}: {self.text}"
+        return f"{where}{self.kind}: {self.message}{times}\n    ptx:{self.line}: {self.text}"
 
 
 @dataclass
@@ -116,8 +116,8 @@ class Report:
         """Counts summed by the kernel's source line: warp-level instructions, bytes, sectors, conflicts."""
         lines: dict[str, dict[str, int]] = {}
         for instruction in self.kernel.instructions:
-            place = instruction.source
-            key = f"{place.file}:{place.line}" if place else "?"
+            where = instruction.source
+            key = f"{where.file}:{where.line}" if where else "?"
             entry = lines.setdefault(key, {"instructions": 0, "bytes": 0, "sectors": 0, "conflicts": 0})
             if instruction.index < len(self.warps):
                 entry["instructions"] += int(self.warps[instruction.index])
@@ -170,10 +170,10 @@ class Report:
         for finding in self.findings:
             by_line.setdefault(finding.line, []).append(finding)
         texts: dict[str, list[str]] = {}
-        place = ""
+        where = ""
         for i in self.kernel.instructions:
-            if i.source and f"{i.source.file}:{i.source.line}" != place:
-                place = f"{i.source.file}:{i.source.line}"
+            if i.source and f"{i.source.file}:{i.source.line}" != where:
+                where = f"{i.source.file}:{i.source.line}"
                 rows.append(f"{'':28}-- {Path(i.source.file).name}:{i.source.line}{_source_text(i.source, texts)}")
             warps = int(self.warps[i.index]) if i.index < len(self.warps) else 0
             traffic = self.traffic.get(i.index)
@@ -188,8 +188,8 @@ def _plain(traffic: Traffic) -> dict[str, object]:
     return dict(vars(traffic).items())
 
 
-def _source_text(place: SourceLocation, texts: dict[str, list[str]]) -> str:
-    if place.file not in texts:
-        texts[place.file] = (text_at(place.file) or "").split("\n")
-    lines = texts[place.file]
-    return "    " + lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""
+def _source_text(where: SourceLocation, texts: dict[str, list[str]]) -> str:
+    if where.file not in texts:
+        texts[where.file] = (text_at(where.file) or "").split("\n")
+    lines = texts[where.file]
+    return "    " + lines[where.line - 1].strip() if 0 < where.line <= len(lines) else ""

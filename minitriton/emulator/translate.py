@@ -353,8 +353,8 @@ def translate(kernel: PTXKernel, module_variables: dict[str, Variable], checked:
         for o in i.operands[:1]
         for r in registers_of(o)
     )
-    products = [i for i in kernel.instructions if checked and i.opcode.startswith("wgmma.mma")]
-    fenced = watched | {r.index for i in products for o in i.operands[1:2] for r in registers_of(o)}
+    mmas = [i for i in kernel.instructions if checked and i.opcode.startswith("wgmma.mma")]
+    fenced = watched | {r.index for i in mmas for o in i.operands[1:2] for r in registers_of(o)}
     sources = [_write_block(b, constants, symbols, checked, watched, fenced) for b in blocks]
     source = "\n".join(sources)
     namespace: dict[str, Any] = {**NAMES, **{f"D_{k}": np.dtype(v) for k, v in DTYPES.items()}, **constants}

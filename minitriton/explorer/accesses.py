@@ -113,12 +113,12 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
     chain: list[ValueFact] = []
     if claim is not None and limited is not None:
         chain = facts.chain(facts.names[limited], claim, axis)
-    place = user_location(op.location)
+    location = user_location(op.location)
     reason, hint = _said(limit, width, size, chain, claim, axis)
     if is_split:
         reason = "; ".join(filter(None, (reason, _SPLIT)))
     return AccessFact(
-        number, op.name, (place.file, place.line) if place else None, facts.names[pointer],
+        number, op.name, (location.file, location.line) if location else None, facts.names[pointer],
         facts.names.get(mask) if mask is not None else None, size, width, most, shape.contiguous_per_thread, limit, reason, claim,
         axis, tuple(one.name for one in chain), hint,
     )  # fmt: skip
@@ -138,8 +138,8 @@ def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Clai
             "load the tile in the order that it has in memory, and transpose it after the load",
         )
     last = chain[-1]
-    place = f", line {last.line[1]}" if last.line else ""
-    source = f"{last.origin}{place}"
+    where = f", line {last.line[1]}" if last.line else ""
+    source = f"{last.origin}{where}"
     if limit == "mask":
         return (
             f"it may change after {width} element{'s' * (width != 1)}, because of {source}",
@@ -241,8 +241,8 @@ def _thinned(
     kept = (
         np.ones(len(offsets), bool) if mask is None else np.broadcast_to(mask.reshape(-1), offsets.shape).astype(bool)
     )
-    places = range(0, len(offsets), step)
-    return tuple(int(offsets[at]) if kept[at] else None for at in places), tuple(warps[at] for at in places)
+    positions = range(0, len(offsets), step)
+    return tuple(int(offsets[at]) if kept[at] else None for at in positions), tuple(warps[at] for at in positions)
 
 
 def _program(launch: Launch, number: int) -> tuple[int, int, int]:
@@ -254,10 +254,10 @@ def _array_at(launch: Launch, address: int) -> tuple[str, np.ndarray]:
     """The argument that `address` is in or after."""
     passed = launch.arguments
     found: list[tuple[int, str, np.ndarray]] = []
-    for place, value in enumerate(passed.values):
+    for position, value in enumerate(passed.values):
         array = array_of(value)
         if array is not None:
-            name = passed.passed[place].name if passed.passed else str(place)
+            name = passed.passed[position].name if passed.passed else str(position)
             found.append((array.__array_interface__["data"][0], name, array))
     before = [one for one in found if one[0] <= address]
     if not before:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import add_program_arguments, asked_of
 from minitriton.explorer.terminal import is_coloured
-from minitriton.host.output_files import check_place, write_output
+from minitriton.host.output_files import check_writable, write_output
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import is_launch, launches_in
 
@@ -168,7 +168,7 @@ def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> in
     from minitriton.explorer.packing import file_page
     from minitriton.explorer.session import ExplorerSession
 
-    check_place(path)
+    check_writable(path)
     session = ExplorerSession()
     with progress() as show:
         compiles = [compile_with_answers(session, one, show) for one in asked]

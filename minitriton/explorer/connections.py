@@ -13,14 +13,14 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SECONDS_TO_ASK = 10.0
-MOST_SILENT = 64
+MOST_IDLE = 64
 """Connections that have not asked yet. A browser opens six."""
 
 
 class PromptConnection(H11Protocol):
     """A connection of HTTP/1.1 that must send a whole request head in time."""
 
-    silent: ClassVar[dict[PromptConnection, asyncio.TimerHandle]] = {}
+    idle: ClassVar[dict[PromptConnection, asyncio.TimerHandle]] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -30,7 +30,7 @@ class PromptConnection(H11Protocol):
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop_waiting()
-        elif self not in self.silent:
+        elif self not in self.idle:
             self._expect_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -38,13 +38,13 @@ class PromptConnection(H11Protocol):
         super().connection_lost(exc)
 
     def _expect_request(self) -> None:
-        self.silent[self] = self.loop.call_later(SECONDS_TO_ASK, self.transport.close)
-        if len(self.silent) > MOST_SILENT:
-            oldest = next(iter(self.silent))
+        self.idle[self] = self.loop.call_later(SECONDS_TO_ASK, self.transport.close)
+        if len(self.idle) > MOST_IDLE:
+            oldest = next(iter(self.idle))
             oldest._stop_waiting()
             oldest.transport.close()
 
     def _stop_waiting(self) -> None:
-        timer = self.silent.pop(self, None)
+        timer = self.idle.pop(self, None)
         if timer is not None:
             timer.cancel()

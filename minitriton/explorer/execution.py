@@ -75,21 +75,21 @@ class LineCounts:
         return shown
 
 
-Place = tuple[str, int]
+FileLine = tuple[str, int]
 
 
-def counts_by_line(report: Report, places: dict[int, Place]) -> tuple[dict[Place, LineCounts], dict[int, LineCounts]]:
-    """The counts by file and line of the source, and by line of the PTX text (from 1), `places` having the user's locations."""
-    sources: dict[Place, LineCounts] = {}
+def counts_by_line(report: Report, locations: dict[int, FileLine]) -> tuple[dict[FileLine, LineCounts], dict[int, LineCounts]]:
+    """The counts by file and line of the source, and by line of the PTX text (from 1), `locations` having the user's locations."""
+    sources: dict[FileLine, LineCounts] = {}
     ptx: dict[int, LineCounts] = {}
     findings: dict[int, list[str]] = {}
     for finding in report.findings:
         findings.setdefault(finding.line, []).append(f"{finding.kind}: {finding.message}")
     for instruction in report.kernel.instructions:
-        place = places.get(instruction.line)
+        location = locations.get(instruction.line)
         into = [ptx.setdefault(instruction.line, LineCounts())]
-        if place is not None:
-            into.append(sources.setdefault(place, LineCounts()))
+        if location is not None:
+            into.append(sources.setdefault(location, LineCounts()))
         for counts in into:
             _add(counts, instruction, report)
             counts.findings += findings.get(instruction.line, [])
@@ -164,7 +164,7 @@ class Ran:
     grid: tuple[int, ...]
     seconds: float
     report: Report
-    sources: dict[Place, LineCounts]
+    sources: dict[FileLine, LineCounts]
     ptx: dict[int, LineCounts]
     arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
@@ -235,8 +235,8 @@ def named_arrays(launch: Launch, outcome: Outcome) -> dict[str, np.ndarray]:
     passed = launch.arguments
     names = [argument.name for argument in passed.passed] or [str(i) for i in range(len(passed.values))]
     return {
-        names[place]: as_numbers(array, passed.elements[place])
-        for place, array in zip(passed.array_positions(), outcome.arrays, strict=True)
+        names[position]: as_numbers(array, passed.elements[position])
+        for position, array in zip(passed.array_positions(), outcome.arrays, strict=True)
     }
 
 

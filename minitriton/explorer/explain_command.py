@@ -128,14 +128,14 @@ def rows(kept: KeptModule, line: int) -> list[Row]:
     texts, in_flight = _Texts(kept), InFlight(kept.module)
     found: list[Row] = []
     for op in ops_in(kept.module):
-        place = user_location(op.location)
-        is_asked = place is not None and place.line == line
+        location = user_location(op.location)
+        is_asked = location is not None and location.line == line
         computes = is_asked and any(isinstance(result.type, TensorType) for result in op.results)
         if op not in in_flight.after or not (computes or _is_shown(op)):
             continue
         outstanding = in_flight.after[op] if RegionFlow.of(op) is None else in_flight.before[op]
         found.append(
-            Row(place.line if place else 0, _depth(op), texts.op(op), _described(texts, outstanding, op), is_asked)
+            Row(location.line if location else 0, _depth(op), texts.op(op), _described(texts, outstanding, op), is_asked)
         )
     return found
 

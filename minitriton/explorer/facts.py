@@ -116,8 +116,8 @@ class Facts:
         return found
 
     def _of(self, name: str, value: SSAValue) -> ValueFact:
-        place = _place(value)
-        line = (place.file, place.line) if place is not None else None
+        location = _location(value)
+        line = (location.file, location.line) if location is not None else None
         origin = self._origin(value)
         if not _is_index(value):
             return ValueFact(name, str(value.type), origin, line)
@@ -151,7 +151,7 @@ def _name_of_argument(value: BlockArgument) -> str:
     return named or value.name_hint or str(value.index)
 
 
-def _place(value: SSAValue) -> SourceLocation | None:
+def _location(value: SSAValue) -> SourceLocation | None:
     owner = value.owner
     if isinstance(owner, Operation):
         return user_location(owner.location)

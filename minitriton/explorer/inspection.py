@@ -69,7 +69,7 @@ class Tables:
             self.layouts.append(row)
         return self._layouts[key]
 
-    def place(self, line: tuple[str, int] | None) -> list[int] | None:
+    def location(self, line: tuple[str, int] | None) -> list[int] | None:
         """A location as the number of its file and its line."""
         return None if line is None or line[0] not in self.files else [self.files[line[0]], line[1]]
 
@@ -88,9 +88,9 @@ def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, .
     values: dict[str, ValueJson] = {}
     for name, value in state.kept.values.items():
         fact = facts.get(name)
-        values[name] = fact.plain(tables.type_of(value.type), tables.place(fact.line))
+        values[name] = fact.plain(tables.type_of(value.type), tables.location(fact.line))
     is_laid_out = state.level == "ttgir"
-    found = {str(one.op): one.plain(tables.place(one.line)) for one in accesses(facts)} if is_laid_out else {}
+    found = {str(one.op): one.plain(tables.location(one.line)) for one in accesses(facts)} if is_laid_out else {}
     movements: dict[str, MovementJson] = {}
     for number, op in state.kept.ops.items():
         with suppress(MinitritonError):
@@ -102,8 +102,8 @@ def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, .
 
 def _movement(op: Operation, tables: Tables, arch: int) -> MovementJson | None:
     """Layouts from and to, and the cost, of an op that moves a tile within the block."""
-    place = user_location(op.location)
-    line = tables.place((place.file, place.line) if place else None)
+    location = user_location(op.location)
+    line = tables.location((location.file, location.line) if location else None)
     if isinstance(op, ttg.ConvertLayoutOp):
         source, target = op.operands[0].type, op.results[0].type
         assert instance_of(source, TensorType) and instance_of(target, TensorType)
@@ -131,13 +131,13 @@ def _movement(op: Operation, tables: Tables, arch: int) -> MovementJson | None:
     shape = tuple(tile.get_shape())
     cost = local_cost(encoding, shared, shape, bits_of(memory), tuple(memory.get_alloc_shape()), arch, is_load=is_load)
     rows = tables.layout_of(tile), tables.layout_of(memory)
-    told = CostJson(kind="shared memory", text=cost.text())
+    cost_json = CostJson(kind="shared memory", text=cost.text())
     if is_load:
-        told["loads"] = [cost.plain()]
+        cost_json["loads"] = [cost.plain()]
     else:
-        told["stores"] = [cost.plain()]
+        cost_json["stores"] = [cost.plain()]
     return {
-        "name": op.name, "line": line, "from": rows[is_load], "to": rows[not is_load], "bits": bits_of(memory), "cost": told,
+        "name": op.name, "line": line, "from": rows[is_load], "to": rows[not is_load], "bits": bits_of(memory), "cost": cost_json,
     }  # fmt: skip
 
 

@@ -64,9 +64,9 @@ class LayoutFact:
             for bit, base in enumerate(self.bases[dim]):
                 at ^= np.where(grid >> bit & 1, int(np.ravel_multi_index(base, self.shape)), 0)
         found = {dim: np.zeros(int(np.prod(self.shape)), np.int64) for dim in dims}
-        places = at.reshape(-1)[::-1]
+        indices = at.reshape(-1)[::-1]
         for dim, grid in zip(dims, grids, strict=True):
-            found[dim][places] = grid.reshape(-1)[::-1]
+            found[dim][indices] = grid.reshape(-1)[::-1]
         return {dim: numbers.reshape(self.shape) for dim, numbers in found.items()}
 
     def _repr_html_(self) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from minitriton import language
 
-Place = tuple[str, int]
+FileLine = tuple[str, int]
 
 _LIBRARY = str(Path(language.__file__).parent)
 _LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+).*?scope: !(\d+)(?:, inlinedAt: !(\d+))?")
@@ -40,7 +40,7 @@ class LLVMLocations:
             elif found := _SCOPE.match(line):
                 self._scopes[found[1]] = found[2]
 
-    def of(self, number: str) -> Place | None:
+    def of(self, number: str) -> FileLine | None:
         """The user's location that location `!number` is; None where it names no file."""
         path, line, inlined = self._written(number)
         if inlined and path.startswith(_LIBRARY):
@@ -52,30 +52,30 @@ class LLVMLocations:
         return self._files.get(self._scopes.get(scope, ""), ""), line, inlined
 
     @cached_property
-    def callers(self) -> dict[Place, list[Place]]:
+    def callers(self) -> dict[FileLine, list[FileLine]]:
         """For each line of the library the user's lines that it was inlined at."""
-        found: dict[Place, set[Place]] = {}
+        found: dict[FileLine, set[FileLine]] = {}
         for number in self._locations:
             path, line, inlined = self._written(number)
             user = self.of(number) if inlined else None
             if user is not None and path.startswith(_LIBRARY):
                 found.setdefault((path, line), set()).add(user)
-        return {place: sorted(users) for place, users in found.items()}
+        return {location: sorted(users) for location, users in found.items()}
 
 
 class Callers:
     """Walks over lines in order and says the user's location of each: of the library's, the call nearest to where it stands."""
 
-    def __init__(self, callers: dict[Place, list[Place]]) -> None:
+    def __init__(self, callers: dict[FileLine, list[FileLine]]) -> None:
         self._callers = callers
-        self._last: Place | None = None
+        self._last: FileLine | None = None
 
-    def user_place(self, place: Place) -> Place:
-        """The user's location that `place` stands for."""
-        candidates = self._callers.get(place)
+    def user_line(self, location: FileLine) -> FileLine:
+        """The user's location that `location` stands for."""
+        candidates = self._callers.get(location)
         if not candidates:
-            self._last = place
-            return place
+            self._last = location
+            return location
         last = self._last
         if last is None or last[0] != candidates[0][0]:
             return candidates[0]

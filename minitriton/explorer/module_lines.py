@@ -25,7 +25,7 @@ from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.printing.aliases import AliasTable, Met
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
-from minitriton.explorer.llvm_locations import Place
+from minitriton.explorer.llvm_locations import FileLine
 
 
 class Identities:
@@ -36,7 +36,7 @@ class Identities:
         self._by_number: dict[int, Operation] = {}
         self._last = 0
         self._last_name = -1
-        self.callers: dict[Place, list[Place]] = {}
+        self.callers: dict[FileLine, list[FileLine]] = {}
         """Of lines of the language's library, the user's lines that they were inlined at, as the last LLVM IR says."""
         self._values: dict[int, tuple[str, SSAValue]] = {}
         self._taken: set[str] = set()
@@ -175,11 +175,11 @@ class ModuleLines:
         known = self._lines.get(id(op))
         if known is not None and known[0] == row and known[1] is op.location and known[2].text == text:
             return known[2]
-        place = user_location(op.location)
+        location = user_location(op.location)
         made = Line(
             text,
             self._identities.number(op),
-            (place.file, place.line) if place is not None else None,
+            (location.file, location.line) if location is not None else None,
             tuple(names.name_of(value) for value in defined_by(op)),
             tuple(names.name_of(value) for value in op.operands),
         )
@@ -212,10 +212,10 @@ class _Printer(TritonPrinter):
         if known is None or known.row != row or known.around != around:
             known = self._printed[id(op)] = self._print_leaf(op, _Printed(row, around))
         else:
-            for place, attribute in known.met:
+            for index, attribute in known.met:
                 met = self.meet(attribute)
-                if place is not None:
-                    known.parts[place] = met.text
+                if index is not None:
+                    known.parts[index] = met.text
         self.parts += known.parts
 
     def _print_leaf(self, op: Operation, made: _Printed) -> _Printed:
@@ -234,14 +234,14 @@ class _Printer(TritonPrinter):
         return met
 
     def print_attribute(self, attribute: Attribute) -> None:
-        place = len(self.parts)
+        index = len(self.parts)
         super().print_attribute(attribute)
         made = self._making
         # What was appended as one part is the attribute by its alias, or what mentions one: another state may number it anew.
-        if made is None or self.parts is not made.parts or len(self.parts) != place + 1 or not made.met:
+        if made is None or self.parts is not made.parts or len(self.parts) != index + 1 or not made.met:
             return
         if made.met[-1] == (None, attribute):
-            made.met[-1] = place, attribute
+            made.met[-1] = index, attribute
 
 
 # A line of a state's text, with what is known of it.

@@ -85,12 +85,12 @@ class Recording:
 
     def find(self, name: str, occurrence: int = 1) -> int:
         """The index of the `occurrence`-th step called `name`. Raises `MinitritonError` with the steps that there are."""
-        places = [index for index, step in enumerate(self.steps) if step.name == name and index > 0]
-        if len(places) < occurrence:
+        positions = [index for index, step in enumerate(self.steps) if step.name == name and index > 0]
+        if len(positions) < occurrence:
             raise MinitritonError(
-                f"pass {name!r} ran {len(places)} times", help="passes: " + ", ".join(s.name for s in self.steps[1:])
+                f"pass {name!r} ran {len(positions)} times", help="passes: " + ", ".join(s.name for s in self.steps[1:])
             )
-        return places[occurrence - 1]
+        return positions[occurrence - 1]
 
     def stage(self, level: str) -> Snapshot:
         """The last state of `level` ("ttir", "ttgir", "llvm dialect", "llir", "ptx")."""
@@ -297,7 +297,7 @@ def sources_of(recording: Recording) -> dict[str, str]:
     return found
 
 
-# Text that someone has changed, back to a program, with what the unchanged lines were kept: places, identities, names.
+# Text that someone has changed, back to a program, with what the unchanged lines were kept: locations, identities, names.
 #
 # In: a state, and its text with some lines edited. Out: a module, or the text of LLVM IR or PTX with what is not shown put back.
 #

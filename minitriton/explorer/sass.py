@@ -15,7 +15,7 @@ from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError
-from minitriton.explorer.llvm_locations import Callers, Place
+from minitriton.explorer.llvm_locations import Callers, FileLine
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.snapshot import Snapshot
 from minitriton.pipeline.pipelines import assembly_step
@@ -23,7 +23,7 @@ from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stages import assemble
 from minitriton.target import CUDAOptions, GPUTarget
 
-_PLACE = re.compile(r'"([^"]+)", line (\d+)')
+_LOCATION = re.compile(r'"([^"]+)", line (\d+)')
 _REGISTER = re.compile(r"\b(?:UR|R|UP|P)\d+\b")
 _ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s*")
 
@@ -61,7 +61,7 @@ def resources(cubin: bytes, name: str, target: GPUTarget, options: CUDAOptions, 
     return Resources(taken.registers, taken.local_bytes, shared_bytes, blocks, options.num_warps, occupancy)
 
 
-def sass_state(cubin: bytes, callers: dict[Place, list[Place]]) -> Snapshot:
+def sass_state(cubin: bytes, callers: dict[FileLine, list[FileLine]]) -> Snapshot:
     """The machine code in lines; `callers` as `Callers` takes them. Raises `MinitritonError` where no disassembler is installed."""
     path = find_tool("nvdisasm")
     if path is None:
@@ -78,19 +78,21 @@ def sass_state(cubin: bytes, callers: dict[Place, list[Place]]) -> Snapshot:
     return Snapshot("sass", tuple(lines_of_sass(done.stdout, callers)), None, raw=done.stdout)
 
 
-def lines_of_sass(text: str, callers: dict[Place, list[Place]]) -> list[Line]:
+def lines_of_sass(text: str, callers: dict[FileLine, list[FileLine]]) -> list[Line]:
     """The instructions and labels of a disassembly with line numbers."""
     users = Callers(callers)
-    place: tuple[str, int] | None = None
+    location: tuple[str, int] | None = None
     lines: list[Line] = []
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip()
         if stripped.startswith("//## File"):
-            found = _PLACE.findall(stripped)
-            place = users.user_place((found[-1][0], int(found[-1][1]))) if found else None
+            found = _LOCATION.findall(stripped)
+            location = users.user_line((found[-1][0], int(found[-1][1]))) if found else None
         elif (instruction := _ADDRESS.match(line)) is not None:
             shown = "    " + " ".join(line[instruction.end() :].split())
-            lines.append(Line(shown, source=place, uses=tuple(dict.fromkeys(_REGISTER.findall(shown))), number=number))
+            lines.append(
+                Line(shown, source=location, uses=tuple(dict.fromkeys(_REGISTER.findall(shown))), number=number)
+            )
         elif stripped.endswith(":") and not stripped.startswith(("//", ".text", ".nv")):
             lines.append(Line(stripped, number=number))
     return lines

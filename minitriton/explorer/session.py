@@ -222,8 +222,8 @@ def pattern(session: ExplorerSession, given: Question) -> PatternJson:
     if not isinstance(number, int):
         raise MinitritonError(f"unknown op {number!r}")
     found = pattern_of(kept, number, opened.program.launch())
-    place = user_location(kept.ops[number].location)
-    return {**found, "line": opened.tables.place((place.file, place.line) if place else None)}
+    location = user_location(kept.ops[number].location)
+    return {**found, "line": opened.tables.location((location.file, location.line) if location else None)}
 
 
 def triton(session: ExplorerSession, given: Question) -> CompileJson:
@@ -290,7 +290,7 @@ def buffers_of(recording: Recording, tables: Tables) -> BuffersJson:
             if buffer.kind is BufferKind.VIRTUAL or not buffer.size:
                 continue
             owner = buffer.owner
-            place = user_location(owner.location)
+            location = user_location(owner.location)
             is_explicit = buffer.kind is BufferKind.EXPLICIT
             placed_at = owner.attributes.get("allocation.offset")
             found.append(
@@ -298,7 +298,7 @@ def buffers_of(recording: Recording, tables: Tables) -> BuffersJson:
                     "name": f"%{names.get(owner.results[0], '?')}" if is_explicit else owner.name,
                     "kind": buffer.kind.value, "size": buffer.size,
                     "offset": placed_at.value.data if isinstance(placed_at, IntegerAttr) else buffer.offset,
-                    "live": list(buffer.live), "line": tables.place((place.file, place.line) if place else None),
+                    "live": list(buffer.live), "line": tables.location((location.file, location.line) if location else None),
                     "type": str(owner.results[0].type) if is_explicit else f"scratch of {owner.name}",
                 }
             )  # fmt: skip

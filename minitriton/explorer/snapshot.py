@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.printing.names import ValueNames
-from minitriton.explorer.llvm_locations import Callers, LLVMLocations, Place
+from minitriton.explorer.llvm_locations import Callers, FileLine, LLVMLocations
 from minitriton.explorer.module_lines import Identities, Line, ModuleLines, Row, StableNames, ops_of, rows_of
 
 
@@ -44,32 +44,32 @@ _DBG = re.compile(r"!dbg !(\d+)")
 _PTX_REGISTER = re.compile(r"%[a-z]+\d+")
 
 
-def lines_of_ptx(text: str, callers: dict[Place, list[Place]]) -> list[Line]:
+def lines_of_ptx(text: str, callers: dict[FileLine, list[FileLine]]) -> list[Line]:
     """PTX without its debugging sections; each instruction has the location of the `.loc` before it, of inlined ones the user's own.
 
     Instructions begin with a tab, but for those of inline assembly after the first line of its text.
     """
     users = Callers(callers)
     files = {int(number): path for number, path in _FILE.findall(text)}
-    place: tuple[str, int] | None = None
+    location: tuple[str, int] | None = None
     lines: list[Line] = []
     is_inline = False
     for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         if (found := _LOC.match(line)) is not None:
             # Line 0: of no line, as what was moved or merged.
-            place = users.user_place((files.get(int(found[1]), ""), int(found[2]))) if int(found[2]) else None
+            location = users.user_line((files.get(int(found[1]), ""), int(found[2]))) if int(found[2]) else None
         elif line.lstrip().startswith(".section"):
             break
         elif not line.lstrip().startswith("//") or "inline asm" in line:
             registers = _PTX_REGISTER.findall(line)
             if "inline asm" in line:
                 is_inline = "begin" in line
-            shown = place if is_inline or line.startswith("\t") else None
+            shown = location if is_inline or line.startswith("\t") else None
             lines.append(Line(line, source=shown, uses=tuple(registers), number=number))
     return lines
 
 
-def lines_of_llvm_ir(text: str, places: LLVMLocations) -> list[Line]:
+def lines_of_llvm_ir(text: str, locations: LLVMLocations) -> list[Line]:
     """LLVM IR without its metadata; each instruction has the location of its `!dbg`, of inlined ones the user's own."""
     lines: list[Line] = []
     for number, one in enumerate(text.split("\n"), 1):
@@ -77,7 +77,7 @@ def lines_of_llvm_ir(text: str, places: LLVMLocations) -> list[Line]:
             continue
         found = _DBG.search(one)
         shown = one.replace(f", {found[0]}", "") if found else one
-        lines.append(Line(shown, source=places.of(found[1]) if found and one.startswith(" ") else None, number=number))
+        lines.append(Line(shown, source=locations.of(found[1]) if found and one.startswith(" ") else None, number=number))
     return lines
 
 
@@ -151,7 +151,7 @@ def snapshot(value: object, level: str, identities: Identities, *, keep: bool = 
     return StateRecorder(identities, keep=keep).take(value, level)
 
 
-def snapshot_of_text(text: str, level: str, callers: dict[Place, list[Place]]) -> Snapshot:
+def snapshot_of_text(text: str, level: str, callers: dict[FileLine, list[FileLine]]) -> Snapshot:
     """The state that LLVM IR (`level` "llir") or PTX ("ptx") is; `callers` as `Callers` takes them."""
     lines = lines_of_ptx(text, callers) if level == "ptx" else lines_of_llvm_ir(text, LLVMLocations(text))
     return Snapshot(level, tuple(lines), None, raw=text)

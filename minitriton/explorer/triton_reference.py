@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.llvm_locations import LLVMLocations, Place
+from minitriton.explorer.llvm_locations import FileLine, LLVMLocations
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
@@ -115,13 +115,13 @@ def _steps(dump: str, stages: dict[str, str]) -> list[RecordedStep]:
     return steps
 
 
-def _callers(stages: dict[str, str]) -> dict[Place, list[Place]]:
+def _callers(stages: dict[str, str]) -> dict[FileLine, list[FileLine]]:
     return LLVMLocations(stages.get("llir", "")).callers
 
 
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
 _USED = re.compile(r" ?loc\((#loc\d*|unknown)\)")
-_PLACE = re.compile(r'^"([^"]*)":(\d+):\d+')
+_LOCATION = re.compile(r'^"([^"]*)":(\d+):\d+')
 _NAMED = re.compile(r'^"[^"]*"\((#loc\d*)\)$')
 _CALL = re.compile(r"^callsite\((#loc\d*) at (#loc\d*)\)$")
 _FUSED = re.compile(r"^fused(?:<[^>]*>)?\[(#loc\d*)")
@@ -138,22 +138,22 @@ def state_of_dump(text: str) -> Snapshot:
         used = _USED.findall(line)
         shown = _INLINE.sub("", _USED.sub("", line)).rstrip()
         if shown or lines:
-            lines.append(Line(shown, source=_place(used[-1], aliases) if used else None))
+            lines.append(Line(shown, source=_location(used[-1], aliases) if used else None))
     level = "llvm dialect" if "llvm.func" in text else "ttgir" if '"ttg.num-warps"' in text else "ttir"
     return Snapshot(level, tuple(lines), None)
 
 
-def _place(name: str, aliases: dict[str, str], depth: int = 0) -> tuple[str, int] | None:
+def _location(name: str, aliases: dict[str, str], depth: int = 0) -> tuple[str, int] | None:
     """The user's file and line that an alias means; of a call into the language's library, the call."""
     text = aliases.get(name, "")
     if depth > 20:
         return None
-    if found := _PLACE.match(text):
+    if found := _LOCATION.match(text):
         return found[1], int(found[2])
     if found := _CALL.match(text):
-        inside = _place(found[1], aliases, depth + 1)
+        inside = _location(found[1], aliases, depth + 1)
         in_library = inside is None or "/triton/language/" in inside[0]
-        return (_place(found[2], aliases, depth + 1) if in_library else None) or inside
+        return (_location(found[2], aliases, depth + 1) if in_library else None) or inside
     if found := _NAMED.match(text) or _FUSED.match(text):
-        return _place(found[1], aliases, depth + 1)
+        return _location(found[1], aliases, depth + 1)
     return None

@@ -166,11 +166,11 @@ def as_error(error: BaseException) -> Failure:
     """An error as plain values: what a page shows, and where."""
     if isinstance(error, MinitritonError):
         inner = _innermost(error)
-        place = inner.location
+        location = inner.location
         said: Problem = {
             "message": error.message, "help": error.help, "text": str(error), "source_line": inner.source_line,
-            "file": place.file if place else None, "line": place.line if place else None, "column": place.column if place else None,
-            "source": text_at(place.file) if place else None,
+            "file": location.file if location else None, "line": location.line if location else None, "column": location.column if location else None,
+            "source": text_at(location.file) if location else None,
         }  # fmt: skip
         if isinstance(error, BrokenContract):
             said["contract"] = True

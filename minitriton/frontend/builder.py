@@ -78,7 +78,7 @@ def ir_type(type: base_type) -> Attribute:
 
 
 @final
-class Place:
+class LazyLocation:
     """A line and column of a file, and the location attribute made of it once an op stands there."""
 
     __slots__ = ("_attribute", "column", "file", "line")
@@ -119,7 +119,7 @@ class IRBuilder:
         self.block = Block()
         self.entry: Block | None = None
         """The first block of the kernel: what is inserted there always runs."""
-        self.place: Place | LocationAttr = UNKNOWN
+        self.lazy_location: LazyLocation | LocationAttr = UNKNOWN
         self.name: str | None = None
         """The variable that the expression being compiled is assigned to."""
         self.call_function: Callable[[Function, Sequence[object], dict[str, object]], base_value | None] = _no_function
@@ -135,17 +135,17 @@ class IRBuilder:
     @property
     def location(self) -> LocationAttr:
         """Where the ops that are inserted next stand in the source."""
-        place = self.place
-        return place.attribute() if type(place) is Place else place
+        lazy_location = self.lazy_location
+        return lazy_location.attribute() if type(lazy_location) is LazyLocation else lazy_location
 
     @location.setter
     def location(self, location: LocationAttr) -> None:
-        self.place = location
+        self.lazy_location = location
 
     def insert(self, op: OpT) -> OpT:
         """Puts `op` at the end of the current block. It is named after the variable being assigned, if any."""
-        place = self.place
-        location = place.attribute() if type(place) is Place else place
+        lazy_location = self.lazy_location
+        location = lazy_location.attribute() if type(lazy_location) is LazyLocation else lazy_location
         op.location = location if self.name is None else named_location(self.name, location)
         self.block.add_op(op)
         return op
@@ -195,7 +195,7 @@ class IRBuilder:
             attribute = number_attr(result_type, number)
             found = known[key] = self.op(ConstantOp, (), result_type, {"value": attribute})
         else:
-            forget_place(found)
+            forget_location(found)
         return found
 
     def in_block(self, block: Block) -> InBlock:
@@ -231,7 +231,7 @@ def _no_function(fn: Function, args: Sequence[object], kwargs: dict[str, object]
     raise NotImplementedError("functions can be called only while a kernel is compiled")
 
 
-def forget_place(constant: SSAValue) -> None:
+def forget_location(constant: SSAValue) -> None:
     """For a constant that stands for several."""
     if isinstance(constant.owner, Operation):
         constant.owner.location = UNKNOWN

@@ -104,7 +104,7 @@ class CodeGenerator:
     ) -> tuple[Operation, base_type]:
         tree = prepared_tree(fn)
         self._check_parameters(tree)
-        location = tree.place.attribute()
+        location = tree.lazy_location.attribute()
         types = [t for arg in args if (type := _run_time_type(arg)) is not None for t in flat_types(type)]
         entry = Block(arg_types=types)
         region = Region(entry)

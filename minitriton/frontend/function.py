@@ -200,8 +200,8 @@ class JITCallable:
         """A digest of the source and of everything it depends on."""
         if self.hash is not None and not self.hash.startswith(_UNFINISHED):
             return self.hash
-        place = SourceLocation(self.file_name, self.begin_line)
-        return on_deep_stack(self._key_made, f"function {self.__name__!r}", place)
+        location = SourceLocation(self.file_name, self.begin_line)
+        return on_deep_stack(self._key_made, f"function {self.__name__!r}", location)
 
     def _key_made(self) -> str:
         with locks.FUNCTIONS:
@@ -220,12 +220,12 @@ class JITCallable:
         try:
             finder.visit(self.parse())
         except PlainFunction as error:
-            place = location_of(finder.node, self.file_name, self.begin_line) if finder.node is not None else None
+            location = location_of(finder.node, self.file_name, self.begin_line) if finder.node is not None else None
             raise UnsupportedReference(
                 self.src,
                 finder.node,
                 str(error),
-                location=place,
+                location=location,
                 help="decorate it with @triton.jit to call it at run time, or @triton.constexpr_function at compile time",
             ) from None
         self.used_global_vals = dict(sorted(finder.used_global_vals.items()))

@@ -15,35 +15,35 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr
 
-from minitriton.frontend.builder import Place
+from minitriton.frontend.builder import LazyLocation
 from minitriton.frontend.function import JITCallable
 from minitriton.host import locks
 
 
-class Placed(ast.AST):
+class Located(ast.AST):
     """A node of a prepared tree that has a line. Nodes stay those of `ast`: the classes here only say what has been added to them."""
 
-    place: Place
+    lazy_location: LazyLocation
 
 
-class PreparedFunction(ast.FunctionDef, Placed):
+class PreparedFunction(ast.FunctionDef, Located):
     """The `def` of a prepared tree."""
 
 
-class PreparedFor(ast.For, Placed):
+class PreparedFor(ast.For, Located):
     """A `for` of a prepared tree."""
 
     assigned: frozenset[str]
     read_elsewhere: bool
 
 
-class PreparedWhile(ast.While, Placed):
+class PreparedWhile(ast.While, Located):
     """A `while` of a prepared tree."""
 
     assigned: frozenset[str]
 
 
-class PreparedIf(ast.If, Placed):
+class PreparedIf(ast.If, Located):
     """An `if` of a prepared tree."""
 
     has_return: bool
@@ -61,10 +61,10 @@ def prepared_tree(fn: JITCallable) -> PreparedFunction:
         return function
 
 
-def place_of(node: ast.AST) -> Place:
+def lazy_location_of(node: ast.AST) -> LazyLocation:
     """Where a node of a prepared tree that has a line stands."""
-    placed: Any = node
-    return placed.place
+    located: Any = node
+    return located.lazy_location
 
 
 _CONTEXTS = frozenset({ast.Load, ast.Store, ast.Del})
@@ -86,7 +86,7 @@ def _nodes_below(node: ast.AST) -> list[ast.AST]:
 
 
 def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> _Inside:
-    places: dict[tuple[int, int], Place] = {}
+    locations: dict[tuple[int, int], LazyLocation] = {}
     nodes: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
     inside: _Inside = {}
     for node, _ in nodes:
@@ -94,13 +94,13 @@ def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> _Inside:
         nodes += [(child, node) for child in below]
         annotated: Any = node
         line = getattr(node, "lineno", None)
-        annotated.place = None
+        annotated.lazy_location = None
         if line is not None:
             key = (line, annotated.col_offset)
-            place = places.get(key)
-            if place is None:
-                place = places[key] = Place(file, offset + line, key[1])
-            annotated.place = place
+            lazy_location = locations.get(key)
+            if lazy_location is None:
+                lazy_location = locations[key] = LazyLocation(file, offset + line, key[1])
+            annotated.lazy_location = lazy_location
     if any(isinstance(node, _AROUND) for node in inside):
         _tell_around(nodes)
     return inside

@@ -33,10 +33,10 @@ class NestedTooDeep(MinitritonError, RecursionError):
     """A program nested deeper than can be compiled."""
 
 
-def on_deep_stack(function: Callable[[], T], what: str, place: SourceLocation | None = None) -> T:
+def on_deep_stack(function: Callable[[], T], what: str, location: SourceLocation | None = None) -> T:
     """`function()`, which is called again on a deeper stack if it runs out of stack. So it must be able to start anew.
 
-    Raises `NestedTooDeep`, which names `what` at `place`, if that is not enough either.
+    Raises `NestedTooDeep`, which names `what` at `location`, if that is not enough either.
     """
     if getattr(_thread, "is_inside", False):
         return function()  # whoever called first starts anew: what lies between may hold locks
@@ -65,7 +65,7 @@ def on_deep_stack(function: Callable[[], T], what: str, place: SourceLocation | 
     if isinstance(error, RecursionError) and not isinstance(error, NestedTooDeep):
         raise NestedTooDeep(
             f"{what} is nested too deep to be compiled (on a stack of {size >> 20} MiB)",
-            place,
+            location,
             help="assign parts of long expressions to variables, and write chains of branches or calls as loops",
         ) from None
     raise error

@@ -9,7 +9,7 @@ from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import write_whole
 
 
-def check_place(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Raises `MinitritonError` where `path` cannot become a file: no such folder, a folder itself, not ours to write."""
     folder = path.parent
     if not folder.is_dir():

@@ -73,7 +73,7 @@ def whole_folder(path: Path, prefix: str = ".writing-", *, replaces: bool = Fals
         raise
 
 
-def remove_left_behind(folder: Path, prefix: str = ".writing-") -> None:
+def remove_leftovers(folder: Path, prefix: str = ".writing-") -> None:
     """Removes what processes that were killed left in `folder` more than an hour ago: those that still write take less."""
     import shutil
 

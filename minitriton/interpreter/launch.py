@@ -53,10 +53,10 @@ def interpret(
     A launch that is not at its end after `seconds` (0: however long it takes) is an error at the loop that it is in.
     """
     size = (*grid, 1, 1)[:3]
-    cut = (int(size[0]), int(size[1]), int(size[2]))
+    extent = (int(size[0]), int(size[1]), int(size[2]))
     machine = TileMachine(
         module,
-        cut,
+        extent,
         meanings.meaning_of,
         observer,
         barriers_placed=barriers_placed,

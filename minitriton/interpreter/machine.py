@@ -115,7 +115,7 @@ class TileMachine:
         self.grid = grid
         self.program: Grid = (0, 0, 0)
         self.memory = Memory()
-        self.products = ProductsInFlight()
+        self.dots = DotsInFlight()
         self.tensor_copies = TensorCopies()
         self.mbarriers: dict[int, MbarrierState] = {}
         self.cluster_arrival: Literal["release", "relaxed"] | None = None
@@ -181,7 +181,7 @@ class TileMachine:
     def start_program(self, program: Grid) -> None:
         """Forget what an earlier program of the grid left in shared memory."""
         self.program = program
-        self.products = ProductsInFlight()
+        self.dots = DotsInFlight()
         self.tensor_copies = TensorCopies()
         self.mbarriers.clear()
         self.partitions = None
@@ -306,7 +306,7 @@ class TensorCopies:
 
 
 @dataclass
-class ProductsInFlight:
+class DotsInFlight:
     """The asynchronous dots of a program, by number, in the order in which they were started."""
 
     started: int = 0

@@ -131,9 +131,9 @@ def _breakpoint(op: tt.BreakpointOp, machine: TileMachine) -> Callable[..., None
     described: dict[str, Any] = json.loads(op.variables.data)
     types = [operand.type for operand in op.operands]
     names = [*described, *({"program_id"} - described.keys())]
-    place = source_location(op.location) or SourceLocation("<kernel>", 1)
+    location = source_location(op.location) or SourceLocation("<kernel>", 1)
     module = sys.modules.get(op.module.data)
-    stop = _frame(op.function.data, names, place, vars(module) if module else {}, debuggers.named(op.hook.data))
+    stop = _frame(op.function.data, names, location, vars(module) if module else {}, debuggers.named(op.hook.data))
 
     def shown(value: object, index: int, unsigned: bool) -> object:
         if not isinstance(value, np.ndarray | np.generic):
@@ -164,16 +164,16 @@ def _made(described: dict[str, Any], values: Sequence[object], shown: Callable[[
 
 
 def _frame(
-    function: str, variables: Sequence[str], place: SourceLocation, scope: dict[str, Any], hook: Callable[[], None]
+    function: str, variables: Sequence[str], location: SourceLocation, scope: dict[str, Any], hook: Callable[[], None]
 ) -> Callable[..., None]:
-    """A function called `function` that is at `place` while it calls `hook`; its parameters are the `variables`."""
+    """A function called `function` that is at `location` while it calls `hook`; its parameters are the `variables`."""
     text = f"def outer(hook):\n def {function}({', '.join(variables)}):\n  hook()\n  pass\n return {function}"
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, (ast.stmt, ast.expr, ast.arg)):
             is_after = isinstance(node, ast.Pass)  # Debuggers stop before the line that comes next.
-            node.lineno = node.end_lineno = place.line + is_after
+            node.lineno = node.end_lineno = location.line + is_after
     namespace: dict[str, Any] = {}
-    exec(compile(tree, place.file, "exec"), namespace)
+    exec(compile(tree, location.file, "exec"), namespace)
     outer: FunctionType = namespace["outer"]
     return FunctionType(outer.__code__, scope)(hook)

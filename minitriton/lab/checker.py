@@ -206,9 +206,9 @@ class _CheckingWatch(Hook):
         """A pass on TTIR that asks for less precision than the kernel; what follows may round as much."""
         dot = less_exact_dot(module, self.launch.tolerance)
         if dot is not None:
-            place, precision = kernel_location(dot.location), dot.input_precision.data.value
+            location, precision = kernel_location(dot.location), dot.input_precision.data.value
             row.rounding = (
-                f"it lowers the precision: {place}: tt.dot in {precision} rounds what the kernel computes without"
+                f"it lowers the precision: {location}: tt.dot in {precision} rounds what the kernel computes without"
             )
             self.launch.tolerance = rounding_tolerance(module)
 

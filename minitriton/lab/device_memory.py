@@ -163,7 +163,7 @@ def run_on_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:
     threads = options.num_warps * options.warp_size
     shape = LaunchShape(
         threads, launch.shared, options.launch_cooperative_grid, options.launch_pdl, launch.global_scratch,
-        num_ctas=options.num_ctas, parameter_places=driver.parameter_places(loaded.function),
+        num_ctas=options.num_ctas, parameter_slots=driver.parameter_slots(loaded.function),
     )  # fmt: skip
     try:
         with on_device(driver, launch.arguments) as arguments:

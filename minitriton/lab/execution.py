@@ -225,9 +225,9 @@ class Launch:
             return Outcome(Level.EMULATOR, gap=f"the emulator failed: {type(error).__name__}: {error}")
         endless = next((found for found in report.findings if found.kind == "endless"), None)
         if endless is not None:
-            place = endless.source or SourceLocation("<ptx>", endless.line)
-            line = line_at(place.file, place.line) if endless.source else endless.text
-            fault = MinitritonError(endless.message, place, source_line=line)
+            location = endless.source or SourceLocation("<ptx>", endless.line)
+            line = line_at(location.file, location.line) if endless.source else endless.text
+            fault = MinitritonError(endless.message, location, source_line=line)
             return Outcome(Level.EMULATOR, self.arguments.contents(), fault=fault, report=report)
         return Outcome(
             Level.EMULATOR,

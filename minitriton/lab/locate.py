@@ -51,9 +51,9 @@ def locate(launch: Launch, before: ModuleOp, after: ModuleOp) -> Culprit | None:
         if all(d in known for operands in entry.operands for d in operands):
             return _culprit(entry.op, "does something else than before the pass, from operands that are right")
     if new.outcome.fault is not None and new.outcome.fault.location is not None:
-        place = new.outcome.fault.location
-        line = line_at(place.file, place.line)
-        return Culprit("faulting access", new.outcome.fault.message, place, line)
+        location = new.outcome.fault.location
+        line = line_at(location.file, location.line)
+        return Culprit("faulting access", new.outcome.fault.message, location, line)
     lost = _first_lost_store(old, new)
     if lost is not None:
         return _culprit(lost, "is missing after the pass")
@@ -71,10 +71,10 @@ def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
         everywhere.update(entry.digests)
     suspects: list[OpTrace] = []
     for entry in new.ops.values():
-        place = entry.key[0]
-        expected = at_location.get(place, everywhere) if place is not None else everywhere
+        location = entry.key[0]
+        expected = at_location.get(location, everywhere) if location is not None else everywhere
         same_length = [e.digests for e in by_key.get(entry.key, ()) if len(e.digests) == len(entry.digests)]
-        in_order = place is None or not same_length or entry.digests in same_length
+        in_order = location is None or not same_length or entry.digests in same_length
         if not in_order or not expected.issuperset(entry.digests):
             suspects.append(entry)
     return suspects
@@ -171,12 +171,12 @@ def kernel_location(location: Attribute) -> SourceLocation | None:
 def _culprit(op: Operation, what: str) -> Culprit:
     """`op` with its location; a constant that passes share between locations has that of its first use."""
     users = [use.operation for result in op.results for use in result.uses]
-    place = next((p for o in [op, *users] if (p := kernel_location(o.location)) is not None), None)
+    location = next((p for o in [op, *users] if (p := kernel_location(o.location)) is not None), None)
     inside = source_location(op.location)
-    if inside is not None and inside != place:
+    if inside is not None and inside != location:
         what += f" (inlined from {inside})"
-    line = line_at(place.file, place.line) if place else None
-    return Culprit(op.name, what, place, line)
+    line = line_at(location.file, location.line) if location else None
+    return Culprit(op.name, what, location, line)
 
 
 Key = tuple[SourceLocation | None, str]

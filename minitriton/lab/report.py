@@ -26,9 +26,9 @@ class Culprit:
     source_line: str | None = None
 
     def __str__(self) -> str:
-        place = f"{self.location}: " if self.location else ""
+        where = f"{self.location}: " if self.location else ""
         line = f"\n        {self.source_line.strip()}" if self.source_line else ""
-        return f"{place}{self.op}: {self.what}{line}"
+        return f"{where}{self.op}: {self.what}{line}"
 
 
 @dataclass
@@ -142,14 +142,14 @@ class CheckReport:
 
     def _other_findings(self) -> list[str]:
         """What made rows unsound and is not said elsewhere, each once; lines of PTX differ between rows."""
-        told = {_first_line(f) for row in self.broken for f in row.new_findings} | {
+        named = {_first_line(f) for row in self.broken for f in row.new_findings} | {
             _first_line(f) for f in self.races or ()
         }
         found: dict[str, str] = {}
         for row in self.rows:
             for finding in row.findings or ():
                 found.setdefault(_first_line(finding), finding)
-        return [finding for line, finding in found.items() if line not in told]
+        return [finding for line, finding in found.items() if line not in named]
 
     def _summary(self) -> str:
         not_run = sum(row.against_before is Verdict.NOT_RUN and row.refusal is None for row in self.rows)

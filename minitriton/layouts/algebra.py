@@ -73,9 +73,9 @@ def ensure_layout_not_larger_than(
     bases = {dim: [list(basis) for basis in images] for dim, images in layout.bases.items()}
     dropped: set[int] = set()
     for out, (dim, size) in enumerate(layout.out_dims.items()):
-        places = [(basis[out], name, i) for name, of in bases.items() for i, basis in enumerate(of) if basis[out]]
-        places.sort(key=lambda place: -place[0])
-        for _, name, i in places:
+        bits = [(basis[out], name, i) for name, of in bases.items() for i, basis in enumerate(of) if basis[out]]
+        bits.sort(key=lambda bit: -bit[0])
+        for _, name, i in bits:
             if size <= shape[dim]:
                 break
             if not broadcast_registers and name == "register":
@@ -121,8 +121,8 @@ def remove_standard_dim(layout: LinearLayout, dim: int) -> LinearLayout:
 def reshape_layout(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
     """The layout of the same elements, row-major, under another shape."""
     back = list(standard_out_dim_pairs(shape).items())[::-1]
-    turned = layout.transpose_outs(list(layout.out_dims)[::-1]).reshape_outs(back)
-    return turned.transpose_outs(standard_out_dim_names(len(shape)))
+    transposed = layout.transpose_outs(list(layout.out_dims)[::-1]).reshape_outs(back)
+    return transposed.transpose_outs(standard_out_dim_names(len(shape)))
 
 
 def transpose_linear_layout(layout: LinearLayout, order: Sequence[int]) -> LinearLayout:

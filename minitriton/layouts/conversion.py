@@ -185,14 +185,14 @@ def plan_shared_memory(
         from_src, from_dst = _offsets(src, smem), _offsets(dst, smem)
         store_by = load_by = AccessInstruction.VECTOR
     stores, _ = _rounds(from_src, bitwidth, num_offset, num_reps, store_by)
-    loads, place = _rounds(from_dst, bitwidth, num_offset, num_reps, load_by)
+    loads, results = _rounds(from_dst, bitwidth, num_offset, num_reps, load_by)
     return SharedMemoryRoundTrip(
         bitwidth=bitwidth,
         scratch_bytes=(1 << num_offset) * bitwidth // 8,
         warp_sync=is_cvt_warp_sync(src, dst),
         stores=stores,
         loads=tuple(load._replace(result=()) for load in loads),
-        result=tuple(f2.span(place)),
+        result=tuple(f2.span(results)),
     )
 
 
@@ -237,10 +237,10 @@ def _rounds(
         for first in f2.span([1 << bit for bit in rep_bits])
     )
     per_round = sum(len(access.registers) for access in one.accesses)
-    place = [one.result[1 << bit] for bit in range(len(registers))]
+    results = [one.result[1 << bit] for bit in range(len(registers))]
     for rep, bit in enumerate(rep_bits):
-        place[bit] = per_round << rep
-    return rounds, place
+        results[bit] = per_round << rep
+    return rounds, results
 
 
 def _shifted(access: PlannedAccess, first: int) -> PlannedAccess:

@@ -222,17 +222,17 @@ class LinearLayout:
     def packed(self, sizes: Mapping[str, int]) -> list[int]:
         """`flat`, with the out-dims laid out in the order of `sizes` and with its sizes."""
         index = {dim: i for i, dim in enumerate(self._outs)}
-        places: list[tuple[int, int]] = []
+        shifts: list[tuple[int, int]] = []
         shift = 0
         for dim, size in sizes.items():
             if dim in index:
-                places.append((index[dim], shift))
+                shifts.append((index[dim], shift))
             shift += size.bit_length() - 1
         columns: list[int] = []
         for images in self._bases.values():
             for basis in images:
                 column = 0
-                for i, s in places:
+                for i, s in shifts:
                     column |= basis[i] << s
                 columns.append(column)
         return columns
@@ -545,13 +545,13 @@ class LinearLayout:
 
 def unflatten(columns: Iterable[int], count: int, sizes: Mapping[str, int]) -> Bases:
     """The next `count` joined numbers, each split into out-dims of these sizes."""
-    cuts = [(size - 1, size.bit_length() - 1) for size in sizes.values()]
+    fields = [(size - 1, size.bit_length() - 1) for size in sizes.values()]
     bases: list[Basis] = []
     it = iter(columns)
     for _ in range(count):
         column = next(it)
         basis: list[int] = []
-        for mask, bits in cuts:
+        for mask, bits in fields:
             basis.append(column & mask)
             column >>= bits
         bases.append(tuple(basis))

@@ -93,12 +93,12 @@ def plan_transposed_matrix_access(
     if not held:
         return None
     # Any register bit may walk over rows: the first of those that put the rows into the most banks.
-    in_word = max(held, key=lambda bit: _places_in_bank_line((registers[bit], lane[0], lane[1]), bitwidth))
+    in_word = max(held, key=lambda bit: _positions_in_bank_line((registers[bit], lane[0], lane[1]), bitwidth))
     plan = _plan(offsets, [in_word], (registers[in_word], lane[0], lane[1]), bitwidth, slice_offset_bits)
     return None if plan is None else plan._replace(transposed=True)
 
 
-def _places_in_bank_line(rows: Sequence[int], bitwidth: int) -> int:
+def _positions_in_bank_line(rows: Sequence[int], bitwidth: int) -> int:
     """How many bits tell apart where in the 128 bytes of all banks rows at these offsets are: 3 if there are no conflicts."""
     line = f2.log2(BANK_LINE_BITS // bitwidth)
     return f2.rank([offset & ((1 << line) - 1) for offset in rows])

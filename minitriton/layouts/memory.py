@@ -128,16 +128,16 @@ def access_of_parts(parts: AccessParts) -> PlannedMemoryAccess:
         for outer, xor in zip(outer_registers, outer_offsets, strict=True)
         for inner, add in zip(inner_registers, inner_offsets, strict=True)
     )
-    place = [0] * len(registers)
+    results = [0] * len(registers)
     for position, bit in enumerate((*parts.covered, *constant, *moving)):
-        place[bit] = 1 << position
+        results[bit] = 1 << position
     return PlannedMemoryAccess(
         bitwidth=parts.bitwidth,
         vector=len(within),
         lane=tuple(offset * scale for offset in parts.lane),
         warp=tuple(offset * scale for offset in parts.warp),
         accesses=accesses,
-        result=tuple(f2.span(place)),
+        result=tuple(f2.span(results)),
     )
 
 

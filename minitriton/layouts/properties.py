@@ -170,8 +170,8 @@ def rep_order(encoding: DistributedEncoding) -> Ints:
     if isinstance(encoding, NvidiaMma):
         return matrix_order(encoding.rank, row_major=True)
     if isinstance(encoding, Slice):
-        cut = encoding.dim
-        return tuple(d - (d > cut) for d in rep_order(encoding.parent) if d != cut)
+        removed = encoding.dim
+        return tuple(d - (d > removed) for d in rep_order(encoding.parent) if d != removed)
     if isinstance(encoding, DotOperand):
         if isinstance(encoding.parent, Blocked):
             return encoding.parent.order

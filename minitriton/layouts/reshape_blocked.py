@@ -35,13 +35,13 @@ def reshape_blocked(src: Blocked, src_shape: Shape, dst_shape: Shape) -> Blocked
     if src.num_ctas != 1:
         return None
     groups = reshape_decomposition(src_shape, dst_shape)
-    place = _inverse(src.order)
+    position = _inverse(src.order)
     parts = (src.size_per_thread, src.threads_per_warp, src.warps_per_cta)
-    if not all(_mergeable(src_dims, place, parts, src_shape) for src_dims, _ in groups):
+    if not all(_mergeable(src_dims, position, parts, src_shape) for src_dims, _ in groups):
         return None
     left = list(dst_shape)
     new = [_deal_out(part, groups, left) for part in parts]
-    groups.sort(key=lambda group: place[group[0][0]])
+    groups.sort(key=lambda group: position[group[0][0]])
     order = [dim for _, dst_dims in groups for dim in reversed(dst_dims)]
     return Blocked(new[0], new[1], new[2], tuple(order))
 
@@ -71,20 +71,20 @@ def reshape_decomposition(src_shape: Sequence[int], dst_shape: Sequence[int]) ->
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
-    place = [0] * len(order)
+    position = [0] * len(order)
     for i, dim in enumerate(order):
-        place[dim] = i
-    return place
+        position[dim] = i
+    return position
 
 
-def _mergeable(dims: list[int], place: list[int], parts: Sequence[Shape], shape: Shape) -> bool:
+def _mergeable(dims: list[int], position: list[int], parts: Sequence[Shape], shape: Shape) -> bool:
     """Whether the elements of `dims`, merged, are still boxes.
 
     The dimensions must follow each other in the order, the last one fastest, and a faster one must be filled by threads and
     warps before a slower one gets any. Only the slowest may be covered more than once.
     """
-    places = [place[dim] for dim in reversed(dims)]
-    if any(b != a + 1 for a, b in pairwise(places)):
+    positions = [position[dim] for dim in reversed(dims)]
+    if any(b != a + 1 for a, b in pairwise(positions)):
         return False
     left = [shape[dim] for dim in dims]
     for part in parts:

@@ -66,14 +66,14 @@ def shared_view(layout: Mapped, hardware: bool = False) -> str:
     blocks = layout.get_in_dim_size("block")
     offsets = prod(shape) // blocks
     lines: list[str] = []
-    places: list[str] = []
+    coordinates: list[str] = []
     for block in range(blocks):
         lines.append(f"Block: {block}:")
         for offset in range(offsets):
             point = list(layout.apply({"offset": offset, "block": block}).values())
             lines.append(f"Offset: {offset} -> {_tuple(point, shape, ',')}")
-            places.append(_tuple(point, shape, ":"))
-    return "".join(line + "\n" for line in lines) if hardware else _nested(places, shape, ",")
+            coordinates.append(_tuple(point, shape, ":"))
+    return "".join(line + "\n" for line in lines) if hardware else _nested(coordinates, shape, ",")
 
 
 def _padding(value: int, largest: int) -> str:

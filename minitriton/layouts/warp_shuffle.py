@@ -124,8 +124,8 @@ def plan_warp_shuffle(parts: WarpDecomposition, bitwidth: int, src_size: int, ds
     free = sorted((r for r in range(num_regs) if r not in paired), key=lambda r: (r + came_from[r], r))
     pack_bits = min(f2.log2(max(1, min(4, WORD_BITS // bitwidth))), len(free))
     low = free[:pack_bits]
-    place = low + [r for r in range(num_regs) if r not in low]
-    position = {r: i for i, r in enumerate(place)}
+    order = low + [r for r in range(num_regs) if r not in low]
+    position = {r: i for i, r in enumerate(order)}
 
     # x index bit `position[registers[i]]` is source register bit `i`; bits that the source has not are copies.
     source_of = [0] * num_regs

@@ -111,13 +111,13 @@ def _scan(op: tt.ScanOp) -> None:
     axis = axis_attr.value.data
     if axis not in _shared_dims(source):
         return
-    layout = _blocked(source, _cga_beside(axis, source), op)
+    layout = _blocked(source, _cga_along(axis, source), op)
     _convert_operands(op, layout)
     for result in op.results:
         _convert_result(result, layout)
 
 
-def _cga_beside(axis: int, value: SSAValue) -> Bases:
+def _cga_along(axis: int, value: SSAValue) -> Bases:
     """All CTAs along the longest other dimension if it is long enough, else copies."""
     shape, bits = shape_of(value), len(layout_of_tensor(value).cga)
     other = max((dim for dim in range(len(shape)) if dim != axis), key=lambda dim: shape[dim], default=None)

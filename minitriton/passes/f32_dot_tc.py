@@ -32,8 +32,8 @@ _PARTS = {tt.InputPrecision.BF16x3: 2, tt.InputPrecision.BF16x6: 3}
 """How many bf16 an f32 is split into."""
 
 HI, MID, LO = 0, 1, 2
-_PRODUCTS_OF_SIX = ((MID, MID), (LO, HI), (HI, LO))
-_PRODUCTS_OF_THREE = ((MID, HI), (HI, MID))
+_DOTS_OF_SIX = ((MID, MID), (LO, HI), (HI, LO))
+_DOTS_OF_THREE = ((MID, HI), (HI, MID))
 
 
 @register_pass
@@ -100,7 +100,7 @@ def bf16xn(op: tt.DotOp, rewriter: Rewriter) -> bool:
     b = _Builder(rewriter)
     left, right = b.split(op.a, parts), b.split(op.b, parts)
     total = b.zeros(op.c)
-    for i, j in (*(_PRODUCTS_OF_SIX if parts == 3 else ()), *_PRODUCTS_OF_THREE):
+    for i, j in (*(_DOTS_OF_SIX if parts == 3 else ()), *_DOTS_OF_THREE):
         total = b.add(tt.DotOp(left[i], right[j], total))
     total = b.add(tt.DotOp(left[HI], right[HI], b.without_nans(total)))
     rewriter.replace_with(op, arith.AddfOp(total, op.c))

@@ -55,7 +55,7 @@ class ReorderInstructions(Pass, stage="ttgir", origin="triton"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Five walks, each over the order that the one before it left."""
-        for move in (_behind_frees, _into_loops, _allocs_to_sources, _transposes_to_sources, _second_operands_last):
+        for move in (_after_frees, _into_loops, _allocs_to_sources, _transposes_to_sources, _second_operands_last):
             move(op)
 
 
@@ -69,7 +69,7 @@ def _defining_op(op: Operation) -> Operation | None:
     return owner if isinstance(owner, Operation) else None
 
 
-def _behind_frees(module: ModuleOp) -> None:
+def _after_frees(module: ModuleOp) -> None:
     """A conversion waits for the buffers that are freed before its first use: it may get their memory."""
     frees = bool(ops_of(module, ttg.LocalDeallocOp))
     for op in ops_of(module, ttg.ConvertLayoutOp) if frees else ():
@@ -166,7 +166,7 @@ def _transposes_to_sources(module: ModuleOp) -> None:
 def _second_operands_last(module: ModuleOp) -> None:
     """The second operand of a dot is loaded after the first."""
     order = BlockOrder()
-    writes = _WritePlaces(order)
+    writes = _WritePositions(order)
     for op in ops_of(module, ttg.LocalLoadOp):
         layout = layout_of_value(op.results[0])
         if not isinstance(layout, DotOperand) or layout.op_idx != 1:
@@ -180,7 +180,7 @@ def _second_operands_last(module: ModuleOp) -> None:
             _move_after(op, first)
 
 
-class _WritePlaces:
+class _WritePositions:
     """Where the ops of each block stand that write; none of these moves."""
 
     def __init__(self, order: BlockOrder) -> None:

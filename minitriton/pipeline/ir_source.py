@@ -79,8 +79,8 @@ class IRSource:
 
     def hash(self) -> str:
         """Of the text, and of its file if locations in it are what the machine code will name (`USE_IR_LOC`)."""
-        place = str(self.path.absolute()) if knobs.compilation.use_ir_loc else ""
-        return hashlib.sha256((self.src + place).encode()).hexdigest()
+        path = str(self.path.absolute()) if knobs.compilation.use_ir_loc else ""
+        return hashlib.sha256((self.src + path).encode()).hexdigest()
 
     @overload
     def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp | str: ...

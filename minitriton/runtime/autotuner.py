@@ -36,7 +36,7 @@ from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 from minitriton.runtime.cuda_driver import default_target
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function, launch
-from minitriton.runtime.launching.arguments import lies_on_host
+from minitriton.runtime.launching.arguments import is_on_host
 from minitriton.runtime.launching.dispatch import untraced
 from minitriton.runtime.on_cpu.emulation_cost import instructions_issued
 
@@ -286,7 +286,7 @@ class Autotuner(KernelInterface):
             self.post_hook(named, exception=None)
             return kernel
 
-        on_host = self._given_bench is None and any(lies_on_host(value) for value in named.values())
+        on_host = self._given_bench is None and any(is_on_host(value) for value in named.values())
         try:
             return (instructions_issued if on_host else self.do_bench)(call, quantiles=_QUANTILES)
         except _FAILURES as error:

@@ -12,7 +12,7 @@ from minitriton.host.damaged_files import parse_json
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
-from minitriton.runtime.launching.arguments import lies_on_host
+from minitriton.runtime.launching.arguments import is_on_host
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launch_hooks import LazyDict
@@ -102,7 +102,7 @@ def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
                 return
         arguments = expanded_arguments(given_arguments(kernel, args), kernel.metadata.tensordesc_meta)
         size = full_grid(grid)
-        if any(lies_on_host(a) for a in args):
+        if any(is_on_host(a) for a in args):
             from minitriton.runtime.on_cpu.emulation import run_on_emulator
 
             run_on_emulator(kernel, size, arguments)

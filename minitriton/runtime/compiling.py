@@ -49,12 +49,12 @@ def compile(
     result is used unless `hooks` are given, `TRITON_ALWAYS_COMPILE` is set, or dumps, times or remarks are wanted, which a cached kernel would hide.
     Raises `MinitritonError`s that name the kernel's line.
     """
-    place = SourceLocation(src.function.file_name, src.function.begin_line) if isinstance(src, ASTSource) else None
+    location = SourceLocation(src.function.file_name, src.function.begin_line) if isinstance(src, ASTSource) else None
     what = str(src) if isinstance(src, (str, Path)) else f"kernel {getattr(src, 'name', src)!r}"
     if until is not None and until not in STAGES:
         raise MinitritonError(f"unknown stage {until!r} to stop at", help="its stages: " + ", ".join(STAGES))
     with finished_before_forks():
-        return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble, until), what, place)
+        return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble, until), what, location)
 
 
 def _compile_or_load(

@@ -229,19 +229,19 @@ class CudaDriver:
         self.check(f"describing parameter {name!r} to the copy unit", code, help=map.refusal())
         return address
 
-    def parameter_places(self, function: int, most: int | None = None) -> tuple[tuple[int, int], ...] | None:
+    def parameter_slots(self, function: int, most: int | None = None) -> tuple[tuple[int, int], ...] | None:
         """Offset and bytes of each of a kernel's parameters in what a launch passes; None where a driver older than CUDA 12.4
         cannot tell. More than `most` are not asked for: that there are no more is an error in the eyes of `compute-sanitizer`."""
         ask = getattr(self.library, "cuFuncGetParamInfo", None)
         if ask is None:
             return None
         offset, size = ctypes.c_size_t(), ctypes.c_size_t()
-        places: list[tuple[int, int]] = []
-        while len(places) != most and not ask(
-            ctypes.c_void_p(function), ctypes.c_size_t(len(places)), ctypes.byref(offset), ctypes.byref(size)
+        slots: list[tuple[int, int]] = []
+        while len(slots) != most and not ask(
+            ctypes.c_void_p(function), ctypes.c_size_t(len(slots)), ctypes.byref(offset), ctypes.byref(size)
         ):
-            places.append((offset.value, size.value))
-        return tuple(places)
+            slots.append((offset.value, size.value))
+        return tuple(slots)
 
     def _function(self, function: ctypes.c_void_p, attribute: int) -> int:
         value = ctypes.c_int()

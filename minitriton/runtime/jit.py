@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, cast, overload
 
 from minitriton import knobs
-from minitriton.errors import MinitritonError, place_of_caller
+from minitriton.errors import MinitritonError, location_of_caller
 from minitriton.frontend.function import HashedConstexprFunction as ConstexprFunction
 from minitriton.frontend.function import JITCallable, KernelParam, constexpr_function
 from minitriton.frontend.function import full_name as get_full_name
@@ -421,7 +421,7 @@ class JITFunction(JITCallable, KernelInterface):
                     key_of(found)
                 except MinitritonError as error:
                     error.message = f"parameter {name!r} of kernel {self.__name__!r}: {error.message}"
-                    error.location = place_of_caller()
+                    error.location = location_of_caller()
                     raise error from None
             raise
 
@@ -457,7 +457,7 @@ class JITFunction(JITCallable, KernelInterface):
         try:
             return CUDAOptions.for_target(target, **options)
         except MinitritonError as error:
-            error.location = error.location or place_of_caller()
+            error.location = error.location or location_of_caller()
             error.message = f"kernel {self.__name__!r}: {error.message}"
             raise
 

@@ -198,12 +198,12 @@ def replace_field(data: bytes, field: str, index: int, value: int) -> bytes:
         return _put(data, 12 + 4 * index, 0, 0xFFFFFFFF, value >> 4)
     if field == "box_dim":
         return _put(data, 52 if index == 0 else 56, 24 if index == 0 else 8 * (index - 1), 255, value - 1)
-    places = {
+    fields = {
         "global_address": (0, 0, (1 << 64) - 1, value), "rank": (8, 4, 7, value),
         "global_dim": (32 + 4 * index, 0, 0xFFFFFFFF, value - 1), "element_stride": (52, 3 * index, 7, value - 1),
         "interleave_layout": (8, 11, 3, value), "swizzle_mode": (8, 13, 3, value), "fill_mode": (8, 15, 1, value),
     }  # fmt: skip
-    return _put(data, *places[field])
+    return _put(data, *fields[field])
 
 
 def _put(data: bytes, start: int, shift: int, mask: int, value: int) -> bytes:

@@ -23,6 +23,11 @@ from minitriton.commands import cli, opt
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
+    "from-a-call-to-a-kernel.md",
+    "differences-from-triton.md",
+    "tensor-cores.md",
+    "lab.md",
+    "sweep.md",
     "axis-info.md",
     "layout-propagation.md",
     "layouts.md",

@@ -56,7 +56,7 @@ SOLUTIONS: dict[str, Callable[[CompileRequest, ExplorerSession], tuple[CompileRe
     "order": lambda asked, session: (replace(asked, edits=(*asked.edits, ("move", "tritongpu-coalesce after convert-triton-to-tritongpu"))), ""),
     "swizzle": words("swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 32, order = [1, 0]}>"),
     "edit-the-ir": promised,
-    "ahead": edited("inner = tl.arange(0, STEP)\n    sums", "inner = tl.arange(0, STEP)\n    tl.assume(K % 16 == 0)\n    sums"),
+    "ahead": edited("inner = tl.arange(0, STEP)\n    accumulator", "inner = tl.arange(0, STEP)\n    tl.assume(K % 16 == 0)\n    accumulator"),
     "pairs": edited("left = tl.load(x_ptr + 2 * at)\n    right = tl.load(x_ptr + 2 * at + 1)", "both = tl.load(x_ptr + tl.program_id(0) * 2 * N + tl.arange(0, 2 * N))\n    left, right = tl.split(tl.reshape(both, (N, 2)))"),
 }  # fmt: skip
 

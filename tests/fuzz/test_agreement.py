@@ -7,7 +7,7 @@ import pytest
 
 from minitriton.fuzz.generation.builder import apply
 from minitriton.fuzz.generation.elements import ELEMENTS
-from minitriton.fuzz.running.agreement import differing, judge
+from minitriton.fuzz.running.agreement import differing, verdict_of
 from minitriton.fuzz.running.campaign import fuzz_one
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
@@ -52,7 +52,7 @@ def verdict(**outcomes: OracleOutcome):
     kernel = Kernel(0, (out("int32"),), (), (), ())
     analysis = Analysis(kernel)
     analysis.written["out"] = Written()
-    return judge(kernel.arrays, analysis.written, outcomes)
+    return verdict_of(kernel.arrays, analysis.written, outcomes)
 
 
 def gave(*numbers: int) -> OracleOutcome:

@@ -47,7 +47,7 @@ def test_findings_alike_are_counted_together() -> None:
 
 
 def test_what_the_fuzzer_itself_fails_at_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "generate_judged", lambda seed: 1 / 0)
+    monkeypatch.setattr(campaign, "generate_analysed", lambda seed: 1 / 0)
     (finding,) = campaign.guarded(1, 2, ["interpreter", "ttgir"]).findings
     assert finding.kind == "crash" and "ZeroDivisionError" in finding.signature
 

@@ -12,13 +12,13 @@ from minitriton.commands import cli, opt
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.mutation import verdict as mutant_verdict
 from minitriton.fuzz.mutation.mutants import KINDS, MUTATIONS, Mutant, mutant, mutated
-from minitriton.fuzz.mutation.verdict import judge, run
+from minitriton.fuzz.mutation.verdict import evaluate, run
 
 TOOLS = {"minitriton": cli.main, "minitriton-opt": opt.main}
 
 
 def test_a_short_run_finds_nothing() -> None:
-    reports = [judge(90, number, KINDS, tools=TOOLS) for number in range(21)]
+    reports = [evaluate(90, number, KINDS, tools=TOOLS) for number in range(21)]
     assert [f.text for r in reports for f in r.findings] == []
     assert len({name for r in reports for name in r.features}) > 5, "every kind is run"
 
@@ -77,5 +77,5 @@ def test_a_file_outside_the_folder_is_found(monkeypatch: pytest.MonkeyPatch) -> 
         return "accepted", None
 
     monkeypatch.setattr(mutant_verdict, "run", stray)
-    (finding,) = judge(1, 0, ["pipeline"], tools=TOOLS).findings
+    (finding,) = evaluate(1, 0, ["pipeline"], tools=TOOLS).findings
     assert finding.kind == "escape"

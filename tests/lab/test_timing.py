@@ -89,7 +89,7 @@ class HostDriver:
         assert binary[:4] == b"\x7fELF"
         return LoadedKernel(module=1, function=2, n_regs=32, n_spills=0, n_max_threads=1024)
 
-    def parameter_places(self, function: int) -> None:
+    def parameter_slots(self, function: int) -> None:
         return None
 
     def encode_tensor_map(self, name: str, map: TensorMap) -> TensorMapAddress:

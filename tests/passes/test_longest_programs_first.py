@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 from cases import load_kernels
+from dot_sources import dot_sources
 from filecheck_ir import check, run
-from product_sources import products
 
 import minitriton as triton
 import minitriton.language as tl
@@ -188,7 +188,7 @@ def test_the_longest_come_first_in_groups_of_rows(grid: tuple[int, int]) -> None
 
 def test_attention_by_descriptors_is_renumbered() -> None:
     """Its stores by descriptors read and write memory, but tell it nothing of other programs."""
-    case = products()["causal d128"]
+    case = dot_sources()["causal d128"]
     kernel = getattr(load_kernels(case.file, "minitriton"), case.kernel)
     source = ASTSource(kernel, case.signature, case.constexprs_of("minitriton"), case.attributes)
     assert (

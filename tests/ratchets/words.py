@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 sys.path.insert(0, __file__.rpartition("/")[0])
-from sources import Text, pages, sources
+from sources import Text, files, identifiers, pages, sources
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,29 @@ WORDS = (
 )  # fmt: skip
 
 
+_IN_NAMES = {
+    "behind": "after", "beside": "next to, with", "dear": "expensive", "dearer": "expensive", "dearest": "most expensive",
+    "judge": "evaluate", "judged": "evaluated", "judges": "evaluate", "lies": "is at", "mend": "fix", "mended": "fixed", "mends": "fix",
+    "piece": "part, slice, fragment", "pieces": "parts, slices, fragments", "place": "location, index, offset, slot",
+    "places": "locations, indices, offsets, slots", "told": "given, known", "turned": "transposed",
+}  # fmt: skip
+"""Words that no identifier has, whatever its case. Those with another sense that is fine (`product`, `sums`, `total`, `kept`) do not count."""
+
+_VERBS = {"place", "PlaceSharedMemory", "place_shared_memory", "_place_arguments"}
+_IN_PLACE = re.compile(r"in_?place", re.IGNORECASE)
+
+
+def in_identifiers() -> Iterator[Found]:
+    """The words in names that the package defines."""
+    for file, (_, tree) in files().items():
+        for name, line, is_function in identifiers(tree):
+            if is_function and name in _VERBS:
+                continue
+            for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", _IN_PLACE.sub("", name)):
+                if instead := _IN_NAMES.get(word.lower()):
+                    yield Found(Text(file, line, name, False), word, instead, name)
+
+
 @dataclass(frozen=True)
 class Found:
     """A word where it should not be."""
@@ -115,9 +138,9 @@ def in_text(text: Text) -> Iterator[Found]:
 
 @functools.cache
 def found() -> tuple[Found, ...]:
-    """All of them, in the package and the pages."""
+    """All of them, in the package and the pages, in prose and in names."""
     texts = chain(chain.from_iterable(source.texts for source in sources()), pages())
-    return tuple(each for text in texts for each in in_text(text))
+    return (*(each for text in texts for each in in_text(text)), *in_identifiers())
 
 
 def counts() -> Counter[str]:

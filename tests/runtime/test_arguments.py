@@ -16,7 +16,7 @@ from minitriton.runtime.launching.arguments import (
     foreign_array,
     is_array,
     is_host_array,
-    lies_on_host,
+    is_on_host,
     offers,
     refuse_without_memory,
     runtime_value,
@@ -175,8 +175,8 @@ class Tensor:
 
 def test_what_a_tensor_is_asks_for_nothing_that_raises() -> None:
     tensor = Tensor()
-    assert is_array(tensor) and not is_host_array(tensor) and not lies_on_host(tensor)
-    assert not belongs_on_host((tensor, 3)) and lies_on_host((Tensor(kind="cpu"),))
+    assert is_array(tensor) and not is_host_array(tensor) and not is_on_host(tensor)
+    assert not belongs_on_host((tensor, 3)) and is_on_host((Tensor(kind="cpu"),))
     assert specialize(tensor, False, True, True) == ("*fp32", "D")
     assert runtime_value(tensor, "*fp32") == 64
 

@@ -9,7 +9,7 @@ import pytest
 from minitriton.errors import MinitritonError
 from minitriton.runtime.driver import CudaDriver
 from minitriton.runtime.launching import loading
-from minitriton.runtime.launching.arguments import Argument, lies_on_host, specialize
+from minitriton.runtime.launching.arguments import Argument, is_on_host, specialize
 from minitriton.runtime.launching.descriptor_arguments import HostTensorMap, expanded_arguments, expanded_types
 from minitriton.target.tensor_map import DRIVER_TYPES, SIZE, TensorMap
 from minitriton.tools.tensor_descriptor import DescriptorError, TensorDescriptor
@@ -49,7 +49,7 @@ def test_a_tensor_that_no_map_describes_is_refused_by_the_parameter_s_name() -> 
 
 
 def test_it_lies_where_its_array_lies() -> None:
-    assert lies_on_host(DESCRIPTOR) and lies_on_host((1, (DESCRIPTOR,))) and not lies_on_host((1, None))
+    assert is_on_host(DESCRIPTOR) and is_on_host((1, (DESCRIPTOR,))) and not is_on_host((1, None))
 
 
 @pytest.mark.parametrize(

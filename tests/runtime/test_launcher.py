@@ -102,14 +102,14 @@ def test_blocks_of_clusters_count() -> None:
 
 def test_ptx_written_by_hand_gets_no_more_parameters_than_it_takes() -> None:
     driver = RecordingDriver()
-    launcher(["*fp32", "i32"], driver, parameter_places=((0, 8), (8, 4))).launch(1, 1, 1, 0, (4096, 9))
-    launcher(["*fp32", "i32"], driver, parameter_places=((0, 8),)).launch(1, 1, 1, 0, (4096, 9))
+    launcher(["*fp32", "i32"], driver, parameter_slots=((0, 8), (8, 4))).launch(1, 1, 1, 0, (4096, 9))
+    launcher(["*fp32", "i32"], driver, parameter_slots=((0, 8),)).launch(1, 1, 1, 0, (4096, 9))
     assert [p for _, p in driver.launches] == [struct.pack("@Qi", 4096, 9), struct.pack("@Q", 4096)]
 
 
 def test_parameters_are_where_the_driver_says() -> None:
     driver = RecordingDriver()
-    launcher(["i32", "i64"], driver, parameter_places=((16, 4), (24, 8), (32, 8), (40, 8))).launch(1, 1, 1, 0, (5, 6))
+    launcher(["i32", "i64"], driver, parameter_slots=((16, 4), (24, 8), (32, 8), (40, 8))).launch(1, 1, 1, 0, (5, 6))
     assert driver.launches[0][1] == struct.pack("@16xi4xqQQ", 5, 6, 0, 0)
 
 

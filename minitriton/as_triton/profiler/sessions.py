@@ -50,10 +50,10 @@ class Visit:
             self.end(self.session.timing(self.node))
         if self.outer is not None:
             self.outer.launched = True
-        self.session.place.visit = self.outer
+        self.session.current.visit = self.outer
 
 
-class _Place(threading.local):
+class _Current(threading.local):
     """Where a thread is in the tree of a session."""
 
     def __init__(self) -> None:
@@ -69,16 +69,16 @@ class Session:
         self.by_metadata = by_metadata
         self.root = Node("ROOT")
         self.clock: Clock = clock_here()
-        self.place = _Place()
+        self.current = _Current()
         self.active = True
 
     def enter(self, name: str, metrics: Mapping[str, float]) -> Visit:
         """A scope begins in this thread."""
-        outer = self.place.visit
+        outer = self.current.visit
         node = (outer.node if outer else self.root).child(name)
         node.add(metrics)
-        self.place.visit = Visit(self, node, outer)
-        return self.place.visit
+        self.current.visit = Visit(self, node, outer)
+        return self.current.visit
 
     def timing(self, node: Node) -> Done:
         """What adds a span of so many nanoseconds to a node."""
@@ -86,21 +86,21 @@ class Session:
 
     def launch_begins(self, metadata: LaunchMetadata) -> None:
         """A hook before launches."""
-        visit = self.place.visit
+        visit = self.current.visit
         facts = metadata.get() if self.by_metadata else metadata.data
         node = (visit.node if visit else self.root).child(str(facts["name"]))
         if self.by_metadata:
             node.add({name: n for name in FLOPS if isinstance(n := facts.get(name), SupportsFloat)})
         if visit is not None:
             visit.launched = True
-        self.place.launch = node, self.clock.begin()
+        self.current.launch = node, self.clock.begin()
 
     def launch_ends(self, metadata: LaunchMetadata) -> None:
         """A hook after launches."""
-        if self.place.launch is not None:
-            node, end = self.place.launch
+        if self.current.launch is not None:
+            node, end = self.current.launch
             end(self.timing(node))
-            self.place.launch = None
+            self.current.launch = None
 
 
 _SESSIONS: dict[int, Session] = {}

@@ -116,9 +116,6 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
 
 _STATIC_SHARED_LIMIT = 48 * 1024
 
@@ -255,3 +252,7 @@ def _constant(parameter: Parameter) -> str:
     value = 1 if parameter.constant is None else parameter.constant
     kind = "double" if isinstance(value, float) else "int64_t"
     return f"  const {kind} {parameter.name} = {value};\n  (void){parameter.name};\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

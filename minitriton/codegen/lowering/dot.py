@@ -41,13 +41,13 @@ def multiply_add(f: FunctionLowering, op: Operation) -> None:
     total = f.vector(third)
     element = lane_type(total.type)
     left, right = (_as_element(f, f.vector(operand), element) for operand in (first, second))
-    places_a, places_b = (f.facts(operand.type).layout.register_of for operand in (first, second))
+    register_of_a, register_of_b = (f.facts(operand.type).layout.register_of for operand in (first, second))
     offsets = f.facts(result.type).layout.offsets
     depth = f.facts(first.type).shape[-1]
     floating = isinstance(element, AnyFloat)
     for k in range(depth):
-        x = b.permute(left, [places_a[(*o[:-1], k)] for o in offsets])
-        y = b.permute(right, [places_b[(*o[:-2], k, o[-1])] for o in offsets])
+        x = b.permute(left, [register_of_a[(*o[:-1], k)] for o in offsets])
+        y = b.permute(right, [register_of_b[(*o[:-2], k, o[-1])] for o in offsets])
         total = b.overloaded("llvm.fma", (x, y, total)) if floating else b.add(b.mul(x, y), total)
     f.values[result] = total
 

@@ -86,11 +86,11 @@ def apply_lazily(f: FunctionLowering, result: SSAValue, reps: Sequence[Registers
     same = f.equal_registers(result)
     if same is None:
         return Pointwise(emit, reps, width(reps), element, f.b.location)
-    distinct, places = same
+    distinct, indices = same
     chosen = [registers.permuted(rep, distinct, _element(rep)) for rep in reps]
     if len(distinct) == 1:
         return emit(f.b, [registers.element(f.b, rep, 0) for rep in chosen])
-    return RegisterView(Pointwise(emit, chosen, len(distinct), element, f.b.location), places, element)
+    return RegisterView(Pointwise(emit, chosen, len(distinct), element, f.b.location), indices, element)
 
 
 def _element(rep: Registers) -> Attribute:

@@ -328,14 +328,14 @@ def _bit_sum(
 def _runs(facts: LayoutFacts, constancy: Sequence[int]) -> tuple[list[int], list[int]] | None:
     first: dict[tuple[int, ...], int] = {}
     distinct: list[int] = []
-    places: list[int] = []
+    indices: list[int] = []
     for register, offset in enumerate(facts.offsets):
         run = tuple(o // (c & -c) for o, c in zip(offset, constancy, strict=True))
         if run not in first:
             first[run] = len(distinct)
             distinct.append(register)
-        places.append(first[run])
-    return None if len(distinct) == facts.count else (distinct, places)
+        indices.append(first[run])
+    return None if len(distinct) == facts.count else (distinct, indices)
 
 
 # The warps of a kernel that wait for work: what its lowering keeps of them.

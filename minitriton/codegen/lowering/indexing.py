@@ -122,8 +122,8 @@ def histogram(f: FunctionLowering, op: tt.HistogramOp) -> None:
             amount = b.select(counts, one, zero)
         bits = bit_width(value.type)
         number = value if bits == 32 else b.cast(L.TruncOp if bits > 32 else L.ZExtOp, value, I32)
-        place = b.gep(base, b.and_(number, b.i32(bins.shape[0] - 1)), I32)
-        b.value(ours.AtomicRMWOp, (place, amount), I32, properties)
+        bin_pointer = b.gep(base, b.and_(number, b.i32(bins.shape[0] - 1)), I32)
+        b.value(ours.AtomicRMWOp, (bin_pointer, amount), I32, properties)
     f.barrier()
     loaded = load_shared(f, plan, I32, base)
     element = f.element_type(result)
@@ -149,8 +149,8 @@ def fp4_to_fp(f: FunctionLowering, op: ttg.Fp4ToFpOp) -> None:
     rest = b.shl(b.and_(words, b.constant(words.type, 7)), 9)
     numbers = b.bitcast(b.or_disjoint(sign, rest), vector_type(F16, lanes(words.type)))
     values = b.fmul(numbers, b.constant(numbers.type, 16384.0))
-    places = [register_of[(*o[:dim], o[dim] // 2, *o[dim + 1 :])] + count * (o[dim] & 1) for o in facts.layout.offsets]
-    f.values[result] = resized(b, b.permute(values, places), facts.element)
+    indices = [register_of[(*o[:dim], o[dim] // 2, *o[dim + 1 :])] + count * (o[dim] & 1) for o in facts.layout.offsets]
+    f.values[result] = resized(b, b.permute(values, indices), facts.element)
 
 
 @lowers(tt.MapElementwiseOp)

@@ -129,12 +129,12 @@ def _from_lanes(f: FunctionLowering, values: list[SSAValue], shared: Sharing) ->
     kept = ~sum(1 << bit for bit in (*shared.of_results, *shared.of_warps)) & ((1 << LANE_BITS) - 1)
     idle = all(bit in shared.lanes for bit in range(LANE_BITS))
     like = f.b.i32(0) if idle else f.b.and_(f.lane_id(), f.b.i32(kept))
-    places = f2.span([1 << bit for bit in shared.of_results])
-    sources = [f.b.or_(like, f.b.i32(place)) if place else like for place in places]
+    indices = f2.span([1 << bit for bit in shared.of_results])
+    sources = [f.b.or_(like, f.b.i32(bits)) if bits else like for bits in indices]
     found: list[SSAValue] = []
     for value in values:
-        pieces = [shuffle(f, value, source, "idx") for source in sources]
-        held, count = lanes(value.type), len(pieces)
-        order = [piece * held + n for n in range(held) for piece in range(count)]
-        found.append(pieces[0] if count == 1 else f.b.permute(f.b.concat(pieces), order))
+        shuffled = [shuffle(f, value, source, "idx") for source in sources]
+        held, count = lanes(value.type), len(shuffled)
+        order = [part * held + n for n in range(held) for part in range(count)]
+        found.append(shuffled[0] if count == 1 else f.b.permute(f.b.concat(shuffled), order))
     return found

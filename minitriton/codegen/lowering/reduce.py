@@ -169,8 +169,8 @@ def _increasing(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> tupl
     if noted is None:
         return ()
     offsets = f.facts(op.operands[0].type).layout.offsets
-    places = [[offsets[register][plan.axis] for register in step] for step in plan.steps]
-    goes_along = all(a < b for step, later in pairwise(places) for a, b in zip(step, later, strict=True))
+    positions = [[offsets[register][plan.axis] for register in step] for step in plan.steps]
+    goes_along = all(a < b for step, later in pairwise(positions) for a, b in zip(step, later, strict=True))
     return integers(noted) if goes_along else ()
 
 
@@ -250,9 +250,9 @@ def _placed(f: FunctionLowering, result: SSAValue, value: SSAValue, plan: Reduct
     if not instance_of(result.type, TensorType):
         return value
     facts = f.facts(result.type)
-    places = {key: place for place, key in enumerate(plan.keys)}
+    positions = {key: position for position, key in enumerate(plan.keys)}
     axis = plan.axis
-    indices = [places[(*offset[:axis], 0, *offset[axis:])] for offset in facts.layout.offsets]
+    indices = [positions[(*offset[:axis], 0, *offset[axis:])] for offset in facts.layout.offsets]
     return registers.permuted(value, indices, facts.element)
 
 
@@ -336,8 +336,8 @@ def _write_layout(
         "warp": [],
     }
     for bit, basis in enumerate(facts.layout.bases["warp"]):
-        place = results << plan.warp_bits.index(bit) if bit in plan.warp_bits else 0
-        bases["warp"].append((place + _flat(basis, order, shape),))
+        position = results << plan.warp_bits.index(bit) if bit in plan.warp_bits else 0
+        bases["warp"].append((position + _flat(basis, order, shape),))
     return LinearLayout(bases, {"offset": results * plan.warps})
 
 

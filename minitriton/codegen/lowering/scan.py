@@ -139,13 +139,13 @@ def scan(f: FunctionLowering, op: tt.ScanOp) -> None:
     if prefix is not None:
         sums = [*(state.chosen(everywhere, combine(f, op, prefix, row), row) for row in sums[:-1]), last]
     order = {register: (j, at) for j, row in enumerate(plan.rows) for at, register in enumerate(row)}
-    places = [order[plan.copies[register]] for register in range(facts.count)]
+    positions = [order[plan.copies[register]] for register in range(facts.count)]
     for number, result in enumerate(op.results):
         columns = [row[number] for row in sums]
         if f.b.scalars_of(vectors[number]) is not None:
-            f.values[result] = f.b.pack([f.b.extract(columns[j], at) for j, at in places])
+            f.values[result] = f.b.pack([f.b.extract(columns[j], at) for j, at in positions])
             continue
-        f.values[result] = f.b.permute(f.b.concat(columns), [j * plan.width + at for j, at in places])
+        f.values[result] = f.b.permute(f.b.concat(columns), [j * plan.width + at for j, at in positions])
 
 
 def _within_thread(f: FunctionLowering, op: Operation, plan: ScanPlan, vectors: Values) -> list[Values]:
@@ -179,8 +179,8 @@ class _Scan:
     def _position(self, bits: Sequence[int], first: int) -> SSAValue:
         """The position along the axis among lanes (or warps), counted in the direction of the scan."""
         columns = [0] * (self.f.module.lane_bits + len(self.facts.layout.bases["warp"]))
-        for place, bit in enumerate(bits):
-            columns[first + bit] = 1 << place
+        for position, bit in enumerate(bits):
+            columns[first + bit] = 1 << position
         number = self.f.shared_index(columns)
         if not self.reverse:
             return number
@@ -205,8 +205,8 @@ class _Scan:
         before: Values | None = None
         valid: SSAValue | None = None
         if plan.lane_bits:
-            for place in range(len(plan.lane_bits)):
-                step = 1 << place
+            for position in range(len(plan.lane_bits)):
+                step = 1 << position
                 has = b.icmp("uge", self.lane, b.i32(step))
                 total = self.chosen(has, combine(f, self.op, self._before(total, step), total), total)
             before = self._before(total, 1)
@@ -273,7 +273,7 @@ class _Scan:
 
     def _memory_layout(self, slots: int, *, with_axis: bool) -> LinearLayout:
         plan = self.plan
-        place = plan.width
+        position = plan.width
         bases: dict[str, list[tuple[int, ...]]] = {
             "register": [(1 << i,) for i in range(plan.width.bit_length() - 1)],
             "lane": [],
@@ -281,13 +281,13 @@ class _Scan:
         }
         for bit in range(self.f.module.lane_bits):
             own = bit not in plan.lane_bits
-            bases["lane"].append((place if own else 0,))
-            place <<= own
+            bases["lane"].append((position if own else 0,))
+            position <<= own
         for bit in range(len(self.facts.layout.bases["warp"])):
             own = bit not in plan.warp_bits
             along = slots << plan.warp_bits.index(bit) if with_axis and not own else 0
-            bases["warp"].append((place if own else along,))
-            place <<= own
+            bases["warp"].append((position if own else along,))
+            position <<= own
         return LinearLayout(bases, {"offset": slots * (plan.warps if with_axis else 1)})
 
     def _across_chunks(

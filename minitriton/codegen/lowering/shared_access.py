@@ -56,14 +56,14 @@ def store_shared(
     b = f.b
     size = plan.vector_bytes
     for pointer, access in zip(addresses(f, plan, base, constant, slice_offset), plan.accesses, strict=True):
-        piece = b.permute(value, access.registers)
+        part = b.permute(value, access.registers)
         if plan.matrices:
-            words = b.bitcast(piece, vector_type(I32, plan.matrices))
+            words = b.bitcast(part, vector_type(I32, plan.matrices))
             f.module.info.store_matrices(b, words, pointer, transposed=plan.transposed)
         elif mask is None:
-            b.store(piece, pointer, size)
+            b.store(part, pointer, size)
         else:
-            f.module.info.store_shared(b, piece, pointer, mask)
+            f.module.info.store_shared(b, part, pointer, mask)
 
 
 def load_accesses(

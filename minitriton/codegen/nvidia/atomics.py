@@ -113,8 +113,8 @@ def _atomic(
     if order.fence_before:
         b.operation(nvvm.FenceOp, (), (), scope)
     for start, predicate in zip(accesses.starts, predicates, strict=True):
-        pieces = [b.permute(vector, range(start, start + accesses.width)) for vector in vectors]
-        operands = [registers.element(b, f.values[pointer], start), *pieces]
+        parts = [b.permute(vector, range(start, start + accesses.width)) for vector in vectors]
+        operands = [registers.element(b, f.values[pointer], start), *parts]
         if predicate is not None:
             operands.append(predicate)
         if order.sem in nvvm.RedOp.SEMANTICS and _only_gathers(op, text):
@@ -369,9 +369,9 @@ def _finish(f: FunctionLowering, op: Operation, accesses: Accesses, old: list[SS
         f.values[result] = f.b.poison(f.lowered_type(result.type))
         return
     value = f.b.concat(old)
-    places = accesses.expanded()
-    if places is not None:
-        value = f.b.permute(value, places)
+    indices = accesses.expanded()
+    if indices is not None:
+        value = f.b.permute(value, indices)
     if _needs_exchange(op):
         value = _exchanged(f, op, value)
     f.values[result] = value

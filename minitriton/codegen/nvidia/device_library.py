@@ -33,8 +33,8 @@ def _candidates() -> Iterator[Path]:
         yield Path(home) / "nvvm" / "libdevice" / _FILE
     for package, inside in (("nvidia", "cuda_nvcc/nvvm/libdevice"), ("triton", "backends/nvidia/lib")):
         spec = importlib.util.find_spec(package)
-        for place in (spec.submodule_search_locations or ()) if spec else ():
-            yield Path(place) / inside / _FILE
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            yield Path(folder) / inside / _FILE
 
 
 def find_libdevice() -> Path | None:

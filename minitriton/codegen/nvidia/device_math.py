@@ -155,8 +155,8 @@ def _quadrant_of_large(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     type_ = wide.type
     quarter, four = b.constant(type_, 0.25), b.constant(type_, -4.0)
     products: list[SSAValue] = []
-    for place, piece in enumerate(_TWO_OVER_PI, 1):
-        product = b.fmul(wide, b.constant(type_, math.ldexp(piece, -24 * place)))
+    for position, digits in enumerate(_TWO_OVER_PI, 1):
+        product = b.fmul(wide, b.constant(type_, math.ldexp(digits, -24 * position)))
         turns = b.overloaded("llvm.rint", (b.fmul(product, quarter),))
         products.append(_fma(b, turns, four, product))
     total = products[0]

@@ -111,14 +111,14 @@ def assert_(f: FunctionLowering, op: tt.AssertOp) -> None:
         wrong = b.icmp("eq", value, zero)
         failed = wrong if failed is None else b.or_(failed, wrong)
     assert failed is not None
-    place = source_location(op.location)
+    location = source_location(op.location)
     report, after = f.new_block(), f.new_block()
     b.cond_branch(failed, report, after)
     b.move_to(report)
     arguments = (
         _string(f, message.data, "assertMessage_"),
-        _string(f, place.file if place else "unknown", "assertFile_"),
-        b.i32(place.line if place else 0),
+        _string(f, location.file if location else "unknown", "assertFile_"),
+        b.i32(location.line if location else 0),
         _string(f, "unknown", "assertFunc_"),
         b.constant(I64, 1),
     )

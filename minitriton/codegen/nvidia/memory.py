@@ -61,8 +61,8 @@ class Accesses:
         """For each register its index among the moved ones; None if it is the same."""
         if not self.replicated:
             return None
-        place = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
-        return [place[register & ~self.replicated] for register in range(self.count)]
+        index = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
+        return [index[register & ~self.replicated] for register in range(self.count)]
 
 
 def _remark_single_elements(op: Operation, accesses: Accesses) -> None:
@@ -131,9 +131,9 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
 
 def _finish_load(f: FunctionLowering, op: Operation, accesses: Accesses, vector: SSAValue) -> None:
     """The result, with copies of registers and as it is kept in registers."""
-    places = accesses.expanded()
-    if places is not None:
-        vector = f.b.permute(vector, places)
+    indices = accesses.expanded()
+    if indices is not None:
+        vector = f.b.permute(vector, indices)
     f.values[op.results[0]] = from_memory(f, vector, f.element_type(op.results[0]))
 
 

@@ -145,11 +145,11 @@ class ResultTiles:
         self.rows = max(o[-2] for o in self.facts.register_of) + 1
         self.corners = [o for o in self.facts.register_of if not o[-2] & 8 and not o[-1] & 1]
         self.values: list[SSAValue] = []
-        self._places: dict[int, int] = {}
+        self._indices: dict[int, int] = {}
         for *batch, m, n in self.corners:
             registers = [self._register(batch, m + dm, n + dn) for dm in (0, 8) for dn in (0, 1)]
             for i, register in enumerate(registers):
-                self._places.setdefault(register, 4 * len(self.values) + i)
+                self._indices.setdefault(register, 4 * len(self.values) + i)
             self.values.append(f.b.permute(total, registers))
 
     def _register(self, batch: Sequence[int], m: int, n: int) -> int:
@@ -167,7 +167,7 @@ class ResultTiles:
         facts = self.facts
         copies = [facts.register_of[offset] for offset in facts.offsets]
         b = self.f.b
-        self.f.values[self.result] = b.permute(b.concat(self.values), [self._places[register] for register in copies])
+        self.f.values[self.result] = b.permute(b.concat(self.values), [self._indices[register] for register in copies])
 
 
 def words_along_k(facts: LayoutFacts, k_dim: int, per_word: int) -> list[int]:

@@ -151,22 +151,22 @@ def _boxes(f: FunctionLowering, op: Operation, buffer: SSAValue) -> list[Box]:
         raise _misaligned(op, f"a buffer of layout {encoding.mnemonic}")
     own = shape_per_cta(encoding, type_.get_shape())
     box = tma_block_shape(encoding, own, packed=True)
-    places = to_linear_layout(encoding, buffer_shape(type_)).pseudoinvert()
+    offset_of = to_linear_layout(encoding, buffer_shape(type_)).pseudoinvert()
     padded = encoding.fp4_padded
     result: list[Box] = []
     for reversed_coordinates in product(
         *(range(0, size, step) for size, step in zip(own[::-1], box[::-1], strict=True))
     ):
         coordinates = reversed_coordinates[::-1]
-        offset = places.apply({f"dim{d}": c for d, c in enumerate(coordinates)})["offset"]
+        offset = offset_of.apply({f"dim{d}": c for d, c in enumerate(coordinates)})["offset"]
         unpacked = (*coordinates[:-1], coordinates[-1] * 2) if padded else coordinates
         result.append((unpacked, offset * element_bits(type_) // 8))
     view = f.values[buffer]
     assert isinstance(view, SharedView)
     first = slice_offset(type_, view.offsets) * element_bits(type_) // 8
-    for _, place in result:
-        if (first + place) % SHARED_ALIGNMENT:
-            raise _misaligned(op, f"a part of a buffer that begins {first + place} bytes from its start")
+    for _, begin in result:
+        if (first + begin) % SHARED_ALIGNMENT:
+            raise _misaligned(op, f"a part of a buffer that begins {first + begin} bytes from its start")
     return result
 
 
@@ -234,9 +234,9 @@ def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> 
     base, bar = _address(f, target), _address(f, barrier)
     type_ = memdesc(target)
     coordinates = _of_this_cta(f, [f.scalar(value) for value in given], type_)
-    for offsets, place in _boxes(f, op, target):
+    for offsets, start in _boxes(f, op, target):
         where = _coordinates(f, coordinates, offsets)
-        operands = (f.b.gep(base, place, I8), f.scalar(descriptor), *where, bar, thread)
+        operands = (f.b.gep(base, start, I8), f.scalar(descriptor), *where, bar, thread)
         f.b.operation(tma.TensorLoadOp, operands, ())
 
 
@@ -254,9 +254,9 @@ def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, At
     coordinates = _of_this_cta(f, [f.scalar(value) for value in given], type_)
     if warps > 1:
         base, coordinates = _of_this_warp(f, base, coordinates, boxes, warps)
-    for offsets, place in boxes[::warps]:
+    for offsets, start in boxes[::warps]:
         where = _coordinates(f, coordinates, offsets)
-        operands = (f.b.gep(base, place, I8), f.scalar(descriptor), *where, thread)
+        operands = (f.b.gep(base, start, I8), f.scalar(descriptor), *where, thread)
         f.b.operation(tma.TensorStoreOp, operands, (), properties)
     f.b.operation(tma.BulkCommitGroupOp, (), ())
 
@@ -272,10 +272,10 @@ def _warps_with_boxes(boxes: list[Box], num_warps: int) -> int:
     """How many warps take turns with `boxes`: 1 where the bits of a warp's number do not say where its box is."""
     warps = min(num_warps, len(boxes) & -len(boxes))
     steps = _steps(boxes, warps)
-    for number, (offsets, place) in enumerate(boxes):
-        offset_of_first, place_of_first = boxes[number - number % warps]
+    for number, (offsets, start) in enumerate(boxes):
+        offset_of_first, start_of_first = boxes[number - number % warps]
         taken = [step for k, step in enumerate(steps) if number >> k & 1]
-        for dim, (at, begin) in enumerate(zip((*offsets, place), (*offset_of_first, place_of_first), strict=True)):
+        for dim, (at, begin) in enumerate(zip((*offsets, start), (*offset_of_first, start_of_first), strict=True)):
             if at != begin + reduce(int.__xor__, (step[dim] for step in taken), 0):
                 return 1
     return warps
@@ -338,16 +338,16 @@ def tensormap_create(f: FunctionLowering, op: ttng.TensormapCreateOp) -> None:
     copy can step by."""
     _check_strides(op)
     b = f.b
-    place = f.scratch(op)
+    scratch = f.scratch(op)
     warp, thread = _first_warp(f), _first_thread(f)
-    b.operation(nvvm.StoreSharedOp, (b.i32(0), b.gep(place, f.thread_id(), I32), warp), ())
+    b.operation(nvvm.StoreSharedOp, (b.i32(0), b.gep(scratch, f.thread_id(), I32), warp), ())
     b.operation(nvvm.BarWarpSyncOp, (), ())
 
     def replace(field: str, value: SSAValue, ordinal: int | None = None) -> None:
         properties: dict[str, Attribute] = {"field": string_attr(field)}
         if ordinal is not None:
             properties["ordinal"] = IntegerAttr(ordinal, 32)
-        b.operation(tma.TensormapReplaceOp, (place, value, thread), (), properties)
+        b.operation(tma.TensormapReplaceOp, (scratch, value, thread), (), properties)
 
     boxes, sizes, strides, steps = (
         [f.scalar(value) for value in getattr(op, name)]
@@ -370,7 +370,7 @@ def tensormap_create(f: FunctionLowering, op: ttng.TensormapCreateOp) -> None:
         ("fill_mode", "fill_mode"),
     ):
         replace(field, b.i32(getattr(op, name).value.data))
-    b.operation(tma.TensormapPublishOp, (f.scalar(op.operands[0]), place, warp), ())
+    b.operation(tma.TensormapPublishOp, (f.scalar(op.operands[0]), scratch, warp), ())
 
 
 def _check_strides(op: ttng.TensormapCreateOp) -> None:

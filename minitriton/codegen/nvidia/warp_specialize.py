@@ -132,7 +132,7 @@ def _send_captures(f: FunctionLowering, op: WarpSpecializeOp) -> dict[int, tuple
     """
     base = f.scratch(op) if op.operands else None
     first = f.b.icmp("eq", f.thread_id(), f.b.i32(0))
-    places: dict[int, tuple[int, Attribute]] = {}
+    captured: dict[int, tuple[int, Attribute]] = {}
     position = 0
     for index, capture in enumerate(op.operands):
         value = f.values[capture]
@@ -142,11 +142,11 @@ def _send_captures(f: FunctionLowering, op: WarpSpecializeOp) -> dict[int, tuple
             continue
         register = value.base if isinstance(value, SharedView) else value
         assert instance_of(register, SSAValue) and base is not None
-        places[index] = (position, register.type)
+        captured[index] = (position, register.type)
         address = f.b.gep(base, position, I8)
         f.b.operation(nvvm.StoreSharedOp, (register, address, first), ())
         position += 8
-    return places
+    return captured
 
 
 def _is_known_everywhere(f: FunctionLowering, value: object) -> bool:
@@ -167,7 +167,7 @@ def _partition(
     op: WarpSpecializeOp,
     index: int,
     block: Block,
-    places: dict[int, tuple[int, Attribute]],
+    captured: dict[int, tuple[int, Attribute]],
     workers: WorkerWarps,
     registers: int | None,
 ) -> None:
@@ -193,8 +193,8 @@ def _partition(
             allocation = _allocation_of(capture)
             if allocation is not None:
                 value = SharedView(p.scratch(allocation), value.offsets)
-            elif number in places:
-                position, type_ = places[number]
+            elif number in captured:
+                position, type_ = captured[number]
                 address = p.b.gep(p.scratch(op), position, I8)
                 register = p.b.value(nvvm.LoadSharedOp, (address, always), type_)
                 value = SharedView(register, value.offsets) if isinstance(value, SharedView) else register
@@ -248,8 +248,8 @@ def dispatch(f: FunctionLowering, workers: WorkerWarps, body: Block) -> None:
     b.branch(dispatching)
     b.move_to(dispatching)
     _barrier_of_all(f, workers)
-    place = b.gep(f.scratch(workers.kernel), b.sub(warp, b.i32(workers.default_warps)), I8)
-    number = b.value(nvvm.LoadSharedOp, (place, b.constant(I1, 1)), I8)
+    pointer = b.gep(f.scratch(workers.kernel), b.sub(warp, b.i32(workers.default_warps)), I8)
+    number = b.value(nvvm.LoadSharedOp, (pointer, b.constant(I1, 1)), I8)
     for index, entry in enumerate(workers.entries):
         following = f.new_block()
         b.cond_branch(b.icmp("eq", number, b.constant(I8, index)), entry, following)

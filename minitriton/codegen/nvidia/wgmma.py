@@ -105,7 +105,7 @@ def _kind(type_: Attribute) -> str:
 class _Tile(NamedTuple):
     """64 rows of a dot: its accumulators, its part of a, and for each step along k what is added to the descriptors."""
 
-    sums: SSAValue
+    accumulators: SSAValue
     left: SSAValue
     a_offsets: list[int]
     b_offsets: list[int]
@@ -177,12 +177,12 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     def group(steps: range, start: SSAValue, use_start: SSAValue | None) -> SSAValue:
         """The dots of some steps along k, started."""
         tiles: list[_Tile] = []
-        places: dict[int, int] = {}
+        indices: dict[int, int] = {}
         for m, n in facts.register_of:
             if m % ROWS or n % columns:
                 continue
             held = [facts.register_of[(m + 8 * (i >> 1 & 1), n + 8 * (i >> 2) + (i & 1))] for i in range(columns // 2)]
-            places.update({register: len(tiles) * len(held) + i for i, register in enumerate(held)})
+            indices.update({register: len(tiles) * len(held) + i for i, register in enumerate(held)})
             b_offsets = [right.offset(k, n) for k in steps]
             tiles.append(_Tile(b.permute(start, held), left.operand(m, steps), left.offsets(m, steps), b_offsets))
         conditions = () if use_start is None else (use_start,)
@@ -196,11 +196,11 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
                 "b_offsets": DenseArrayBase.from_list(i32, [each for tile in together for each in tile.b_offsets]),
                 "operandSegmentSizes": i32_array((len(lefts), 1, len(together), len(conditions))),
             }
-            sums = [tile.sums for tile in together]
-            operands, types = (*lefts, right_base, *sums, *conditions), [each.type for each in sums]
+            accumulators = [tile.accumulators for tile in together]
+            operands, types = (*lefts, right_base, *accumulators, *conditions), [each.type for each in accumulators]
             results += b.operation(nvvm.WgmmaOp, operands, types, {**properties, **offsets}).results
         b.operation(nvvm.WgmmaCommitGroupOp, (), ())
-        return b.permute(b.concat(results), [places[facts.register_of[offset]] for offset in facts.offsets])
+        return b.permute(b.concat(results), [indices[facts.register_of[offset]] for offset in facts.offsets])
 
     most = integer(op.max_num_imprecise_acc)
     if bits != 8 or lane_type(total.type) is not F32 or most > depth:
@@ -210,11 +210,11 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     else:
         length = max(-(-most // step) * step, step)
         spans = [range(start, min(start + length, depth), step) for start in range(0, depth, length)]
-        sums = [_wait(f, [group(span, b.poison(total.type), b.constant(I1, 0))], 0)[0] for span in spans]
+        accumulators = [_wait(f, [group(span, b.poison(total.type), b.constant(I1, 0))], 0)[0] for span in spans]
         if condition is not None and not from_zero:
             total = b.select(condition, total, b.constant(total.type, 0.0))
-        value = sums[0] if from_zero else b.fadd_fused(total, sums[0])
-        for each in sums[1:]:
+        value = accumulators[0] if from_zero else b.fadd_fused(total, accumulators[0])
+        for each in accumulators[1:]:
             value = b.fadd_fused(value, each)
     f.values[result] = value
 

@@ -109,7 +109,7 @@ class MovesElements(Fact):
 
 
 class Contraction(Fact):
-    """A product of matrices, with the factors first."""
+    """A matmul, with its factors first."""
 
 
 @dataclass(frozen=True)

@@ -197,9 +197,9 @@ def receivers(op: Operation, operand: int) -> list[SSAValue]:
     found: list[SSAValue] = []
     for branch in flow.branches(holder):
         if branch.origin is origin:
-            place = operand - (len(op.operands) - len(branch.passed))
-            if 0 <= place < len(branch.received):
-                found.append(branch.received[place])
+            index = operand - (len(op.operands) - len(branch.passed))
+            if 0 <= index < len(branch.received):
+                found.append(branch.received[index])
     return found
 
 

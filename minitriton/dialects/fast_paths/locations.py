@@ -20,20 +20,20 @@ _name = functools.lru_cache(maxsize=1024)(StringAttr)
 
 def file_line_col(file: StringAttr, line: int, column: int) -> FileLineColLoc:
     """A location in a file."""
-    place = object.__new__(FileLineColLoc)
-    vars(place).update(filename=file, line=_number(line), column=_number(column))
-    return place
+    found = object.__new__(FileLineColLoc)
+    vars(found).update(filename=file, line=_number(line), column=_number(column))
+    return found
 
 
 def named(name: str, location: LocationAttr) -> NameLoc:
     """`location` with the name of the variable whose value an op computes there."""
-    place = object.__new__(NameLoc)
-    vars(place).update(desc=_name(name), location=location)
-    return place
+    found = object.__new__(NameLoc)
+    vars(found).update(desc=_name(name), location=location)
+    return found
 
 
 def at_call(callee: Attribute, caller: Attribute) -> CallSiteLoc:
     """A location in a function, seen from the call at the location `caller`."""
-    place = object.__new__(CallSiteLoc)
-    vars(place).update(callee=callee, caller=caller)
-    return place
+    found = object.__new__(CallSiteLoc)
+    vars(found).update(callee=callee, caller=caller)
+    return found

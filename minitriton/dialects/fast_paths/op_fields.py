@@ -99,8 +99,8 @@ def _segment(
     field: Callable[[tuple[object, ...], int, int], object],
 ) -> property:
     values, index = _VALUES[accessor.construct], accessor.idx
-    place, name = "properties" if accessor.option.as_property else "attributes", accessor.option.attribute_name
-    holder: Callable[[IRDLOperation], dict[str, DenseArrayBase]] = attrgetter(place)
+    dictionary, name = "properties" if accessor.option.as_property else "attributes", accessor.option.attribute_name
+    holder: Callable[[IRDLOperation], dict[str, DenseArrayBase]] = attrgetter(dictionary)
 
     def get(op: IRDLOperation) -> object:
         sizes = holder(op)[name].data.data

@@ -70,9 +70,9 @@ class _Making:
     text: str = ""
     steps: list[PrintStep] = field(default_factory=list[PrintStep])
 
-    def same(self, told: Callable[[_Spacing], str]) -> str:
-        """What is `told` of the spacing, whichever it is."""
-        texts = {told(spacing) for spacing in self.spacings}
+    def same(self, text_of: Callable[[_Spacing], str]) -> str:
+        """What is `text_of` of the spacing, whichever it is."""
+        texts = {text_of(spacing) for spacing in self.spacings}
         if len(texts) > 1:
             raise _LeftToXdsl
         return texts.pop()

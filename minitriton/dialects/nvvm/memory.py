@@ -463,11 +463,11 @@ class WgmmaOp(PtxOp):
     def verify_(self) -> None:
         if [each.type for each in self.c] != [each.type for each in self.d]:
             raise VerifyException("nvvm.wgmma.mma_async returns the types of c")
-        tiles, products = len(self.c), len(self.b_offsets)
-        if not tiles or products % tiles:
+        tiles, mmas = len(self.c), len(self.b_offsets)
+        if not tiles or mmas % tiles:
             raise VerifyException("nvvm.wgmma.mma_async needs as many offsets of b for each tile of c")
-        words = [] if len(self.a_offsets) else [4 * products // tiles] * tiles
-        if [lanes(each.type) for each in self.a] != (words or [1]) or len(self.a_offsets) not in (0, products):
+        words = [] if len(self.a_offsets) else [4 * mmas // tiles] * tiles
+        if [lanes(each.type) for each in self.a] != (words or [1]) or len(self.a_offsets) not in (0, mmas):
             raise VerifyException(
                 "nvvm.wgmma.mma_async needs a descriptor of a and an offset for each step, or 4 words"
             )
@@ -484,13 +484,13 @@ class WgmmaOp(PtxOp):
         a_offsets, b_offsets = self.a_offsets.get_values(), self.b_offsets.get_values()
         steps, words = len(b_offsets) // len(self.c), words_of(self.c[0].type).count
         text = "{\n.reg .b64 a, b;\nwgmma.fence.sync.aligned;\n"
-        for product, b_offset in enumerate(b_offsets):
-            tile, step = divmod(product, steps)
+        for mma, b_offset in enumerate(b_offsets):
+            tile, step = divmod(mma, steps)
             left = "a"
             if a_offsets:
-                text += f"add.s64 a, $a, {a_offsets[product]};\n"
+                text += f"add.s64 a, $a, {a_offsets[mma]};\n"
             else:
-                left = _listed("a", 4 * product, 4)
+                left = _listed("a", 4 * mma, 4)
             text += f"add.s64 b, $b, {b_offset};\n"
             scale = "1" if step or self.use_c is None else "$use_c"
             text += f"{opcode} {_listed('d', tile * words, words)}, {left}, b, {scale}{self._signs()};\n"

@@ -52,12 +52,12 @@ class _Common(Token[MLIRTokenKind, str]):
 
     def __init__(self, kind: MLIRTokenKind, start: Position, end: Position, text: str, whole: Input[str]) -> None:
         self.kind = kind
-        self._place = (start, end, whole)
+        self._bounds = (start, end, whole)
         self._text = text
 
     @property
     def span(self) -> Span[str]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return Span(*self._place)
+        return Span(*self._bounds)
 
     @property
     def text(self) -> str:

@@ -59,7 +59,7 @@ _ALIAS_DEFINITION = re.compile(r"^[^\S\n]*([#!][A-Za-z_][\w$.-]*)\s*=\s*", re.MU
 _TYPE = re.compile(
     r"(?:tensor|!tt\.ptr|!tt\.tensordesc|!ttg\.memdesc)<(?:[^<>\"]|<(?:[^<>\"]|<(?:[^<>\"]|<[^<>\"]*>)*>)*>)*>"
 )
-_PLACE_BY_ALIAS = re.compile(r"loc\((#[A-Za-z_][\w$.-]*)\)", re.ASCII)
+_LOCATION_BY_ALIAS = re.compile(r"loc\((#[A-Za-z_][\w$.-]*)\)", re.ASCII)
 _ALIAS = re.compile(r"#([A-Za-z_][\w$-]*)(?![\w$.<-])")
 _DEFAULT_ARGUMENT = re.compile(r"arg\d+(_\d+)?")
 
@@ -144,7 +144,7 @@ class TritonParser(Parser):
 
     def parse_optional_location(self) -> LocationAttr | None:
         """A location; after most ops stands the alias of one, which is looked up as it stands."""
-        match = _PLACE_BY_ALIAS.match(self.lexer.input.content, self._current_token.span.start)
+        match = _LOCATION_BY_ALIAS.match(self.lexer.input.content, self._current_token.span.start)
         known = self.attribute_aliases.get(match[1]) if match is not None else None
         if match is not None and isinstance(known, LocationAttr):
             self._resume_from(match.end())
@@ -165,7 +165,7 @@ class TritonParser(Parser):
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._name_loop_arguments(op)
         if isinstance(op, scf.ForOp | scf.IfOp):
-            _place_unwritten_yields(op)
+            _add_unwritten_yields(op)
         if isinstance(op, IRDLOperation):
             complete_properties(op)
         given = sum(size for _, size in bound)
@@ -270,8 +270,8 @@ class TritonParser(Parser):
         if self.parse_optional_punctuation("<") is not None:
             metadata = self.parse_attribute()
             self.parse_punctuation(">")
-        places = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
-        return FusedLoc(ArrayAttr(places), metadata)
+        locations = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
+        return FusedLoc(ArrayAttr(locations), metadata)
 
     def _parse_external_resources(self) -> None:
         depth = 0
@@ -343,7 +343,7 @@ class _Bits(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateU
         return super().to_type(parser, type)
 
 
-def _place_unwritten_yields(op: Operation) -> None:
+def _add_unwritten_yields(op: Operation) -> None:
     """A yield of nothing is not written: its location is that of the loop or branch that it ends."""
     for region in op.regions:
         for block in region.blocks:

@@ -102,22 +102,22 @@ class AliasTable:
         found = self._by_identity.get(id(attribute))
         return None if found is None else found[0]
 
-    def add_place(self, place: FileLineColLoc, deferrable: bool) -> Met:
+    def add_location(self, location: FileLineColLoc, deferrable: bool) -> Met:
         """A new entry for a location, in which nothing else can be."""
         outer = self._open[-1] if self._open else None
         name = "loc" if self._enabled else None
         met = Met(name, True, deferrable if outer is None else outer.deferrable, 1 if name else 0)
         if outer is not None:
             outer.inside.append(met)
-        met.in_full = place_text(place)
+        met.in_full = location_text(location)
         if name is not None:
             met.reference = f"{_MARK}{len(self._named)}{_MARK}"
             self._named.append(met)
         else:
             met.reference = met.in_full
         met.text = f"loc({met.in_full})"
-        self._met[self._key(place)] = met
-        self._by_identity[id(place)] = met, place
+        self._met[self._key(location)] = met
+        self._by_identity[id(location)] = met, location
         return met
 
     def begin(self, attribute: Attribute, deferrable: bool) -> Met:
@@ -145,11 +145,11 @@ class AliasTable:
             return CallSiteLoc, self._number_of(attribute.callee), self._number_of(attribute.caller)
         return attribute
 
-    def _number_of(self, place: Attribute) -> int:
-        found = self._number_by_identity.get(id(place))
+    def _number_of(self, location: Attribute) -> int:
+        found = self._number_by_identity.get(id(location))
         if found is None:
-            number = self._numbers.setdefault(self._key(place), len(self._numbers))
-            found = self._number_by_identity[id(place)] = number, place
+            number = self._numbers.setdefault(self._key(location), len(self._numbers))
+            found = self._number_by_identity[id(location)] = number, location
         return found[0]
 
     def end(self, met: Met, in_full: str) -> None:
@@ -179,9 +179,9 @@ class AliasTable:
             alias = aliases[str(index)] = f"#{met.name}{number or ''}"
             definition = f"loc({met.in_full})" if met.is_location else met.in_full
             (after if met.deferrable else before).append(f"{alias} = {definition}\n")
-        pieces = "".join([*before, body, "\n", *after]).split(_MARK)
-        pieces[1::2] = [aliases[index] for index in pieces[1::2]]
-        return "".join(pieces)
+        parts = "".join([*before, body, "\n", *after]).split(_MARK)
+        parts[1::2] = [aliases[index] for index in parts[1::2]]
+        return "".join(parts)
 
 
 # How MLIR spells strings, and the locations that name files.
@@ -208,6 +208,6 @@ def _name_literal(name: str) -> str:
     return bytes_literal(name.encode())
 
 
-def place_text(place: FileLineColLoc) -> str:
-    """File, line and column of `place`."""
-    return f"{_name_literal(place.filename.data)}:{place.line.data}:{place.column.data}"
+def location_text(location: FileLineColLoc) -> str:
+    """File, line and column of `location`."""
+    return f"{_name_literal(location.filename.data)}:{location.line.data}:{location.column.data}"

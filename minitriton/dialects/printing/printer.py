@@ -49,7 +49,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer
 
 from minitriton.dialects.fast_paths.op_access import next_op
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.printing.aliases import AliasTable, Met, bytes_literal, place_text
+from minitriton.dialects.printing.aliases import AliasTable, Met, bytes_literal, location_text
 from minitriton.dialects.printing.names import UNKNOWN, ValueNames
 from minitriton.dialects.printing.upstream import PRINTERS
 from minitriton.dialects.tt.enums import IntegerEnumAttr
@@ -211,11 +211,11 @@ class TritonPrinter(Printer):
     # Ops
 
     def print_op(self, op: Operation) -> None:
-        place = self.meet(op.location, deferrable=True) if self.print_debuginfo else None
+        location = self.meet(op.location, deferrable=True) if self.print_debuginfo else None
         self._print_results(op)
         self._print_form(op)
-        if place is not None:
-            self.parts.append(f" loc({place.reference})")
+        if location is not None:
+            self.parts.append(f" loc({location.reference})")
 
     def _print_form(self, op: Operation) -> None:
         """The op without its results and its location."""
@@ -309,7 +309,7 @@ class TritonPrinter(Printer):
     def _print_apart(self, attribute: Attribute, deferrable: bool) -> Met:
         """Prints an attribute that was not met before into an entry of its own."""
         if type(attribute) is FileLineColLoc:
-            return self.aliases.add_place(attribute, deferrable)
+            return self.aliases.add_location(attribute, deferrable)
         met = self.aliases.begin(attribute, deferrable)
         outer, self.parts = self.parts, []
         if met.is_location:
@@ -368,7 +368,7 @@ class TritonPrinter(Printer):
     def print_location_body(self, location: Attribute) -> None:
         """What stands between the parentheses of `loc(...)`."""
         if type(location) is FileLineColLoc:
-            self.parts.append(place_text(location))
+            self.parts.append(location_text(location))
         elif isinstance(location, NameLoc):
             self.print_string_literal(location.desc.data)
             if not isinstance(location.location, (NoneAttr, UnknownLoc)):

@@ -16,7 +16,7 @@ from minitriton.dialects.op_rules import OpRules
 
 def complaint_about(op: Operation) -> str | None:
     """What is wrong with an op of `scf` or `cf`; None for nothing, and for any other op."""
-    asked = _COMPLAINTS.of(op)
+    asked = _VERIFIERS.of(op)
     return None if asked is None else asked(op)
 
 
@@ -99,8 +99,8 @@ def _branch_complaint(op: cf.BranchOp | cf.ConditionalBranchOp) -> str | None:
     return None
 
 
-_COMPLAINTS: OpRules[Callable[[Any], str | None]] = OpRules()
-_COMPLAINTS.update(
+_VERIFIERS: OpRules[Callable[[Any], str | None]] = OpRules()
+_VERIFIERS.update(
     {
         scf.IfOp: _if_complaint,
         scf.ForOp: _for_complaint,

@@ -63,11 +63,11 @@ def source_location(location: Attribute) -> SourceLocation | None:
 
 def _refuse(op: Operation, message: str) -> IRError:
     around: Operation | None = op
-    place = None
-    while place is None and around is not None:
-        place = source_location(around.location)
+    location = None
+    while location is None and around is not None:
+        location = source_location(around.location)
         around = around.parent_op()
-    return IRError(message, place)
+    return IRError(message, location)
 
 
 def _words(op: Operation, error: VerifyException) -> str:

@@ -381,18 +381,18 @@ class GlobalShadow:
         for group in np.unique((lanes + self.first) // self.group_lanes).tolist():
             _merge(self.seen.setdefault(group, {}), self.observed.pop(group, {}))
 
-    def synchronize(self, lane: int, place: int, acquire: bool, release: bool) -> None:
+    def synchronize(self, lane: int, address: int, acquire: bool, release: bool) -> None:
         """An atomic of a thread at an address, with acquire or release semantics. What one thread acquires its whole cluster knows."""
         group = (lane + self.first) // self.group_lanes
-        if place in self.released:
-            _merge(self.observed.setdefault(group, {}), self.released[place])
-        if acquire and place in self.released:
-            _merge(self.seen.setdefault(group, {}), self.released[place])
+        if address in self.released:
+            _merge(self.observed.setdefault(group, {}), self.released[address])
+        if acquire and address in self.released:
+            _merge(self.seen.setdefault(group, {}), self.released[address])
         if release:
             covered = self.clocks.release(np.array([lane // 32]))
             own = self.releases.setdefault(group, [])
             own.append(np.maximum(own[-1], covered) if own else covered)
-            published = self.released.setdefault(place, {})
+            published = self.released.setdefault(address, {})
             _merge(published, self.seen.get(group, {}))
             published[group] = len(own) - 1
 

@@ -21,7 +21,7 @@ class ExecutedCopy:
 
     site: int
     lanes: np.ndarray
-    place: np.ndarray
+    offsets: np.ndarray
     data: np.ndarray
     group: np.ndarray
     sources: np.ndarray | None = None
@@ -44,7 +44,7 @@ def copy_async(x: Machine, site: int, target: Lanes, source: Lanes, size: int, v
     """`cp.async`: `size` bytes to shared memory, where `valid` come from global memory and the rest are zero."""
     mask = x.mask(mask)
     valid = x.spread(valid).astype(np.int64)
-    place, mask = locate(x, site, "shared", target, mask, size)
+    offsets, mask = locate(x, site, "shared", target, mask, size)
     lanes = x.index if mask is None else np.nonzero(mask)[0]
     if not lanes.size:
         return
@@ -65,17 +65,17 @@ def copy_async(x: Machine, site: int, target: Lanes, source: Lanes, size: int, v
             sources = x.memory.shadow.copy_begins(offset[chosen], amount)
         data[np.searchsorted(lanes, chosen), :amount] = x.memory.bytes[offset[chosen][:, None] + np.arange(amount)]
     if x.check:
-        measure_banks(x, site, place[lanes], size, lanes)
+        measure_banks(x, site, offsets[lanes], size, lanes)
     state = _state(x)
-    state.pending.append(ExecutedCopy(site, lanes, place[lanes], data, state.committed[lanes], sources))
+    state.pending.append(ExecutedCopy(site, lanes, offsets[lanes], data, state.committed[lanes], sources))
     shared = x.shared
     shared.pending_count += 1
     if shared.shadowed:
-        g = shared.granules(place[lanes], size)
+        g = shared.granules(offsets[lanes], size)
         race = shared.conflicts(g, x.warp[lanes], x.lane[lanes], np.zeros(len(lanes), np.bool_))
         if race.any():
             x.find("shared-race", site, lanes[race], "an asynchronous copy writes what another thread still uses")
-        check_still_read(x, site, place[lanes], lanes, size)
+        check_still_read(x, site, offsets[lanes], lanes, size)
         np.add.at(shared.pending, g, 1)
 
 
@@ -108,7 +108,9 @@ def wait_group(x: Machine, allowed: int | None, mask: Mask) -> None:
             rest = ~done
             sources = None if copy.sources is None else copy.sources[rest]
             kept.append(
-                ExecutedCopy(copy.site, copy.lanes[rest], copy.place[rest], copy.data[rest], copy.group[rest], sources)
+                ExecutedCopy(
+                    copy.site, copy.lanes[rest], copy.offsets[rest], copy.data[rest], copy.group[rest], sources
+                )
             )
     x.shared.pending_count += len(kept) - len(state.pending)
     state.pending = kept
@@ -116,13 +118,13 @@ def wait_group(x: Machine, allowed: int | None, mask: Mask) -> None:
 
 def _complete(x: Machine, copy: ExecutedCopy, done: np.ndarray) -> None:
     size = copy.data.shape[1]
-    place, lanes = copy.place[done], copy.lanes[done]
-    x.shared.bytes[place[:, None] + np.arange(size)] = copy.data[done]
+    offsets, lanes = copy.offsets[done], copy.lanes[done]
+    x.shared.bytes[offsets[:, None] + np.arange(size)] = copy.data[done]
     if copy.sources is not None and x.memory.shadow is not None:
         x.memory.shadow.copy_ends(copy.sources[done])
     if x.shared.shadowed:
-        g = x.shared.granules(place, size)
+        g = x.shared.granules(offsets, size)
         np.subtract.at(x.shared.pending, g, 1)
-        x.shared.written_by(place, size, x.warp[lanes], x.lane[lanes], np.ones(len(lanes), np.bool_))
+        x.shared.written_by(offsets, size, x.warp[lanes], x.lane[lanes], np.ones(len(lanes), np.bool_))
         if x.shared.proxies is not None:
             x.shared.proxies.overwritten(g)

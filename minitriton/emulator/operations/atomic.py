@@ -93,12 +93,12 @@ def atomic(
     memory = (x.memory.views if space == "global" else x.shared.views)[width].view(dtype)
     changed = False
     for k, value in enumerate(operands):
-        place = offset[lanes] // width + k
+        index = offset[lanes] // width + k
         new = x.spread(value)[lanes]
         expected = None if compare is None else x.spread(compare[k])[lanes]
         named = _named(operation, space, dtype)
-        old = results[k][lanes] = _in_order(memory, place, new, expected, named, packed)
-        changed = changed or not np.array_equal(old, memory[place])
+        old = results[k][lanes] = _in_order(memory, index, new, expected, named, packed)
+        changed = changed or not np.array_equal(old, memory[index])
     x.polls = 0 if changed or operation in ("min", "max") else x.polls + 1
     x.changes += 1
     x.spins += operation == "cas"
@@ -111,15 +111,15 @@ def _named(operation: str, space: str, dtype: np.dtype) -> str:
 
 
 def _in_order(
-    memory: np.ndarray, place: np.ndarray, new: np.ndarray, expected: np.ndarray | None, operation: str, packed: str
+    memory: np.ndarray, index: np.ndarray, new: np.ndarray, expected: np.ndarray | None, operation: str, packed: str
 ) -> np.ndarray:
     """Rounds: in each, the first remaining thread of every address acts."""
-    old = np.empty(len(place), memory.dtype)
-    remaining = np.arange(len(place))
+    old = np.empty(len(index), memory.dtype)
+    remaining = np.arange(len(index))
     while remaining.size:
-        _, first = np.unique(place[remaining], return_index=True)
+        _, first = np.unique(index[remaining], return_index=True)
         chosen = remaining[first]
-        where = place[chosen]
+        where = index[chosen]
         before = memory[where]
         if expected is not None:
             after = np.where(before == expected[chosen], new[chosen], before)

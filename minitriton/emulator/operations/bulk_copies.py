@@ -51,7 +51,7 @@ def active_threads(x: Machine, mask: Mask) -> list[int]:
 
 def shared_range(x: Machine, site: int, thread: int, address: int, size: int, align: int = 16) -> int | None:
     """Where `size` bytes at a shared address begin in the buffer; None, and a finding, if they cannot be there."""
-    offset, base = (int(v) for v in x.shared_places(np.asarray(address, np.int64), thread))
+    offset, base = (int(v) for v in x.shared_offsets(np.asarray(address, np.int64), thread))
     if address % align:
         x.find("misaligned", site, np.array([thread]), f"the shared address {address:#x} is not a multiple of {align}")
     elif offset < 0 or offset + size > x.shared.size:
@@ -103,16 +103,16 @@ def count_traffic(x: Machine, site: int, thread: int, offset: np.ndarray, item: 
 
 
 def deliver_later(
-    x: Machine, site: int, thread: int, barrier_place: int, start: int, size: int, place: np.ndarray, values: np.ndarray,
+    x: Machine, site: int, thread: int, barrier_offset: int, start: int, size: int, offsets: np.ndarray, values: np.ndarray,
     how: Delivery = _PLAIN, sources: np.ndarray | None = None,
 ) -> None:  # fmt: skip
-    """Counts a copy's bytes at the mbarrier at `barrier_place`; the data appears when a wait sees the phase end.
+    """Counts a copy's bytes at the mbarrier at `barrier_offset`; the data appears when a wait sees the phase end.
 
-    `start` and `size` are the bytes of shared memory that the elements `values` at the byte offsets `place` fill; `sources` are what
+    `start` and `size` are the bytes of shared memory that the elements `values` at the byte offsets `offsets` fill; `sources` are what
     `GlobalShadow.copy_begins` gave.
     """
     shared = x.shared
-    barrier = find_barrier(x, site, thread, barrier_place)
+    barrier = find_barrier(x, site, thread, barrier_offset)
     if barrier is None:
         return
     width = values.dtype.itemsize
@@ -138,7 +138,7 @@ def deliver_later(
     def deliver() -> None:
         if sources is not None and x.memory.shadow is not None:
             x.memory.shadow.copy_ends(sources)
-        memory, where = shared.views[width], place // width
+        memory, where = shared.views[width], offsets // width
         memory[where] = combine(how.operation, how.element, memory[where], values) if how.operation else values
         if shared.shadowed:
             shared.pending[low:high] -= 1
@@ -289,10 +289,10 @@ def _to_shared(
     x: Machine, site: int, thread: int, target: int, barrier: int, values: np.ndarray, sources: np.ndarray | None = None
 ) -> None:
     start = shared_range(x, site, thread, target, values.nbytes)
-    place = shared_range(x, site, thread, barrier, 8, 8)
-    if start is not None and place is not None:
+    barrier_offset = shared_range(x, site, thread, barrier, 8, 8)
+    if start is not None and barrier_offset is not None:
         where = start + values.itemsize * np.arange(len(values))
-        deliver_later(x, site, thread, place, start, values.nbytes, where, values, sources=sources)
+        deliver_later(x, site, thread, barrier_offset, start, values.nbytes, where, values, sources=sources)
 
 
 def copy_to_cluster(

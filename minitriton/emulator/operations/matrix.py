@@ -127,15 +127,15 @@ def accumulator(x: Machine, registers: Sequence[Lanes], type: str, rows: int) ->
     """C as [warps, rows, 8]."""
     stacked = np.stack([x.spread(r) for r in registers], axis=-1)
     values = stacked.view(ACCUMULATORS[type])
-    pieces = values.reshape(-1, 8, 4, rows // 8, 2)
-    return pieces.transpose(0, 3, 1, 2, 4).reshape(-1, rows, 8)
+    fragments = values.reshape(-1, 8, 4, rows // 8, 2)
+    return fragments.transpose(0, 3, 1, 2, 4).reshape(-1, rows, 8)
 
 
 def to_registers(d: np.ndarray, type: str) -> list[np.ndarray]:
     """D as registers, the inverse of `accumulator`."""
     rows = d.shape[1]
-    pieces = d.reshape(-1, rows // 8, 8, 4, 2).transpose(0, 2, 3, 1, 4)
-    lanes = pieces.reshape(-1, rows // 4)
+    fragments = d.reshape(-1, rows // 8, 8, 4, 2).transpose(0, 2, 3, 1, 4)
+    lanes = fragments.reshape(-1, rows // 4)
     if type == "f16":
         packed = np.ascontiguousarray(bits16(lanes)).view(np.uint32)
         return [np.ascontiguousarray(packed[:, r]) for r in range(packed.shape[1])]

@@ -52,7 +52,7 @@ def _table(x: Machine) -> Mbarriers:
     return x.kept(Mbarriers, Mbarriers)
 
 
-def places(x: Machine, site: int, address: Lanes, mask: Mask) -> list[tuple[int, int]]:
+def thread_offsets(x: Machine, site: int, address: Lanes, mask: Mask) -> list[tuple[int, int]]:
     """(thread, byte offset) of every active thread."""
     offset, mask = locate(x, site, "shared", address, x.mask(mask), 8)
     lanes = x.index if mask is None else np.nonzero(mask)[0]
@@ -70,7 +70,7 @@ def find_barrier(x: Machine, site: int, thread: int, offset: int) -> Mbarrier | 
 def initialise(x: Machine, site: int, address: Lanes, count: Lanes, mask: Mask) -> None:
     """`mbarrier.init`."""
     counts = x.spread(count)
-    for thread, offset in places(x, site, address, mask):
+    for thread, offset in thread_offsets(x, site, address, mask):
         number = int(counts[thread])
         _table(x)[offset] = Mbarrier(number, number, np.zeros(x.shared.warps, np.int32))
         if x.shared.shadowed:
@@ -79,7 +79,7 @@ def initialise(x: Machine, site: int, address: Lanes, count: Lanes, mask: Mask) 
 
 def invalidate(x: Machine, site: int, address: Lanes, mask: Mask) -> None:
     """`mbarrier.inval`."""
-    for thread, offset in places(x, site, address, mask):
+    for thread, offset in thread_offsets(x, site, address, mask):
         if _table(x).pop(offset, None) is None:
             find_barrier(x, site, thread, offset)
 
@@ -94,7 +94,7 @@ def arrive(x: Machine, site: int, address: Lanes, count: Lanes, expected: Lanes,
     """`mbarrier.arrive`: `count` arrivals after `expected` more bytes are awaited. Returns the phase as token."""
     counts, bytes_ = x.spread(count), x.spread(expected)
     token = np.zeros(x.count, np.uint64)
-    for thread, offset in places(x, site, address, mask):
+    for thread, offset in thread_offsets(x, site, address, mask):
         barrier = find_barrier(x, site, thread, offset)
         if barrier is None:
             continue
@@ -118,7 +118,7 @@ def wait(site: int, address: Lanes, parity: Lanes) -> Outcome:
     def act(x: Machine, ready: dict[int, Mask], block: Block, mask: Mask) -> None:
         parities = x.spread(parity)
         passed = np.zeros(x.count, np.bool_)
-        for thread, offset in places(x, site, address, mask):
+        for thread, offset in thread_offsets(x, site, address, mask):
             barrier = find_barrier(x, site, thread, offset)
             if barrier is not None and barrier.phase == int(parities[thread]) & 1:
                 continue

@@ -31,7 +31,7 @@ def locate(x: Machine, site: int, space: str, address: Lanes, mask: Mask, size: 
     signed = x.spread(address).astype(np.int64)
     base = np.zeros(1, np.int64)
     if space == "shared":
-        offset, base = x.shared_places(signed)
+        offset, base = x.shared_offsets(signed)
         limit = x.shared.size
     elif space == "local":
         offset, limit = signed, x.program.local_size
@@ -86,8 +86,8 @@ def locate_to_write(
         good = x.memory.may_be_written(offset)
         lanes = np.nonzero(~good if mask is None else ~good & mask)[0]
         if lanes.size:
-            place = x.memory.describe(int(offset[lanes[0]]))
-            x.find("read-only", site, lanes, f"writes {place}, which the host keeps read-only")
+            array = x.memory.describe(int(offset[lanes[0]]))
+            x.find("read-only", site, lanes, f"writes {array}, which the host keeps read-only")
             mask = both(mask, good)
     return offset, mask
 
@@ -158,9 +158,9 @@ def store(x: Machine, site: int, space: str, address: Lanes, mask: Mask, values:
     if space == "global":
         x.polls = 0
     arrays = [x.spread(v) for v in values]
-    place = offset if lanes is None else offset[lanes]
+    offsets = offset if lanes is None else offset[lanes]
     chosen = arrays if lanes is None else [a[lanes] for a in arrays]
-    index = place // width
+    index = offsets // width
     buffer = _buffer(x, space, width).view(dtype)
     if not x.check or space == "local":
         for k, value in enumerate(chosen):
@@ -176,7 +176,7 @@ def store(x: Machine, site: int, space: str, address: Lanes, mask: Mask, values:
     lost = np.zeros(len(index), np.bool_)
     for k, value in enumerate(chosen):
         lost |= buffer.take(index + k) != value
-    check_write(x, site, space, place, x.index if lanes is None else lanes, size, same, lost)
+    check_write(x, site, space, offsets, x.index if lanes is None else lanes, size, same, lost)
 
 
 MOST_LOCKS = 64
@@ -219,65 +219,65 @@ def fence(x: Machine, mask: Mask) -> None:
 def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
     """Races, uninitialised bytes, results of async copies that no wait has covered."""
     who = x.index if lanes is None else lanes
-    place = offset if lanes is None else offset[lanes]
+    offsets = offset if lanes is None else offset[lanes]
     if space == "shared" and x.shared.shadowed:
-        race, fresh, early = x.shared.read_by(place, size, x.warp[who], x.lane[who])
+        race, fresh, early = x.shared.read_by(offsets, size, x.warp[who], x.lane[who])
         found = [
             ("shared-race", race, "reads what another thread writes without a barrier between"),
             ("uninitialised", fresh, "reads shared memory that nothing has written"),
             ("async-read", early, "reads what an asynchronous copy writes before the wait that covers it"),
         ]
     elif space == "global":
-        check_global_read(x, site, place, size, who)
+        check_global_read(x, site, offsets, size, who)
         return
     else:
         return
     for kind, wrong, text in found:
         if wrong.any():
             bad = np.nonzero(wrong)[0]
-            x.find(kind, site, who[bad], f"{text}, at {_place(x, space, int(place[bad[0]]))}")
+            x.find(kind, site, who[bad], f"{text}, at {_where(x, space, int(offsets[bad[0]]))}")
 
 
 def check_global_read(
-    x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray, what: str = "reads"
+    x: Machine, site: int, offsets: np.ndarray, size: int, who: np.ndarray, what: str = "reads"
 ) -> None:
     """Races, uninitialised bytes and results of bulk stores under way in reads from global memory; `what` reads ("a bulk copy reads")."""
     shadow = x.memory.shadow
     assert shadow is not None
-    fresh = shadow.uninitialised(place, size)
+    fresh = shadow.uninitialised(offsets, size)
     if fresh is not None and fresh.any():
         bad = np.nonzero(fresh)[0]
-        text = f"{what} global memory that nothing has written, at {_place(x, 'global', int(place[bad[0]]))}"
+        text = f"{what} global memory that nothing has written, at {_where(x, 'global', int(offsets[bad[0]]))}"
         x.find("uninitialised", site, who[bad], text)
-    early = shadow.still_arriving(place, size)
+    early = shadow.still_arriving(offsets, size)
     if early is not None and early.any():
         bad = np.nonzero(early)[0]
-        where = _place(x, "global", int(place[bad[0]]))
+        where = _where(x, "global", int(offsets[bad[0]]))
         text = f"{what} what a bulk store writes, before a cp.async.bulk.wait_group (without .read) that covers it, at {where}"
         x.find("async-read", site, who[bad], text)
     _report_races(
-        x, site, place, who, shadow.read_by(Access(place, size, who, site, x.is_strong(site))), what, "writes"
+        x, site, offsets, who, shadow.read_by(Access(offsets, size, who, site, x.is_strong(site))), what, "writes"
     )
 
 
 def check_global_write(
-    x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray, same: np.ndarray, lost: np.ndarray | None,
+    x: Machine, site: int, offsets: np.ndarray, size: int, who: np.ndarray, same: np.ndarray, lost: np.ndarray | None,
     what: str = "writes",
 ) -> None:  # fmt: skip
     """Races of writes to global memory; `same` and `lost` as for `GlobalShadow.written_by`."""
     shadow = x.memory.shadow
     assert shadow is not None
-    early = shadow.still_copied(place, size)
+    early = shadow.still_copied(offsets, size)
     if early is not None and (early := early & ~same).any():
         bad = np.nonzero(early)[0]
-        text = f"{what} what an asynchronous copy reads, before the wait that covers it, at {_place(x, 'global', int(place[bad[0]]))}"
+        text = f"{what} what an asynchronous copy reads, before the wait that covers it, at {_where(x, 'global', int(offsets[bad[0]]))}"
         x.find("async-write", site, who[bad], text)
-    races = shadow.written_by(Access(place, size, who, site, x.is_strong(site)), same, lost)
-    _report_races(x, site, place, who, races, what, "reads or writes")
+    races = shadow.written_by(Access(offsets, size, who, site, x.is_strong(site)), same, lost)
+    _report_races(x, site, offsets, who, races, what, "reads or writes")
 
 
 def _report_races(
-    x: Machine, site: int, place: np.ndarray, who: np.ndarray, races: Races | None, what: str, other: str
+    x: Machine, site: int, offsets: np.ndarray, who: np.ndarray, races: Races | None, what: str, other: str
 ) -> None:
     if races is None:
         return
@@ -287,43 +287,43 @@ def _report_races(
     ):
         if wrong.any():
             bad = np.nonzero(wrong)[0]
-            x.find(kind, site, who[bad], f"{text}, at {_place(x, 'global', int(place[bad[0]]))}")
+            x.find(kind, site, who[bad], f"{text}, at {_where(x, 'global', int(offsets[bad[0]]))}")
 
 
-def _place(x: Machine, space: str, offset: int) -> str:
+def _where(x: Machine, space: str, offset: int) -> str:
     return x.memory.describe(offset) if space == "global" else f"byte {offset % x.shared.stride} of shared memory"
 
 
 def check_write(
-    x: Machine, site: int, space: str, place: np.ndarray, who: np.ndarray, size: int, same: np.ndarray, lost: np.ndarray
+    x: Machine, site: int, space: str, at: np.ndarray, who: np.ndarray, size: int, same: np.ndarray, lost: np.ndarray
 ) -> None:
     """Races of a store; `lost` marks threads whose value another thread of the same instruction overwrote."""
     if space == "shared":
-        check_still_read(x, site, place, who, size)
+        check_still_read(x, site, at, who, size)
     if space == "global":
-        check_global_write(x, site, place, size, who, same, lost)
+        check_global_write(x, site, at, size, who, same, lost)
         return
     if space == "shared" and x.shared.shadowed:
-        proxy_fences.note_store(x, site, x.shared.granules(place, size), who)
-        race = x.shared.written_by(place, size, x.warp[who], x.lane[who], same) | lost
+        proxy_fences.note_store(x, site, x.shared.granules(at, size), who)
+        race = x.shared.written_by(at, size, x.warp[who], x.lane[who], same) | lost
         if x.shared.pending_count:
-            race |= x.shared.pending[x.shared.granules(place, size)].any(1)
+            race |= x.shared.pending[x.shared.granules(at, size)].any(1)
         kind, text = "shared-race", "writes what another thread reads or writes without a barrier between"
     else:
         return
     if race.any():
         bad = np.nonzero(race)[0]
-        x.find(kind, site, who[bad], f"{text}, at {_place(x, space, int(place[bad[0]]))}")
+        x.find(kind, site, who[bad], f"{text}, at {_where(x, space, int(at[bad[0]]))}")
 
 
-def check_still_read(x: Machine, site: int, place: np.ndarray, who: np.ndarray, size: int) -> None:
+def check_still_read(x: Machine, site: int, offsets: np.ndarray, who: np.ndarray, size: int) -> None:
     """Writes to what an asynchronous copy or dot is still reading."""
     if x.shared.shadowed and x.shared.reading_count:
-        wrong = x.shared.reading[x.shared.granules(place, size)].any(1)
+        wrong = x.shared.reading[x.shared.granules(offsets, size)].any(1)
         if wrong.any():
             bad = np.nonzero(wrong)[0]
             text = "overwrites what an asynchronous copy or dot reads, before the wait that covers it, at "
-            x.find("async-write", site, who[bad], text + _place(x, "shared", int(place[bad[0]])))
+            x.find("async-write", site, who[bad], text + _where(x, "shared", int(offsets[bad[0]])))
 
 
 def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
@@ -334,36 +334,36 @@ def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.nda
     if traffic is None:
         traffic = x.report.traffic[site] = Traffic(space)
     who = x.index if lanes is None else lanes
-    place = offset if lanes is None else offset[lanes]
+    offsets = offset if lanes is None else offset[lanes]
     warp = x.warp[who]
     traffic.threads += len(who)
     traffic.bytes += len(who) * size
     traffic.requests += x.count // 32 if lanes is None else int(np.count_nonzero(np.diff(warp, prepend=-1)))
     if space == "global":
-        sectors, lines = access_cost.sectors_and_lines(place, size, warp)
+        sectors, lines = access_cost.sectors_and_lines(offsets, size, warp)
         traffic.sectors += sectors
         traffic.lines += lines
-        note_reach(x, site, place, size, who)
+        note_reach(x, site, offsets, size, who)
     else:
-        measure_banks(x, site, place, size, who)
+        measure_banks(x, site, offsets, size, who)
 
 
-def measure_banks(x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray) -> None:
-    """Counts passes over the banks for what threads `who` [accesses] access at `place` in shared memory, also for an instruction that
+def measure_banks(x: Machine, site: int, offsets: np.ndarray, size: int, who: np.ndarray) -> None:
+    """Counts passes over the banks for what threads `who` [accesses] access at `offsets` in shared memory, also for an instruction that
     copies from global memory to it."""
     traffic = x.report.traffic.get(site)
     if traffic is not None:
-        total, conflicts = access_cost.wavefronts(place % x.shared.stride, size, x.warp[who], x.lane[who])
+        total, conflicts = access_cost.wavefronts(offsets % x.shared.stride, size, x.warp[who], x.lane[who])
         traffic.wavefronts += total
         traffic.conflicts += conflicts
 
 
-def note_reach(x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray) -> None:
-    """What the CTAs of threads `who` [accesses] reach at `place`, where the report is to say that. An atomic reads."""
+def note_reach(x: Machine, site: int, offsets: np.ndarray, size: int, who: np.ndarray) -> None:
+    """What the CTAs of threads `who` [accesses] reach at `offsets`, where the report is to say that. An atomic reads."""
     if x.report.reach is not None:
         opcode = x.report.kernel.instructions[site].opcode
         is_store = opcode.startswith("st.") or ".global.shared" in opcode
-        x.report.reach.note(place, size, x.cta_number[who], written=is_store)
+        x.report.reach.note(offsets, size, x.cta_number[who], written=is_store)
 
 
 def load_parameter(x: Machine, site: int, offset: Lanes, mask: Mask, dtype: np.dtype, count: int) -> list[Lanes]:
@@ -374,9 +374,9 @@ def load_parameter(x: Machine, site: int, offset: Lanes, mask: Mask, dtype: np.d
     if not offset.ndim and offset <= last:
         start = int(offset)
         return list(x.parameters[start : start + size].view(dtype))
-    chosen, places = x.mask(mask), x.spread(offset)
-    asked = places if chosen is None else places[chosen]
+    chosen, offsets = x.mask(mask), x.spread(offset)
+    asked = offsets if chosen is None else offsets[chosen]
     if asked.size and asked.max() > last:
         raise x.outside_of_parameters(site, int(asked.max()), size)
-    starts = np.where(places <= last, places, 0).astype(np.int64)
+    starts = np.where(offsets <= last, offsets, 0).astype(np.int64)
     return list(x.parameters.take(starts[:, np.newaxis] + np.arange(size), mode="clip").view(dtype).T)

@@ -40,16 +40,16 @@ def check(x: Batch, site: int, thread: int, granules: np.ndarray | slice, what: 
     if not wrong.any():
         return
     position = int(np.argmax(wrong))
-    place = granules.start + position if isinstance(granules, slice) else int(granules[position])
-    store = x.instruction(int(proxies.site[place]))
+    granule = granules.start + position if isinstance(granules, slice) else int(granules[position])
+    store = x.instruction(int(proxies.site[granule]))
     line = f"ptx:{store.line}" + (f", {store.source}" if store.source else "")
     why = (
         "after which it executed no fence.proxy.async"
-        if proxies.unfenced[place]
+        if proxies.unfenced[granule]
         else "and no barrier orders its fence.proxy.async before this"
     )
     text = (
-        f"{what} byte {place * shared.granule % shared.stride} of shared memory, which thread {int(x.thread[writers[position]])} "
+        f"{what} byte {granule * shared.granule % shared.stride} of shared memory, which thread {int(x.thread[writers[position]])} "
         f"has written ({line}: `{store.text}`), {why}"
     )
     x.find("proxy-fence", site, np.array([thread]), text)

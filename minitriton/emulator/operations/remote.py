@@ -26,12 +26,12 @@ def store_async(
     size: int = words.shape[1] * words.itemsize
     for thread in bulk_copies.active_threads(x, mask):
         start = bulk_copies.shared_range(x, site, thread, int(targets[thread]), size, size)
-        place = bulk_copies.shared_range(x, site, thread, int(barriers[thread]), 8, 8)
-        if start is not None and place is not None:
+        bar = bulk_copies.shared_range(x, site, thread, int(barriers[thread]), 8, 8)
+        if start is not None and bar is not None:
             where = np.arange(start, start + size, words.itemsize)
             new = words[thread].copy()
             how = bulk_copies.Delivery("an asynchronous store", operation, element, by_copy_unit=False)
-            bulk_copies.deliver_later(x, site, thread, place, start, size, where, new, how)
+            bulk_copies.deliver_later(x, site, thread, bar, start, size, where, new, how)
 
 
 def reduce_into_cluster(
@@ -52,11 +52,11 @@ def reduce_into_cluster(
         count = int(sizes[thread])
         start = bulk_copies.shared_range(x, site, thread, int(sources[thread]), count)
         goal = bulk_copies.shared_range(x, site, thread, int(targets[thread]), count)
-        place = bulk_copies.shared_range(x, site, thread, int(barriers[thread]), 8, 8)
-        if start is None or goal is None or place is None or not bulk_copies.is_whole(x, site, thread, start, count):
+        bar = bulk_copies.shared_range(x, site, thread, int(barriers[thread]), 8, 8)
+        if start is None or goal is None or bar is None or not bulk_copies.is_whole(x, site, thread, start, count):
             continue
         bulk_copies.check_source(x, site, thread, start, count)
         values = x.shared.views[item][start // item :][: count // item].copy()
         where = goal + item * np.arange(len(values))
         how = bulk_copies.Delivery("a bulk reduction", operation, element)
-        bulk_copies.deliver_later(x, site, thread, place, goal, count, where, values, how)
+        bulk_copies.deliver_later(x, site, thread, bar, goal, count, where, values, how)

@@ -113,7 +113,7 @@ def swizzled(address: np.ndarray, mode: int) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=256)
-def _shared_places(start: int, count: int, item: int, mode: int) -> np.ndarray:
+def _shared_offsets(start: int, count: int, item: int, mode: int) -> np.ndarray:
     """Byte offsets, from `start` on, of the elements of a box whose first byte is at the address `start`."""
     return swizzled(start + np.arange(count, dtype=np.int64) * item, mode) - start
 
@@ -150,7 +150,7 @@ def _may_begin(x: Machine, site: int, thread: int, map: TensorMap, corner: list[
     return why is None
 
 
-def _pieces(map: TensorMap, corner: list[int], dims: tuple[int, ...]) -> tuple[int, np.ndarray, np.ndarray | None]:
+def _parts(map: TensorMap, corner: list[int], dims: tuple[int, ...]) -> tuple[int, np.ndarray, np.ndarray | None]:
     """How a box is copied: bytes of a part, global byte offsets, which parts to copy (None: all), those in a tensor of `dims`."""
     inside = _inside(map, corner, dims)
     first = map.address - global_memory.BASE + sum(c * s for c, s in zip(corner, (map.item, *map.strides), strict=True))
@@ -210,7 +210,7 @@ def load_tensor(
         first = [int(c[thread]) for c in corners]
         if not _may_begin(x, site, thread, decoded, first, stores=False):
             continue
-        unit, offset, inside = _pieces(decoded, first, decoded.dims)
+        unit, offset, inside = _parts(decoded, first, decoded.dims)
         inside = bulk_copies.global_inside(x, site, thread, offset, inside, unit)
         if x.check:
             read = offset if inside is None else offset[inside]
@@ -221,11 +221,11 @@ def load_tensor(
         size = math.prod(decoded.taken) * decoded.item
         for to, bar in bulk_copies.destinations(x, thread, int(targets[thread]), int(barriers[thread]), chosen):
             start = bulk_copies.shared_range(x, site, thread, to, size, tensor_map.SHARED_ALIGNMENT)
-            place = bulk_copies.shared_range(x, site, thread, bar, 8, 8)
-            if start is not None and place is not None:
-                where = start + _shared_places(to & 0xFFFF, len(values), unit, decoded.swizzle)
+            barrier_offset = bulk_copies.shared_range(x, site, thread, bar, 8, 8)
+            if start is not None and barrier_offset is not None:
+                where = start + _shared_offsets(to & 0xFFFF, len(values), unit, decoded.swizzle)
                 sources = bulk_copies.copy_begins(x, offset, inside, unit)
-                bulk_copies.deliver_later(x, site, thread, place, start, size, where, values, sources=sources)
+                bulk_copies.deliver_later(x, site, thread, barrier_offset, start, size, where, values, sources=sources)
 
 
 def store_tensor(
@@ -242,7 +242,7 @@ def store_tensor(
         if not _may_begin(x, site, thread, decoded, first, stores=True):
             continue
         end = tensor_map.end_of_row(decoded.dims[0], decoded.item)
-        unit, offset, inside = _pieces(decoded, first, (end, *decoded.dims[1:]))
+        unit, offset, inside = _parts(decoded, first, (end, *decoded.dims[1:]))
         if operation and unit != decoded.item:
             unit, offset = decoded.item, offset[0] + _relative(decoded, decoded.item)
         size, address = math.prod(decoded.taken) * decoded.item, int(sources[thread])
@@ -251,10 +251,10 @@ def store_tensor(
             continue
         inside = _without_padding(x, decoded, first, offset, inside, unit)
         inside = bulk_copies.global_inside(x, site, thread, offset, inside, unit)
-        place = start + _shared_places(address & 0xFFFF, len(offset), unit, decoded.swizzle)
+        stored = start + _shared_offsets(address & 0xFFFF, len(offset), unit, decoded.swizzle)
         if inside is not None:
-            offset, place = offset[inside], place[inside]
+            offset, stored = offset[inside], stored[inside]
         bulk_copies.check_source(x, site, thread, start, size)
-        values = x.shared.views[unit][place // unit]
+        values = x.shared.views[unit][stored // unit]
         bulk_copies.write_global(x, site, thread, offset, values, operation, decoded.element)
         bulk_copies.read_until_wait(x, site, thread, start, size, offset, unit)

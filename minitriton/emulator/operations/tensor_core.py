@@ -117,13 +117,13 @@ def _rounded(exact: np.ndarray, how: Accumulation) -> np.ndarray:
     exact = exact + 0.0
     if how.result == "f16":
         return exact.astype(np.float16)
-    cut = (exact.view(np.uint64) & _KEPT[how.narrow]).view(np.float64).astype(np.float32)
+    truncated = (exact.view(np.uint64) & _KEPT[how.narrow]).view(np.float64).astype(np.float32)
     size = np.abs(exact)
     small = (size < _NORMAL) & (size > 0)
     if small.any():
         step = 2.0**-136 if how.narrow else 2.0**-149
-        cut = np.where(small, (np.trunc(exact / step) * step).astype(np.float32), cut)
-    return cut
+        truncated = np.where(small, (np.trunc(exact / step) * step).astype(np.float32), truncated)
+    return truncated
 
 
 def multiply_accumulate64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -63,7 +63,7 @@ class Reading:
 
 
 @dataclass
-class Products:
+class DotsInFlight:
     """Per warpgroup: how many groups it has committed. Which registers and tiles its dots still use."""
 
     committed: np.ndarray
@@ -78,12 +78,12 @@ class Products:
     """As `written`, for the registers of A."""
 
 
-def _products(x: Machine) -> Products:
-    def none_yet() -> Products:
+def _dots(x: Machine) -> DotsInFlight:
+    def none_yet() -> DotsInFlight:
         count = -(-x.count // 128)
-        return Products(np.zeros(count, np.int64), {}, [], np.zeros(count, np.bool_), {}, {})
+        return DotsInFlight(np.zeros(count, np.int64), {}, [], np.zeros(count, np.bool_), {}, {})
 
-    return x.kept(Products, none_yet)
+    return x.kept(DotsInFlight, none_yet)
 
 
 def _warpgroups(x: Machine, mask: Mask) -> np.ndarray:
@@ -108,7 +108,7 @@ def _tile(
     if x.shared.shadowed:
         granules = _tile_granules(*shape, x.shared.granule) + base // x.shared.granule
         _check_tile(x, site, thread, granules)
-        state = _products(x)
+        state = _dots(x)
         state.reading.append(Reading(thread // 128, int(state.committed[thread // 128]), granules))
         x.shared.reading[granules] += 1
         x.shared.reading_count += 1
@@ -174,7 +174,7 @@ def multiply(
             total = tensor_core.multiply_accumulate(left, right, addend, how)
         new[thread : thread + 128] = _to_lanes(total, of_d, columns)
     if x.check:
-        state = _products(x)
+        state = _dots(x)
         for numbers, noted in ((registers, state.written), (held, state.held)):
             for register in numbers:
                 noted.setdefault(register, np.full(len(state.committed), -1))[groups] = state.committed[groups]
@@ -188,8 +188,8 @@ def _to_matrix(lanes: np.ndarray, type: str, columns: int) -> np.ndarray:
 
 
 def _to_lanes(matrix: np.ndarray, type: str, columns: int) -> np.ndarray:
-    pieces = matrix.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5)
-    lanes = np.ascontiguousarray(pieces).reshape(128, -1)
+    fragments = matrix.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5)
+    lanes = np.ascontiguousarray(fragments).reshape(128, -1)
     if type == "f16":
         return np.ascontiguousarray(bits16(lanes)).view(np.uint32)
     return lanes.view(np.uint32) if type == "s32" else bits32(lanes)
@@ -199,7 +199,7 @@ def fence(x: Machine, mask: Mask) -> None:
     """`wgmma.fence`: orders the warpgroup's register writes before its dots."""
     if not x.check:
         return
-    state, here = _products(x), _warpgroups(x, mask)
+    state, here = _dots(x), _warpgroups(x, mask)
     state.fenced |= here
     for register in list(state.touched):
         state.touched[register] = state.touched[register] & ~here
@@ -209,14 +209,14 @@ def fence(x: Machine, mask: Mask) -> None:
 
 def touch(x: Machine, registers: list[int], mask: Mask) -> None:
     """Notes registers that instructions other than dots have written."""
-    state, here = _products(x), _warpgroups(x, mask)
+    state, here = _dots(x), _warpgroups(x, mask)
     for register in registers:
         old = state.touched.get(register)
         state.touched[register] = here if old is None else old | here
 
 
 def _check_fence(x: Machine, site: int, groups: np.ndarray, registers: tuple[int, ...]) -> None:
-    state = _products(x)
+    state = _dots(x)
     missing = ~state.fenced[groups]
     if state.touched and not missing.any():
         for register in registers:
@@ -229,12 +229,12 @@ def _check_fence(x: Machine, site: int, groups: np.ndarray, registers: tuple[int
 
 def commit(x: Machine, mask: Mask) -> None:
     """`wgmma.commit_group`."""
-    _products(x).committed[...] += _warpgroups(x, mask)
+    _dots(x).committed[...] += _warpgroups(x, mask)
 
 
 def wait(x: Machine, allowed: int, mask: Mask) -> None:
     """`wgmma.wait_group`: results of all but the last `allowed` groups may be read, their tiles overwritten."""
-    state, here = _products(x), _warpgroups(x, mask)
+    state, here = _dots(x), _warpgroups(x, mask)
     for noted in (state.written, state.held):
         for register, group in list(noted.items()):
             group[here & (group < state.committed - allowed)] = -1
@@ -253,7 +253,7 @@ def wait(x: Machine, allowed: int, mask: Mask) -> None:
 
 def check_pending(x: Machine, site: int, register: int, mask: Mask) -> None:
     """Reports a read of an accumulator that no wait has covered."""
-    group = _products(x).written.get(register)
+    group = _dots(x).written.get(register)
     if group is None:
         return
     mask = x.mask(mask)
@@ -264,7 +264,7 @@ def check_pending(x: Machine, site: int, register: int, mask: Mask) -> None:
 
 def check_running(x: Machine, site: int, register: int, guard: Lanes, mask: Mask) -> None:
     """Reports a write to a register of A or of the accumulator of a dot that no wait has covered."""
-    state = _products(x)
+    state = _dots(x)
     for noted in (state.written, state.held):
         group = noted.get(register)
         if group is None:

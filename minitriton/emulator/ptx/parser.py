@@ -375,12 +375,12 @@ class _Parser:
         return Symbol(next((s.parameters[text] for s in reversed(self.scopes) if text in s.parameters), text))
 
     def address(self, text: str) -> Address:
-        pieces = _split(text)
+        parts = _split(text)
         coordinates: tuple[Operand, ...] = ()
-        if len(pieces) > 1:
-            vector = self.operand(pieces[1])
+        if len(parts) > 1:
+            vector = self.operand(parts[1])
             coordinates = vector.elements if isinstance(vector, Vector) else (vector,)
-        base, _, offset = pieces[0].partition("+")
+        base, _, offset = parts[0].partition("+")
         return Address(self.operand(base.strip()), int(offset.strip() or "0", 0), coordinates)
 
 
@@ -419,14 +419,14 @@ def _immediate(text: str) -> Immediate:
 def _parameters(text: str) -> list[KernelParameter]:
     found: list[KernelParameter] = []
     offset = 0
-    for piece in _split(text):
-        match = _PARAMETER.match(piece.strip()) if len(piece) <= MOST_OF_PARAMETER else None
+    for part in _split(text):
+        match = _PARAMETER.match(part.strip()) if len(part) <= MOST_OF_PARAMETER else None
         if match is None:
-            raise EmulationError(f"malformed kernel parameter `{piece:.200}`")
+            raise EmulationError(f"malformed kernel parameter `{part:.200}`")
         size = int(match[1][1:]) // 8
         count = int(match[4] or 1)
-        align = re.search(r"\.align\s+(\d+)", piece)
-        unit = int(align[1]) if align and ".ptr" not in piece else size
+        align = re.search(r"\.align\s+(\d+)", part)
+        unit = int(align[1]) if align and ".ptr" not in part else size
         offset = -(-offset // unit) * unit
         found.append(
             KernelParameter(match[3], match[1], count, offset, ".ptr" in match[2] or match[1] in ("u64", "b64"))

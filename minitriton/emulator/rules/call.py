@@ -25,13 +25,13 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(hh|h|ll|l)?([diuoxXcsfFeEgGp%]
 MOST_LINES = 100_000
 
 
-def pieces_together(before: Lanes | None, offset: int, dtype: np.dtype, pieces: list[Lanes]) -> Lanes:
+def parts_together(before: Lanes | None, offset: int, dtype: np.dtype, parts: list[Lanes]) -> Lanes:
     """A parameter of up to 8 bytes whose parts of `dtype` begin at byte `offset`; `before` holds the bytes below, if any do."""
     whole = same(np.uint64(0)) if before is None else before.astype(np.uint64) & np.uint64((1 << 8 * offset) - 1)
-    for place, piece in enumerate(pieces):
-        shift = 8 * (offset + place * dtype.itemsize)
+    for index, part in enumerate(parts):
+        shift = 8 * (offset + index * dtype.itemsize)
         if shift < 64:
-            whole = whole | piece.astype(dtype).astype(np.uint64) << np.uint64(shift)
+            whole = whole | part.astype(dtype).astype(np.uint64) << np.uint64(shift)
     return whole
 
 
@@ -68,11 +68,11 @@ def _format(x: Machine, text: str, data: bytes) -> str:
         wide = kind in "fFeEgGsp" or length in ("l", "ll")
         width = 8 if wide else 4
         position = -(-position // width) * width
-        piece = data[position : position + width].ljust(width, b"\0")
+        part = data[position : position + width].ljust(width, b"\0")
         position += width
         if kind in "fFeEgG":
-            return match[0] % struct.unpack("<d", piece)[0]
-        value = int.from_bytes(piece, "little", signed=kind in "di")
+            return match[0] % struct.unpack("<d", part)[0]
+        value = int.from_bytes(part, "little", signed=kind in "di")
         if kind == "s":
             return _text(x, value)
         if kind == "p":
@@ -88,8 +88,8 @@ def assert_failed(x: Machine, site: int, message: Lanes, file: Lanes, line: Lane
     lanes = x.index[x.alive] if mask is None else np.nonzero(mask)[0]
     if lanes.size:
         first = int(lanes[0])
-        words, place, number = (x.spread(v)[first] for v in (message, file, line))
-        text = f"assertion failed: {_text(x, int(words))}, at {_text(x, int(place))}:{int(number)}"
+        words, name, number = (x.spread(v)[first] for v in (message, file, line))
+        text = f"assertion failed: {_text(x, int(words))}, at {_text(x, int(name))}:{int(number)}"
         x.find("assert", site, lanes, text)
 
 
@@ -97,7 +97,7 @@ NAMES.update(
     {
         "print_formatted": print_formatted,
         "assert_failed": assert_failed,
-        "pieces_together": pieces_together,
+        "parts_together": parts_together,
     }
 )
 

@@ -118,8 +118,8 @@ def _pack(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     high, low = w.read(i.operands[1], "s32"), w.read(i.operands[2], "s32")
     limits = f"{-(1 << width - 1) if to[0] == 's' else 0}, {(1 << width - (to[0] == 's')) - 1}"
     mask, shift = w.constant((1 << width) - 1, "u32"), w.constant(width, "u32")
-    pieces = [f"(clip({v}, {limits}).view(D_u32) & {mask})" for v in (high, low)]
-    packed = f"({pieces[0]} << {shift}) | {pieces[1]}"
+    halves = [f"(clip({v}, {limits}).view(D_u32) & {mask})" for v in (high, low)]
+    packed = f"({halves[0]} << {shift}) | {halves[1]}"
     for below in i.operands[3:]:
         packed = f"{packed} | ({w.read(below, 'u32')} << {w.constant(2 * width, 'u32')})"
     w.write(i.operands[0], "u32", packed)
@@ -185,13 +185,13 @@ def _to_packed(w: BlockWriter, i: Instruction, parts: list[str], to: str, of: st
     if of == "f32":
         high, low = (w.read(o, "f32") for o in i.operands[1:3])
         if format in ("f16", "bf16"):
-            pieces = [f"{format}_from({v}, {mode!r}, {relu})" for v in (low, high)]
-            w.write(i.operands[0], "u32", f"pack16({pieces[0]}, {pieces[1]})")
+            halves = [f"{format}_from({v}, {mode!r}, {relu})" for v in (low, high)]
+            w.write(i.operands[0], "u32", f"pack16({halves[0]}, {halves[1]})")
             return
     elif of in ("e4m3x2", "e5m2x2"):
         value = w.read(i.operands[1], "u16")
-        pieces = [f"f16_from({of[:-2]}_to({half}({value})), 'rn', {relu})" for half in ("low8", "high8")]
-        w.write(i.operands[0], "u32", f"pack16({pieces[0]}, {pieces[1]})")
+        halves = [f"f16_from({of[:-2]}_to({half}({value})), 'rn', {relu})" for half in ("low8", "high8")]
+        w.write(i.operands[0], "u32", f"pack16({halves[0]}, {halves[1]})")
         return
     else:
         value = w.read(i.operands[1], "u32")

@@ -80,9 +80,9 @@ def _store_argument(w: BlockWriter, name: str, offset: int, value: Operand, kind
     if offset == 0 and not isinstance(value, Vector):
         w.arguments[name] = w.temporary(w.read(value, kind))
         return
-    pieces = ", ".join(w.read(v, kind) for v in elements_of(value))
+    parts = ", ".join(w.read(v, kind) for v in elements_of(value))
     before = w.arguments[name] if offset and name in w.arguments else "None"
-    w.arguments[name] = w.temporary(f"pieces_together({before}, {offset}, D_{kind}, [{pieces}])")
+    w.arguments[name] = w.temporary(f"parts_together({before}, {offset}, D_{kind}, [{parts}])")
 
 
 @rule("st")

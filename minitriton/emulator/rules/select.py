@@ -126,16 +126,16 @@ def _move(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         count = len(destination.elements)
         width = bits_of(kind) // count
         value = w.read(source, kind)
-        pieces = [w.temporary(f"({value} >> {w.constant(n * width, kind)}).astype(D_u{width})") for n in range(count)]
-        for element, piece in zip(destination.elements, pieces, strict=True):
-            w.write(element, f"u{width}", piece)
+        moved = [w.temporary(f"({value} >> {w.constant(n * width, kind)}).astype(D_u{width})") for n in range(count)]
+        for element, one in zip(destination.elements, moved, strict=True):
+            w.write(element, f"u{width}", one)
     elif isinstance(source, Vector):
         width = bits_of(kind) // len(source.elements)
-        pieces = [
+        moved = [
             f"({w.read(e, f'u{width}')}.astype(D_{kind}) << {w.constant(n * width, kind)})"
             for n, e in enumerate(source.elements)
         ]
-        w.write(destination, kind, " | ".join(pieces))
+        w.write(destination, kind, " | ".join(moved))
     else:
         w.copy(destination, source, "u" + kind[1:] if kind != "b1" else kind)
 

@@ -177,8 +177,8 @@ def all_ahead() -> Check:
     def check(answer: ExerciseAnswer) -> CheckResult:
         waiting = [one for one in answer.accesses if one.name == "tt.load"]
         if waiting:
-            place = f"line {waiting[0].line[1]}" if waiting[0].line else "a line"
-            return CheckResult(False, f"the load of {place} is not pipelined")
+            where = f"line {waiting[0].line[1]}" if waiting[0].line else "a line"
+            return CheckResult(False, f"the load of {where} is not pipelined")
         return CheckResult(
             any(one.name.startswith("ttg.async_copy") for one in answer.accesses), "all loads are pipelined"
         )

@@ -159,9 +159,9 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         "tensor-cores", "Put the tensor cores to work", 2,
-        "This product is done by multiplications and additions of single numbers. TF32 is precise enough here.",
+        "This dot is done by multiplications and additions of single numbers. TF32 is precise enough here.",
         "tl.dot decides by its input_precision.",
-        kernel("product", "*fp32:16,*fp32:16,*fp32:16,N=32", grid="1"), "kernel",
+        kernel("square_matmul", "*fp32:16,*fp32:16,*fp32:16,N=32", grid="1"), "kernel",
         (checks.same_numbers(3e-2), checks.executes("tensor core", "instructions of the tensor cores")),
     ),
     Exercise(
@@ -220,7 +220,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "The loop waits for each load before it multiplies. With float16 tiles whose rows are aligned, they can be copied in the background. The "
         "signature says too little about K; the kernel can say more.",
         "What is asynchronous is cp.async, and that takes at least 4 bytes: make the loads wide, and leave num_stages at 3.",
-        kernel("dot_products", "*fp16:16,*fp16:16,*fp32:16,i32,N=32,STEP=32", grid="1", numbers=("K=128",)), "kernel",
+        kernel("tiled_matmul", "*fp16:16,*fp16:16,*fp32:16,i32,N=32,STEP=32", grid="1", numbers=("K=128",)), "kernel",
         (checks.same_numbers(2e-2), checks.all_ahead(), checks.executes("async copy", "copies in the background")),
     ),
     Exercise(

@@ -205,11 +205,11 @@ class Generator:
                 f"unsupported AST node type: {type(node).__name__}",
                 INSTEAD.get(node.__class__, "kernels hold assignments, calls, if, for and while"),
             )
-        place = node.place
+        lazy_location = node.lazy_location
         b = self.b
         outer = self.current
-        if place is not None:
-            b.place = place
+        if lazy_location is not None:
+            b.lazy_location = lazy_location
             self.current = node
         try:
             part, method = found
@@ -220,12 +220,12 @@ class Generator:
             if knobs.compilation.front_end_debugging:
                 raise
             raise self.error(
-                node if place is not None else self.current, self.describe(error), help_for(error, self.lscope)
+                node if lazy_location is not None else self.current, self.describe(error), help_for(error, self.lscope)
             ) from None
         self.current = outer
-        if place is not None:
+        if lazy_location is not None:
             # Triton's rule: an op has the location of the last expression finished before it, not of the one it belongs to.
-            b.place = place
+            b.lazy_location = lazy_location
         return result
 
     @staticmethod

@@ -31,7 +31,7 @@ from minitriton.frontend.function import JITCallable, compiled_function
 from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
 from minitriton.frontend.generator.base import Generator, flatten_all, is_static, rebuild, wrapped
 from minitriton.frontend.generator.expressions import BoundMethod, unpacked
-from minitriton.frontend.prepared_tree import place_of
+from minitriton.frontend.prepared_tree import lazy_location_of
 from minitriton.host import debuggers
 from minitriton.language import core
 from minitriton.language.aggregates import aggregate_value
@@ -79,7 +79,7 @@ class Calls:
         self.functions = functions
 
     def visit_unused(self, node: ast.Call) -> None:
-        self.b.place = place_of(node)
+        self.b.lazy_location = lazy_location_of(node)
         self.generator.current = node
         function = unwrap(self.visit(node.func))
         target = function.function if isinstance(function, BoundMethod) else function
@@ -100,7 +100,7 @@ class Calls:
             if keyword.arg is None:
                 raise self.unsupported(node, "`**` in a call is not supported")
             kwargs[keyword.arg] = self.visit(keyword.value)
-            self.b.place = place_of(keyword)
+            self.b.lazy_location = lazy_location_of(keyword)
         args: list[object] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
@@ -219,8 +219,8 @@ class Calls:
         raised = self.generator.error(node, None, getattr(error, "help", None))
         reason = getattr(error, "message", None) or str(error)
         inner = getattr(error, "location", None)
-        place = f" (at {inner})" if inner is not None else ""
-        raised.message = reason if reason.startswith(_IN_CALL) else f"{_IN_CALL}: {reason}{place}"
+        where = f" (at {inner})" if inner is not None else ""
+        raised.message = reason if reason.startswith(_IN_CALL) else f"{_IN_CALL}: {reason}{where}"
         return raised
 
     def _insert_call(self, record: FunctionRecord, args: list[object]) -> base_value | None:

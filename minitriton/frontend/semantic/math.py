@@ -48,10 +48,10 @@ def elementwise(declaration: ElementwiseBuiltin[..., object]) -> Callable[..., t
     op, names = _ops().get(declaration.op), declaration.dtypes
     if op is None:
         dialect = declaration.op.partition(".")[0]
-        place = {"arith": "arith/", "math": "math.py", "tt": "tt/"}.get(dialect, "")
+        file = {"arith": "arith/", "math": "math.py", "tt": "tt/"}.get(dialect, "")
         raise LanguageTypeError(
             f"{declaration.__name__} is declared as {declaration.op}, which is not an op of arith, math or tt",
-            f"declare the op in minitriton/dialects/{place} (docs/add-an-op.md)",
+            f"declare the op in minitriton/dialects/{file} (docs/add-an-op.md)",
         )
 
     def emit_unary(b: IRBuilder, x: Operand) -> tensor:

@@ -14,7 +14,7 @@ from typing import TypeGuard, TypeVar
 from typing import cast as cast_type
 
 from minitriton.dialects import tt
-from minitriton.frontend.builder import IRBuilder, constant_of, forget_place, ir_type
+from minitriton.frontend.builder import IRBuilder, constant_of, forget_location, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast
 from minitriton.language import dtypes as dt
@@ -232,7 +232,7 @@ def _fitting_constant(b: IRBuilder, value: int | float, type: dtype, other: Oper
     constant = b.constant(type, value)
     if number_dtype(value) is type:
         # Triton makes such a number twice and keeps one, for which it forgets the location.
-        forget_place(constant)
+        forget_location(constant)
     return tensor(constant, type)
 
 

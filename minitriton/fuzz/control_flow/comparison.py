@@ -23,7 +23,7 @@ from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.control_flow.values import Rejected
 from minitriton.fuzz.generation.generator import kernel_seed
 from minitriton.fuzz.reproducer import free_path, tree_text
-from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, judge
+from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, verdict_of
 from minitriton.fuzz.running.campaign import KernelReport, guarded_by
 from minitriton.fuzz.running.case import with_pass
 from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, available, run_oracles
@@ -68,7 +68,7 @@ def run_program(
         outcomes = {PYTHON: expected} | outcomes
     parameters = [buffer.array for buffer in program.buffers]
     exactness = {buffer.name: Written(either_zero=True) for buffer in program.buffers}
-    verdict = judge(parameters, exactness, outcomes)
+    verdict = verdict_of(parameters, exactness, outcomes)
 
     def is_right(outcome: OracleOutcome) -> bool:
         return outcome.error is None and differing_array(parameters, exactness, outcome, expected) is None

@@ -214,7 +214,7 @@ def emit_store(b: KernelBuilder, name: str) -> None:
             statement = Store(apply("addptr", Name(target), Name(where)), Name(name), mask)
             b.add(statement)
             if not b.loops:
-                b.analysis.check_places(target)
+                b.analysis.check_offsets(target)
             return
         except Unsound:
             if b.body and isinstance(b.body[-1], Store):
@@ -234,5 +234,5 @@ def plain_offsets(b: KernelBuilder, shape: Shape) -> Expr:
     for index, variable in enumerate(b.loops):
         term = apply("mul", Name(variable), total * b.kernel.programs * 8**index)
         found = term if found is None else apply("add", found, term)
-    place = apply("mul", program_number(b), total)
-    return place if found is None else apply("add", found, place)
+    start = apply("mul", program_number(b), total)
+    return start if found is None else apply("add", found, start)

@@ -16,12 +16,12 @@ def _update(b: KernelBuilder, name: str) -> Assign:
     value = b.type_of(name)
     element, shape = value.element, value.shape
     other = cast_to(b, choose(b, lambda v: computes(v) and (v.element.is_float == element.is_float)), element)
-    beside = fitted(b, other, shape)
+    other = fitted(b, other, shape)
     if element.is_float:
         ops = ["fadd", "fadd", "fmax", "fmin", "fsub"]
     else:
         ops = ["add", "add", "sub", "xor", "max", "min", "or", "and", "mul"]
-    found: Expr = apply(b.random.choice(ops), name, beside)
+    found: Expr = apply(b.random.choice(ops), name, other)
     conditions = [n for n in b.values if b.type_of(n).element == BOOL and b.type_of(n).shape in ((), shape)]
     if conditions and b.random.random() < 0.3:
         found = apply("where", b.random.choice(conditions), found, name)

@@ -43,10 +43,10 @@ def kernel_seed(seed: int, number: int) -> int:
 
 def generate(seed: int) -> Kernel:
     """The kernel of `seed`."""
-    return generate_judged(seed)[0]
+    return generate_analysed(seed)[0]
 
 
-def generate_judged(seed: int) -> tuple[Kernel, Analysis]:
+def generate_analysed(seed: int) -> tuple[Kernel, Analysis]:
     """The kernel of `seed`, and what is known of it."""
     for attempt in range(ATTEMPTS):
         try:

@@ -167,7 +167,7 @@ def _dot(values: list[Value], precision: str, *accumulator: str) -> Value:
     count, shape = a.shape[-1], (*a.shape[:-1], b.shape[-1])
     need(a.element.name in ("int8", "float16", "bfloat16", "float32"), "a dot of such elements")
     element = INT32 if a.element.is_int else FLOAT32
-    fact = _products(a, b, count, precision)
+    fact = _dot_fact(a, b, count, precision)
     if len(values) == 3:
         need(values[2].type == Type(element, shape), "an accumulator that fits")
         need(accumulator == (element.name,) or element == FLOAT32, "the type of the accumulator is to be named")
@@ -183,7 +183,7 @@ def _dot(values: list[Value], precision: str, *accumulator: str) -> Value:
     return Value(Type(element, shape), fact)
 
 
-def _products(a: Value, b: Value, count: int, precision: str) -> Ints | Floats:
+def _dot_fact(a: Value, b: Value, count: int, precision: str) -> Ints | Floats:
     """The fact for dots of length `count`, which must be exact: tensor cores round in their own way."""
     if a.element.is_int:
         size = count * max(abs(a.fact.low), abs(a.fact.high)) * max(abs(b.fact.low), abs(b.fact.high))

@@ -97,15 +97,15 @@ def integers(b: KernelBuilder) -> None:
     b.emit(apply(op, first, second))
 
 
-def _second(b: KernelBuilder, beside: Value, accept: Callable[[Value], bool]) -> Expr:
+def _second(b: KernelBuilder, other: Value, accept: Callable[[Value], bool]) -> Expr:
     """Another operand for an operation on a value of this type."""
     if b.random.random() < 0.3:
-        return literal(b, beside.element)
+        return literal(b, other.element)
     name = choose(b, accept)
-    mixed = beside.element.is_int and b.random.random() < 0.15
+    mixed = other.element.is_int and b.random.random() < 0.15
     if not mixed:
-        name = cast_to(b, name, beside.element)
-    return fitted(b, name, beside.shape)
+        name = cast_to(b, name, other.element)
+    return fitted(b, name, other.shape)
 
 
 def _divisor(b: KernelBuilder, found: Expr, element: Element) -> Expr:
@@ -163,10 +163,10 @@ def one_float(b: KernelBuilder) -> None:
         b.emit(apply(kind, name))
 
 
-def _float_divisor(b: KernelBuilder, beside: str) -> Expr:
+def _float_divisor(b: KernelBuilder, other: str) -> Expr:
     found = [n for n in b.values if b.type_of(n).element == FLOAT32 and b.type_of(n).fact.low > 0.1]
     if found and b.random.random() < 0.6:
-        return fitted(b, b.random.choice(found), b.type_of(beside).shape)
+        return fitted(b, b.random.choice(found), b.type_of(other).shape)
     return apply("full_float", attrs=((), b.random.choice([2.0, 3.0, -4.0, 0.75]), "float32"))
 
 

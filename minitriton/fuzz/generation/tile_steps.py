@@ -66,8 +66,8 @@ def shapes(b: KernelBuilder) -> None:
 def _other_shape(b: KernelBuilder, size: int) -> tuple[int, ...]:
     rank = b.random.choice([1, 2, 2, 3])
     bits = size.bit_length() - 1
-    cuts = sorted(b.random.randint(0, bits) for _ in range(rank - 1))
-    ends = [0, *cuts, bits]
+    bounds = sorted(b.random.randint(0, bits) for _ in range(rank - 1))
+    ends = [0, *bounds, bits]
     return tuple(1 << (ends[i + 1] - ends[i]) for i in range(rank))
 
 
@@ -106,7 +106,7 @@ def sorts(b: KernelBuilder) -> None:
     b.emit(apply("histogram", b.emit(apply("and", row, bins - 1), usable=False), attrs=(bins,)))
 
 
-def products(b: KernelBuilder) -> None:
+def dots(b: KernelBuilder) -> None:
     name = b.random.choice(["int8", "float16", "bfloat16", "float32"])
     element = ELEMENTS[name]
     rows, inner, columns = (b.random.choice([16, 32]) for _ in range(3))
@@ -157,7 +157,7 @@ def masked_copies(b: KernelBuilder) -> None:
     target = b.array(b.type_of(found).element, written=True)
     b.add(Store(apply("addptr", target, where), Name(found), mask))
     need(not b.loops, "a store in each iteration")
-    b.analysis.check_places(target)
+    b.analysis.check_offsets(target)
 
 
 def constants(b: KernelBuilder) -> None:
@@ -170,5 +170,5 @@ def constants(b: KernelBuilder) -> None:
 
 
 STEPS: list[tuple[Step, int]] = [
-    *ELEMENTWISE, (shapes, 14), (reductions, 15), (scans, 4), (sorts, 2), (products, 2), (more_loads, 10), (masked_copies, 5), (constants, 2),
+    *ELEMENTWISE, (shapes, 14), (reductions, 15), (scans, 4), (sorts, 2), (dots, 2), (more_loads, 10), (masked_copies, 5), (constants, 2),
 ]  # fmt: skip

@@ -55,7 +55,7 @@ def add_mutate_command(commands: Subcommands, tools: Tools) -> None:
 
 def run(given: argparse.Namespace, tools: Tools) -> int:
     """Runs the mutants and prints the account. 0 if nothing was found, else 1."""
-    from minitriton.fuzz.mutation.verdict import judge
+    from minitriton.fuzz.mutation.verdict import evaluate
     from minitriton.fuzz.running import campaign
 
     if given.out is not None:
@@ -80,7 +80,7 @@ def run(given: argparse.Namespace, tools: Tools) -> int:
             max(given.jobs, 1),
             watch,
             most_seconds=given.seconds,
-            work=functools.partial(judge, tools=tools),
+            work=functools.partial(evaluate, tools=tools),
         )
     print(json.dumps(as_json(summary))) if given.json else print(account(summary))
     if given.out is not None:
@@ -125,7 +125,7 @@ def as_json(summary: Summary) -> dict[str, object]:
 
 def _run_one(given: argparse.Namespace, kinds: list[str], tools: Tools) -> int:
     from minitriton.fuzz.mutation.mutants import mutant
-    from minitriton.fuzz.mutation.verdict import judge
+    from minitriton.fuzz.mutation.verdict import evaluate
 
     with tempfile.TemporaryDirectory() as folder:
         number: int = given.only
@@ -133,7 +133,7 @@ def _run_one(given: argparse.Namespace, kinds: list[str], tools: Tools) -> int:
         if made.path is not None and given.keep is not None:
             write_whole(given.keep, made.path.read_bytes())
         print(made.tool, *made.arguments)
-    report = judge(given.seed, given.only, kinds, tools=tools)
+    report = evaluate(given.seed, given.only, kinds, tools=tools)
     for finding in report.findings:
         print(f"{finding.kind}: {finding.signature}\n{finding.text}")
     print(*report.features)

@@ -19,14 +19,14 @@ def masked_sum(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @jit
-def product(a, b, c, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
+def matmul(a, b, c, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
     rows, columns, inner = tl.arange(0, M), tl.arange(0, N), tl.arange(0, STEP)
-    sums = tl.zeros((M, N), tl.float32)
+    accumulator = tl.zeros((M, N), tl.float32)
     for k in range(0, K, STEP):
         left = tl.load(a + rows[:, None] * K + (k + inner)[None, :])
         right = tl.load(b + (k + inner)[:, None] * N + columns[None, :])
-        sums = tl.dot(left, right, sums)
-    tl.store(c + rows[:, None] * N + columns[None, :], sums.to(tl.float16))
+        accumulator = tl.dot(left, right, accumulator)
+    tl.store(c + rows[:, None] * N + columns[None, :], accumulator.to(tl.float16))
 
 
 @jit

@@ -130,8 +130,8 @@ def copy_token(text: str, random: Random) -> str:
 def nest(text: str, random: Random) -> str:
     """Brackets within brackets, or a string or a comment that does not end."""
     at = random.randrange(len(text) + 1)
-    piece = random.choice("([{<") * random.choice((1, 3, 400, 3000)) if random.random() < 0.7 else '"' + "a" * 60
-    return text[:at] + piece + text[at:]
+    inserted = random.choice("([{<") * random.choice((1, 3, 400, 3000)) if random.random() < 0.7 else '"' + "a" * 60
+    return text[:at] + inserted + text[at:]
 
 
 def drop_line(text: str, random: Random) -> str:
@@ -278,7 +278,7 @@ def _of_command(program: int, random: Random, folder: Path) -> Mutant:
             del words[at]
         elif action == "repeat":
             words.insert(at, words[at])
-        elif words[at] not in ("KERNEL", "SIGNATURE") and not _is_place(words, at):
+        elif words[at] not in ("KERNEL", "SIGNATURE") and not _is_location(words, at):
             words[at] = mutated(words[at], random)
     names = {"KERNEL": PROGRAMS[program].reference, "SIGNATURE": PROGRAMS[program].signature}
     arguments = [names.get(word, word).replace(FOLDER, str(folder)) for word in words]
@@ -286,7 +286,7 @@ def _of_command(program: int, random: Random, folder: Path) -> Mutant:
     return Mutant("command", tool, tuple(word.replace("\0", "0") for word in arguments if not _runs_long(word)))
 
 
-def _is_place(words: list[str], at: int) -> bool:
+def _is_location(words: list[str], at: int) -> bool:
     return FOLDER in words[at] or (at > 0 and words[at - 1] in _FIXED)
 
 
@@ -322,8 +322,8 @@ class Program:
 
 PROGRAMS = (
     Program("masked_sum", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=256"),
-    Program("product", "*fp16:16,*fp16:16,*fp16:16,i32:16,M=64,N=32,STEP=32"),
-    Program("product", "*fp16:16,*fp16:16,*fp16:16,i32:16,M=32,N=32,STEP=16", arch=80, options=("num_warps=2",)),
+    Program("matmul", "*fp16:16,*fp16:16,*fp16:16,i32:16,M=64,N=32,STEP=32"),
+    Program("matmul", "*fp16:16,*fp16:16,*fp16:16,i32:16,M=32,N=32,STEP=16", arch=80, options=("num_warps=2",)),
     Program("scanned", "*i32:16,*i32:16,i32,N=64", options=("num_warps=2",)),
     Program("transposed", "*fp32:16,*fp32:16,i32:16,M=32,N=16", options=("num_warps=1",)),
     Program("with_descriptor", "*fp32:16,*fp32:16,i32,i32:16,TILE=16"),

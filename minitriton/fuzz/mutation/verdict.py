@@ -41,7 +41,7 @@ Tools = Mapping[str, Callable[[list[str]], object]]
 """Commands by name: what each does with its arguments."""
 
 
-def judge(seed: int, number: int, kinds: Sequence[str], *, tools: Tools) -> KernelReport:
+def evaluate(seed: int, number: int, kinds: Sequence[str], *, tools: Tools) -> KernelReport:
     """Makes mutant `number` of a run (its kind is `number` modulo the kinds) and runs it."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY if hard < 0 else min(MOST_MEMORY, hard), hard))
@@ -106,10 +106,10 @@ def run(made: Mutant, tools: Tools) -> tuple[str, FuzzFinding | None]:
         )
     out.flush()
     said = err.getvalue() + out.buffer.getvalue().decode(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
-    return _judged(made, code, said)
+    return _verdict(made, code, said)
 
 
-def _judged(made: Mutant, code: object, said: str) -> tuple[str, FuzzFinding | None]:
+def _verdict(made: Mutant, code: object, said: str) -> tuple[str, FuzzFinding | None]:
     if INTERNAL in said:
         line = next(line for line in said.splitlines() if INTERNAL in line)
         return "internal", FuzzFinding("internal", f"{made.kind}: {line[-120:]}", _shown(made, said))
@@ -128,13 +128,13 @@ def _judged(made: Mutant, code: object, said: str) -> tuple[str, FuzzFinding | N
 
 
 def _is_located(made: Mutant, said: str) -> bool:
-    return made.path is not None and any(name in said for name in (made.path.name, *_PLACES))
+    return made.path is not None and any(name in said for name in (made.path.name, *_LOCATIONS))
 
 
 _FAILED = re.compile(r"(?:it|the interpreter|the emulator) failed: (\w+)")
 _OURS = {cls.__name__ for cls in [MinitritonError, *_below(MinitritonError)]}
 """Errors that are raised on purpose."""
-_PLACES = ("<ptx>:", ".py:", "the assembler refuses the PTX")
+_LOCATIONS = ("<ptx>:", ".py:", "the assembler refuses the PTX")
 """What an error may name instead of the file: PTX that was made of it, a location that it says of itself, or all of it."""
 
 

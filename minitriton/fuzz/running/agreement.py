@@ -42,7 +42,9 @@ class KernelVerdict:
     agreeing: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-def judge(arrays: Sequence[Array], written: Mapping[str, Written], outcomes: dict[str, OracleOutcome]) -> KernelVerdict:
+def verdict_of(
+    arrays: Sequence[Array], written: Mapping[str, Written], outcomes: dict[str, OracleOutcome]
+) -> KernelVerdict:
     """Compares the outcomes pair by pair, and collects errors and the emulator's findings."""
     verdict = KernelVerdict()
     failed = {name: o for name, o in outcomes.items() if o.error is not None}

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from minitriton.fuzz.generation.generator import generate_judged, kernel_seed
+from minitriton.fuzz.generation.generator import generate_analysed, kernel_seed
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
@@ -98,7 +98,7 @@ class Summary:
 def fuzz_one(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
     """Makes and runs kernel `number` of the run `seed`."""
     start = time.process_time()
-    kernel, analysis = generate_judged(kernel_seed(seed, number))
+    kernel, analysis = generate_analysed(kernel_seed(seed, number))
     result = run_case(kernel, oracles, analysis)
     findings: list[FuzzFinding] = []
     known: list[str] = []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, judge
+from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, verdict_of
 from minitriton.fuzz.running.launch import FuzzedLaunch, make_arguments
 from minitriton.fuzz.running.oracles import ARCH, Compilation, OracleOutcome, run_oracles, written
 from minitriton.fuzz.tree import Kernel
@@ -80,7 +80,7 @@ def run_case(kernel: Kernel, oracles: Sequence[str], analysis: Analysis | None =
     analysis = analysis or analyse(kernel)
     case = _launch(kernel, analysis)
     outcomes = run_oracles(case, oracles)
-    verdict, first = judge(kernel.arrays, analysis.written, outcomes), outcomes.get("interpreter")
+    verdict, first = verdict_of(kernel.arrays, analysis.written, outcomes), outcomes.get("interpreter")
 
     def is_right(outcome: OracleOutcome) -> bool:
         if first is None or first.error is not None:

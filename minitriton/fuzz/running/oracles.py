@@ -143,8 +143,8 @@ def _described(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     where = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(where[-1].filename).name}:{where[-1].lineno}" if where else ""
-    return f"{type(error).__name__}: {error}{place}"
+    at = f" at {Path(where[-1].filename).name}:{where[-1].lineno}" if where else ""
+    return f"{type(error).__name__}: {error}{at}"
 
 
 @dataclass

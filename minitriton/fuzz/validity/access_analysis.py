@@ -43,7 +43,7 @@ Snapshot: TypeAlias = "tuple[Env, dict[str, int], dict[str, Written], int]"
 class Written:
     """What is stored to an array: where, and how exactly the oracles agree on it."""
 
-    places: list[np.ndarray] = field(default_factory=list[np.ndarray])
+    offsets: list[np.ndarray] = field(default_factory=list[np.ndarray])
     error: float = 0.0
     either_zero: bool = False
     atomic: str | None = None
@@ -85,24 +85,24 @@ class AccessAnalysis:
     def _accessed(self, pointer: Value, mask: Value | None) -> np.ndarray | None:
         """Checks an access: all of it in bounds. The addresses it touches, where they are known."""
         need(pointer.type.pointer, "an access by a pointer")
-        offsets: Ints = pointer.fact.offsets
-        low, high, places = offsets.low, offsets.high, offsets.known
-        if places is not None:
-            places = np.broadcast_to(places, (self.kernel.programs, *pointer.shape))
+        fact: Ints = pointer.fact.offsets
+        low, high, offsets = fact.low, fact.high, fact.known
+        if offsets is not None:
+            offsets = np.broadcast_to(offsets, (self.kernel.programs, *pointer.shape))
         if mask is not None:
             need(
                 mask.element.is_bool and broadcast_shapes(mask.shape, pointer.shape) == pointer.shape,
                 "a mask that fits",
             )
-            if places is not None and mask.fact.known is not None:
+            if offsets is not None and mask.fact.known is not None:
                 chosen = lifted(mask.fact.known, len(pointer.shape))
                 assert chosen is not None
-                places = places[np.broadcast_to(chosen != 0, places.shape)]
-                low, high = (int(places.min()), int(places.max())) if places.size else (0, 0)
+                offsets = offsets[np.broadcast_to(chosen != 0, offsets.shape)]
+                low, high = (int(offsets.min()), int(offsets.max())) if offsets.size else (0, 0)
         need(low >= 0 and high < MOST_LENGTH, "an access out of bounds")
         name = pointer.fact.array
         self.lengths[name] = max(self.lengths[name], high + 1)
-        return places
+        return offsets
 
     def load(self, expression: Apply) -> Value:
         """What a load gives."""
@@ -136,37 +136,37 @@ class AccessAnalysis:
         )
         array = self.arrays[pointer.fact.array]
         need(array.written and broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "a store that fits")
-        places = self._accessed(pointer, mask)
+        offsets = self._accessed(pointer, mask)
         if value.partial is not None:
             need(isinstance(statement, Store) and statement.mask is not None, "a store of undefined elements")
             assert statement.mask is not None
             need(value.partial == self._mask_identity(statement.mask), "a store of undefined elements")
         need(mask is None or mask.partial is None, "a mask that is undefined in part")
-        return pointer, value, places, self.written.setdefault(array.name, Written())
+        return pointer, value, offsets, self.written.setdefault(array.name, Written())
 
     def store(self, statement: Store) -> None:
         """Checks a store."""
-        _, value, places, written = self._target(statement)
+        _, value, offsets, written = self._target(statement)
         need(written.atomic is None, "a store in addition to atomics")
-        need(places is not None, "a store to places that data decides")
-        assert places is not None
-        written.places.append(places.reshape(-1))
+        need(offsets is not None, "a store to places that data decides")
+        assert offsets is not None
+        written.offsets.append(offsets.reshape(-1))
         if isinstance(value.fact, Floats):
             written.error = max(written.error, value.fact.error)
             written.either_zero |= value.fact.either_zero
 
-    def check_places(self, name: str) -> None:
+    def check_offsets(self, name: str) -> None:
         """No element of an array is stored to twice: the order of programs, and of the threads of one, is open."""
         written = self.written[name]
-        if written.atomic is None and written.places:
-            places = np.concatenate(written.places)
-            need(len(np.unique(places)) == len(places), "two stores to one address")
+        if written.atomic is None and written.offsets:
+            offsets = np.concatenate(written.offsets)
+            need(len(np.unique(offsets)) == len(offsets), "two stores to one address")
 
     def atomic(self, statement: Atomic) -> None:
         """Checks an atomic update: its result must not depend on the order."""
         pointer, value, _, written = self._target(statement)
         element, op = pointer.element, statement.op
-        need(not written.places and written.atomic in (None, op), "one kind of access to an array of atomics")
+        need(not written.offsets and written.atomic in (None, op), "one kind of access to an array of atomics")
         written.atomic = op
         if element.is_float:
             need(op == "add" and element.name in ("float32", "float16"), "an atomic addition of floats")

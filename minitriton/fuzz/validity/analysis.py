@@ -99,7 +99,7 @@ class Analysis(AccessAnalysis):
 
     def snapshot(self) -> Snapshot:
         """What `restore` needs to forget the statements checked from now on."""
-        written = {n: replace(w, places=list(w.places)) for n, w in self.written.items()}
+        written = {n: replace(w, offsets=list(w.offsets)) for n, w in self.written.items()}
         return dict(self.env), dict(self.lengths), written, self.depth
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -110,7 +110,7 @@ class Analysis(AccessAnalysis):
         """Checks the whole body."""
         self.block(self.kernel.body)
         for name in self.written:
-            self.check_places(name)
+            self.check_offsets(name)
         need(bool(self.written), "nothing is stored")
         return self
 

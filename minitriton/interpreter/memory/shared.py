@@ -124,7 +124,7 @@ class CheckedSharedMemory:
     """Where the memory of the function that runs begins."""
     _bytes: Bytes = field(default_factory=lambda: Bytes.poison(0))
     _end: int = 0
-    _own_places: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    _own_offsets: dict[Operation, int] = field(default_factory=dict[Operation, int])
     _buffers: dict[int, AllocatedBuffer] = field(default_factory=dict[int, AllocatedBuffer])
     _number: int = 0
     _copies: dict[int, CopyInFlight] = field(default_factory=dict[int, CopyInFlight])
@@ -150,15 +150,15 @@ class CheckedSharedMemory:
 
     def place(self, op: Operation, size: int) -> int:
         """An offset of its own for an allocation that has none in the IR: after everything that has."""
-        found = self._own_places.get(op)
+        found = self._own_offsets.get(op)
         if found is None:
-            found = self._own_places[op] = -(-max(self._end, self.limit or 0) // 1024) * 1024
+            found = self._own_offsets[op] = -(-max(self._end, self.limit or 0) // 1024) * 1024
             self._grow(found + size)
         return found
 
     def claim(self, op: Operation, start: int, size: int) -> AllocatedBuffer:
         """An allocation runs: its bytes are poison, and no other buffer's any more."""
-        if self.limit is not None and op not in self._own_places and start + size > self.limit:
+        if self.limit is not None and op not in self._own_offsets and start + size > self.limit:
             raise InterpreterError(
                 f"{op.name} is at bytes {start} to {start + size} of shared memory, which ends at {self.limit}",
                 help="allocation.offset of the op and ttg.shared of the module contradict each other",
@@ -189,7 +189,7 @@ class CheckedSharedMemory:
         if missing.any():
             raise InterpreterError(
                 f"{op.name} reads shared memory that nothing has written: {_element(view, missing)} of the buffer of "
-                f"{_place(view.buffer.op)}",
+                f"{_op_text(view.buffer.op)}",
                 help="store the whole buffer before it is read",
             )
         if self.check_races:
@@ -376,8 +376,8 @@ class CheckedSharedMemory:
         position, other, number = met
         bad = np.arange(view.addresses.size * view.dtype.itemsize) == position
         raise InterpreterError(
-            f"{op.name} in {order.names[order.running]} {verb} {_element(view, bad)} of the buffer of {_place(view.buffer.op)}, "
-            f"which {order.names[other]} {what} in {_place(self._op_list[number])}, with no memory barrier between them",
+            f"{op.name} in {order.names[order.running]} {verb} {_element(view, bad)} of the buffer of {_op_text(view.buffer.op)}, "
+            f"which {order.names[other]} {what} in {_op_text(self._op_list[number])}, with no memory barrier between them",
             help="one of the two must wait for a barrier (ttng.wait_barrier) at which the other arrives after its access",
         )
 
@@ -387,11 +387,11 @@ class CheckedSharedMemory:
         if not lost.any():
             return
         owner = self._buffers.get(int(owners[np.flatnonzero(lost)[0]]))
-        what = f"{op.name} {verb} {_element(view, lost)} of the buffer of {_place(view.buffer.op)}, whose memory"
+        what = f"{op.name} {verb} {_element(view, lost)} of the buffer of {_op_text(view.buffer.op)}, whose memory"
         if owner is None:
             raise InterpreterError(f"{what} is free", help="the buffer was deallocated, or a scratch reused its memory")
         raise InterpreterError(
-            f"{what} belongs to {_place(owner.op)} by now",
+            f"{what} belongs to {_op_text(owner.op)} by now",
             help="the two are alive at the same time: their offsets must not overlap",
         )
 
@@ -401,7 +401,7 @@ class CheckedSharedMemory:
         if busy.any():
             copy = self._copies[int(in_flight[np.flatnonzero(busy)[0]])]
             raise InterpreterError(
-                f"{op.name} {verb} {_element(view, busy)} of the buffer of {_place(view.buffer.op)} while {_place(copy.op)} "
+                f"{op.name} {verb} {_element(view, busy)} of the buffer of {_op_text(view.buffer.op)} while {_op_text(copy.op)} "
                 "may still write it",
                 help="no wait covers the group of that copy yet",
             )
@@ -411,7 +411,7 @@ class CheckedSharedMemory:
         if read.any():
             reader = self._op_list[int(self._bytes.read_by[where[np.flatnonzero(read)[0]]])]
             raise InterpreterError(
-                f"{op.name} writes {_element(view, read)} of the buffer of {_place(view.buffer.op)} while {_place(reader)} "
+                f"{op.name} writes {_element(view, read)} of the buffer of {_op_text(view.buffer.op)} while {_op_text(reader)} "
                 "may still read it",
                 help="wait for the dot before its operands are overwritten",
             )
@@ -422,14 +422,14 @@ class CheckedSharedMemory:
         if len(busy):
             copy = self._copies[int(in_flight[busy[0]])]
             raise InterpreterError(
-                f"{op.name} {verb} memory that {_place(copy.op)} may still write",
+                f"{op.name} {verb} memory that {_op_text(copy.op)} may still write",
                 help="wait for the copy before the buffer's life ends",
             )
         read = np.flatnonzero(self._bytes.pinned[part])
         if len(read):
             reader = self._op_list[int(self._bytes.read_by[part][read[0]])]
             raise InterpreterError(
-                f"{op.name} {verb} memory that {_place(reader)} may still read",
+                f"{op.name} {verb} memory that {_op_text(reader)} may still read",
                 help="wait for it before the buffer's life ends",
             )
 
@@ -438,8 +438,8 @@ class CheckedSharedMemory:
     ) -> None:
         other = self._op_list[int(by[np.flatnonzero(late)[0]])]
         raise InterpreterError(
-            f"{op.name} {verb} {_element(view, late)} of the buffer of {_place(view.buffer.op)}, which {what} by another warp "
-            f"in {_place(other)}, with no barrier between them",
+            f"{op.name} {verb} {_element(view, late)} of the buffer of {_op_text(view.buffer.op)}, which {what} by another warp "
+            f"in {_op_text(other)}, with no barrier between them",
             help="a ttg.local_barrier is missing between the two",
         )
 
@@ -466,7 +466,7 @@ def _element(view: BufferView, bad: np.ndarray) -> str:
     return f"element {tuple(int(i) for i in np.unravel_index(position, view.addresses.shape))}"
 
 
-def _place(op: Operation) -> str:
+def _op_text(op: Operation) -> str:
     """An op and its line."""
     location = user_location(op.location)
     return op.name if location is None else f"{op.name} ({location.file}:{location.line})"

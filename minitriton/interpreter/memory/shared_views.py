@@ -95,11 +95,11 @@ def _element_offsets(encoding: SharedEncoding, shape: tuple[int, ...], item: int
     layout = _row_major(to_linear_layout(encoding, inner))
     if layout.has_in_dim("block") and layout.get_in_dim_size("block") > 1:
         raise UnsupportedOpError("the interpreter lacks shared memory of clusters", help="use one CTA per program")
-    places = _images(layout.flat_bases("offset"))
+    images = _images(layout.flat_bases("offset"))
     offsets = np.zeros(prod(inner), np.int64)
     # Where several offsets stand for one element the first one counts, hence the last assignment.
-    offsets[places[::-1]] = np.arange(len(places) - 1, -1, -1)
-    count, span = prod(copies), len(places)
+    offsets[images[::-1]] = np.arange(len(images) - 1, -1, -1)
+    count, span = prod(copies), len(images)
     if not isinstance(encoding, PaddedShared):
         span = slot_bytes(encoding, inner, 8 * item) // item
     offsets = (offsets + np.arange(count).reshape(-1, 1) * span).reshape(shape)

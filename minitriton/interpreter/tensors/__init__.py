@@ -1,1 +1,1 @@
-"""The meaning of ops on whole tensors: shapes, reductions and scans, matrix products."""
+"""The meaning of ops on whole tensors: shapes, reductions and scans, matmuls."""

@@ -1,4 +1,4 @@
-"""Matrix products: inputs of any format, sums in float32 (float64 for float64, exact for integers), plus the accumulator.
+"""Matmuls: inputs of any format, sums in float32 (float64 for float64, exact for integers), plus the accumulator.
 
     tt.dot f16, f16 -> f32: the inputs as float32, multiplied by NumPy, added to the accumulator in float32
     tt.dot_scaled: fp4, fp8, bf16 or f16 inputs, each group along K multiplied by its scale in bf16 (in f16 if an input is of it), then as above
@@ -34,27 +34,27 @@ _SCALED_FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 
 @PURE_OPS.add(tt.DotOp)
 def _dot(op: tt.DotOp) -> Callable[[Array, Array, Array], Array]:
-    return product(*(operand.type for operand in op.operands))
+    return matmul(*(operand.type for operand in op.operands))
 
 
-def product(a_type: Attribute, b_type: Attribute, c_type: Attribute) -> Callable[[Array, Array, Array], Array]:
+def matmul(a_type: Attribute, b_type: Attribute, c_type: Attribute) -> Callable[[Array, Array, Array], Array]:
     """`a * b + c` for operands of these types (or with elements of these types)."""
     if isinstance(element_type(a_type), IntegerType):
         dtype = dtype_of(c_type)
-        return lambda a, b, c: (_exact_product(a, b).astype(dtype) + c).astype(dtype)
+        return lambda a, b, c: (_exact_matmul(a, b).astype(dtype) + c).astype(dtype)
     wide = np.float64 if isinstance(element_type(c_type), Float64Type) else np.float32
     decode_a, decode_b, decode_c, encode = decoder(a_type), decoder(b_type), decoder(c_type), encoder(c_type)
     if isinstance(element_type(c_type), Float16Type):
-        return _product_in_halves(decode_a, decode_b, decode_c, encode, _STEP_BYTES // dtype_of(a_type).itemsize)
+        return _matmul_in_halves(decode_a, decode_b, decode_c, encode, _STEP_BYTES // dtype_of(a_type).itemsize)
 
     def run(a: Array, b: Array, c: Array) -> Array:
-        product = np.matmul(decode_a(a).astype(wide), decode_b(b).astype(wide))
-        return encode(product + decode_c(c).astype(wide))
+        dot = np.matmul(decode_a(a).astype(wide), decode_b(b).astype(wide))
+        return encode(dot + decode_c(c).astype(wide))
 
     return run
 
 
-def _product_in_halves(
+def _matmul_in_halves(
     decode_a: Decode, decode_b: Decode, decode_c: Decode, encode: Decode, step: int
 ) -> Callable[[Array, Array, Array], Array]:
     """`a * b + c`, rounded to the type of `c` after every `step` elements of K."""
@@ -69,7 +69,7 @@ def _product_in_halves(
     return run
 
 
-def _exact_product(a: Array, b: Array) -> Array:
+def _exact_matmul(a: Array, b: Array) -> Array:
     """Of integers of at most 16 bits: their sums are exact in float64."""
     return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
 

@@ -23,7 +23,7 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import ProductsInFlight, TileMachine
+from minitriton.interpreter.machine import DotsInFlight, TileMachine
 from minitriton.interpreter.memory.shared import Issued
 from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
@@ -40,7 +40,7 @@ class Task:
 
     name: str
     issued: Issued
-    products: ProductsInFlight = field(default_factory=ProductsInFlight)
+    dots: DotsInFlight = field(default_factory=DotsInFlight)
     stores: list[BufferView] = field(default_factory=list[BufferView])
     ready: Callable[[], bool] | None = None
     """Whether what it waits for has come; None if it does not wait."""
@@ -103,11 +103,11 @@ class Partitions:
         task, machine = self.tasks[number], self.machine
         if machine.shared.order is not None:
             machine.shared.order.running = number
-        machine.shared.issued, machine.products, machine.tensor_copies.stores = task.issued, task.products, task.stores
+        machine.shared.issued, machine.dots, machine.tensor_copies.stores = task.issued, task.dots, task.stores
 
     def _leave(self, task: Task) -> None:
         machine = self.machine
-        task.issued, task.products, task.stores = machine.shared.issued, machine.products, machine.tensor_copies.stores
+        task.issued, task.dots, task.stores = machine.shared.issued, machine.dots, machine.tensor_copies.stores
 
     def _pass_on(self) -> None:
         """Gives the turn to the next task that can go on; where none can, that is the error."""
@@ -135,8 +135,8 @@ class Partitions:
 
 
 def _at(op: Operation) -> str:
-    place = user_location(op.location)
-    return "" if place is None else f" ({place})"
+    location = user_location(op.location)
+    return "" if location is None else f" ({location})"
 
 
 @STATEFUL_OPS.add(WarpSpecializeOp)
@@ -159,7 +159,7 @@ def _warp_specialize(op: WarpSpecializeOp, machine: TileMachine) -> Meaning:
             machine.shared.issued,
             machine.shared.order,
         )
-        kept = machine.products, machine.tensor_copies.stores
+        kept = machine.dots, machine.tensor_copies.stores
         first = Task(names[0], Issued.of_warps(0, own, outside), *kept)
         others = [
             Task(name, Issued.of_warps(start, count))
@@ -176,7 +176,7 @@ def _warp_specialize(op: WarpSpecializeOp, machine: TileMachine) -> Meaning:
             results = machine.partitions.run(bodies)
         finally:
             machine.partitions = outer
-            machine.products, machine.tensor_copies.stores = first.products, first.stores
+            machine.dots, machine.tensor_copies.stores = first.dots, first.stores
             shared.issued, shared.order = outside, ordered
             outside.open, outside.groups = first.issued.open, first.issued.groups
         shared.barrier()

@@ -3,7 +3,7 @@
 %d = ttng.warp_group_dot %a, %b, %c {isAsync = true}       an `Unfinished` result, good only as accumulator or for a wait
 %r = ttng.warp_group_dot_wait %d {pendings = 0 : i32}      the numbers
 
-While a dot runs its buffers may not be written; `Products` keeps count of what runs.
+While a dot runs its buffers may not be written; `DotsInFlight` keeps count of what runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.shared_ops import load_or_self
 from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
-from minitriton.interpreter.tensors.dots import product
+from minitriton.interpreter.tensors.dots import matmul
 from minitriton.interpreter.values import Array, zero
 
 
@@ -33,7 +33,7 @@ class Unfinished:
         self.number = number
 
     def __repr__(self) -> str:
-        return f"<unfinished product {hash(self.value.tobytes()):#x}>"
+        return f"<unfinished matmul {hash(self.value.tobytes()):#x}>"
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise _too_early()
@@ -52,7 +52,7 @@ def _too_early() -> InterpreterError:
 @STATEFUL_OPS.add(WarpGroupDotOp)
 def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Meaning:
     assert isinstance(op, WarpGroupDotOp)
-    multiply = product(*(getattr(operand.type, "element_type", operand.type) for operand in (op.a, op.b, op.c)))
+    multiply = matmul(*(getattr(operand.type, "element_type", operand.type) for operand in (op.a, op.b, op.c)))
     is_async, nothing, shared = bool(integer(op.is_async)), zero(op.c.type), machine.shared
 
     def run(
@@ -67,7 +67,7 @@ def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Meaning:
         buffers = [operand for operand in (a, b) if isinstance(operand, BufferView)]
         for view in buffers:
             shared.begin_async_read(op, view)
-        return Unfinished(result, machine.products.start(buffers))
+        return Unfinished(result, machine.dots.start(buffers))
 
     return run
 
@@ -77,11 +77,11 @@ def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Meaning:
     pending = integer(op.pendings)
 
     def run(*values: Array | Unfinished) -> Array | Unfinished | tuple[Array | Unfinished, ...]:
-        products = machine.products
-        for view in products.wait(pending):
+        dots = machine.dots
+        for view in dots.wait(pending):
             machine.shared.end_async_read(view)
         ready = tuple(
-            value.value if isinstance(value, Unfinished) and value.number <= products.finished else value
+            value.value if isinstance(value, Unfinished) and value.number <= dots.finished else value
             for value in values
         )
         return ready[0] if len(ready) == 1 else ready

@@ -21,7 +21,7 @@ from minitriton import knobs
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
-from minitriton.host.whole_file import remove_left_behind, whole_folder
+from minitriton.host.whole_file import remove_leftovers, whole_folder
 from minitriton.lab.arguments import element_dtype
 from minitriton.lab.launches.recorded import (
     ARRAYS,
@@ -80,7 +80,7 @@ class Recorder:
     _alike: Counter[str] = field(default_factory=Counter[str])
 
     def __enter__(self) -> Recorder:
-        remove_left_behind(self.folder)
+        remove_leftovers(self.folder)
         knobs.runtime.launch_arguments_hook.add(self.see)
         return self
 

@@ -88,20 +88,20 @@ class SpannedMemory:
         """Copies the memory of `arrays` by name; the contents of at most `most_bytes` are kept, the smallest spans first."""
         found = {name: reached(array) for name, array in arrays.items()}
         memory = cls()
-        pieces: list[list[str]] = []
+        groups: list[list[str]] = []
         end = -1
         for name in sorted(found, key=lambda one: (found[one].start, -found[one].end)):
             if found[name].start >= end:
-                pieces.append([])
-            pieces[-1].append(name)
+                groups.append([])
+            groups[-1].append(name)
             end = max(end, found[name].end)
         order = list(arrays)
         sizes: dict[str, int] = {}
-        for piece in pieces:
-            owner = min(piece, key=order.index)
-            start = min(found[name].start for name in piece)
-            whole = np.zeros(max(found[name].end for name in piece) - start, np.uint8)
-            for name in piece:
+        for group in groups:
+            owner = min(group, key=order.index)
+            start = min(found[name].start for name in group)
+            whole = np.zeros(max(found[name].end for name in group) - start, np.uint8)
+            for name in group:
                 one = found[name]
                 whole[one.start - start : one.end - start] = one.contents
                 memory.views[name] = View(owner, one.start - start + one.offset, one.shape, one.strides)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from minitriton.commands.output import add_json, print_json
 from minitriton.errors import MinitritonError
-from minitriton.host.output_files import check_place, write_output
+from minitriton.host.output_files import check_writable, write_output
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.sweeping.command_arguments import add_kernel_arguments, references_of
 from minitriton.lab.sweeping.configuration import Configuration
@@ -64,7 +64,7 @@ def run_bisect(given: argparse.Namespace) -> int:
     from minitriton.lab.sweeping.reducing import smallest
 
     if given.kernel_to is not None:
-        check_place(given.kernel_to)
+        check_writable(given.kernel_to)
     reference = references_of(given, [given.kernel])[0]
     metric, _, most = (given.more or "").partition("=")
     evaluate = Evaluator(reference.task(), [metric] if metric else [])

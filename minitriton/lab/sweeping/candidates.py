@@ -218,10 +218,10 @@ def with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:
     """`pipeline` with `step` after the last pass that chooses layouts of accesses, in place of one for the same access."""
     access = getattr(step, "access", None)
     steps = [s for s in pipeline.steps if s.name != step.name or getattr(s, "access", None) != access]
-    behind = [
+    choosing = [
         i for i, s in enumerate(steps) if s.name in ("tritongpu-coalesce", "minitriton-coalesce-by-width", step.name)
     ]
-    at = behind[-1] if behind else next(i for i, s in enumerate(steps) if s.name == "convert-triton-to-tritongpu")
+    at = choosing[-1] if choosing else next(i for i, s in enumerate(steps) if s.name == "convert-triton-to-tritongpu")
     return Pipeline((*steps[: at + 1], step, *steps[at + 1 :]))
 
 

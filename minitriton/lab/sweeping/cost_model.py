@@ -61,7 +61,7 @@ class Model:
     """An instruction, in its scheduler."""
     memory: float
     """A byte of memory, over the whole GPU."""
-    piece: float
+    partial_line: float
     """Bytes as expensive as a line of memory that a CTA reads in part."""
     ahead: float
     """A byte that CTAs read before the first of them stores, to one of the arrays."""
@@ -99,7 +99,7 @@ class Model:
 
 
 FITTED = Model(
-    launch=290.0, cta=133.0, warp=38.6, issue=1.16, memory=4.26e-4, piece=72.8, ahead=0.738, partial=4.51, spill=1.92, cache=1.72e-4,
+    launch=290.0, cta=133.0, warp=38.6, issue=1.16, memory=4.26e-4, partial_line=72.8, ahead=0.738, partial=4.51, spill=1.92, cache=1.72e-4,
     again=1.59, near=170e3, line=0.685, small_copy=27.9, wavefront=1.38, special=5.12, tensor=8.85e-4, load_latency=53.6,
     barrier_latency=204.0, special_latency=0.0664, last=1.63, uneven=0.728, mixing=3.74,
 )  # fmt: skip
@@ -107,7 +107,7 @@ FITTED = Model(
 from `KNOWN`). What a special function waits for is part of its lanes there."""
 
 KNOWN = Model(
-    launch=2000.0, cta=100.0, warp=25.0, issue=1.0, memory=4.1e-4, piece=32.0, ahead=0.5, partial=1.0, spill=2.0, cache=2.4e-4, again=1.0,
+    launch=2000.0, cta=100.0, warp=25.0, issue=1.0, memory=4.1e-4, partial_line=32.0, ahead=0.5, partial=1.0, spill=2.0, cache=2.4e-4, again=1.0,
     near=256e3, line=1.0, small_copy=16.0, wavefront=1.0, special=7.0, tensor=4.9e-4, load_latency=100.0, barrier_latency=30.0,
     special_latency=20.0, last=1.0, uneven=0.5, mixing=3.0,
 )  # fmt: skip
@@ -225,7 +225,7 @@ def _memory(counted: Mapping[str, Amount], model: Model, launched: Amount, resid
     footprint, scale = counted["footprint_bytes"], counted["scale"]
     of_cta = counted.get("spill_bytes", 0.0) * counted["threads"]
     far = np.minimum(1.0, of_cta * resident / model.near)
-    pieces = np.maximum(0.0, counted["reached_lines"] - counted["reached_sectors"] / LINE_SECTORS) * scale
+    partial_lines = np.maximum(0.0, counted["reached_lines"] - counted["reached_sectors"] / LINE_SECTORS) * scale
     at_once = (
         resident
         * np.minimum(launched, MULTIPROCESSORS)
@@ -235,7 +235,7 @@ def _memory(counted: Mapping[str, Amount], model: Model, launched: Amount, resid
     )
     ahead = np.minimum(at_once, counted["global_bytes"] * scale)
     more = (
-        model.piece * np.where(footprint > L2_BYTES, np.minimum(pieces, footprint / LINE_BYTES), 0.0)
+        model.partial_line * np.where(footprint > L2_BYTES, np.minimum(partial_lines, footprint / LINE_BYTES), 0.0)
         + model.ahead * ahead
         + model.spill * far * 2 * of_cta * launched
     )
@@ -247,8 +247,8 @@ def _cache(counted: Mapping[str, Amount], model: Model, launched: Amount, reside
     asked = counted["global_bytes"] * counted["scale"]
     far = 1 - np.minimum(1.0, model.near / (resident * asked / launched + 1))
     again = model.again * far * np.maximum(0.0, asked - footprint)
-    pieces = model.partial * SECTOR_BYTES * counted["written_again"] * counted["scale"]
-    return model.cache * (footprint + again + pieces)
+    rewritten = model.partial * SECTOR_BYTES * counted["written_again"] * counted["scale"]
+    return model.cache * (footprint + again + rewritten)
 
 
 _WAITED_FOR = ("read_requests", "mix_atomic", "mix_control", "mix_special")

@@ -123,7 +123,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, object]]:
         """Runs a pass, or goes on to the next level; at the last, the program is evaluated."""
         self._taken += 1
-        reward, over, cut = 0.0, False, False
+        reward, over, truncated = 0.0, False, False
         if self._is_allowed(int(action)):
             step = self._fixed[0] if action == NEXT_LEVEL else self._pass(int(action))
             self._advance(step)
@@ -131,11 +131,11 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
                 self._fixed.pop(0)
         over = not self._fixed or self._record is not None
         if not over and self._taken >= MOST_PASSES:
-            cut = True
+            truncated = True
             self._steps += self._fixed
-        if over or cut:
+        if over or truncated:
             reward = self._reward()
-        return self._observation(), reward, over, cut, self._info()
+        return self._observation(), reward, over, truncated, self._info()
 
     def _advance(self, step: Step) -> None:
         self._steps.append(step)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
-from minitriton.host.output_files import check_place, write_output
+from minitriton.host.output_files import check_writable, write_output
 from minitriton.lab.sweeping import plots
 from minitriton.lab.sweeping.ablation import commutation, leave_one_out
 from minitriton.lab.sweeping.correctness import Class, Evaluation
@@ -55,7 +55,7 @@ def write_page(
 ) -> Path:
     """Writes the page about `store`. `metric`: what configurations are best by; `passes`: whether kernels are compiled anew to see what each pass
     contributes and which commute. Raises `MinitritonError` for a store without records, and for a path that cannot be written."""
-    check_place(Path(path))
+    check_writable(Path(path))
     table, kernels, name = _read(Path(store), compiler, compiled=passes)
     chosen = metric or next((m for m in PREFERRED if any(m in r.all_metrics for r in table.records)), PREFERRED[-1])
     say = progress or _say_nothing

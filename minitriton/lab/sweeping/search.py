@@ -240,8 +240,8 @@ def difference(before: str, after: str) -> list[str]:
     for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
-        behind = f" behind {a[a0 - 1]}" if a0 else " at the beginning"
-        lines += [f"  - {name}{behind}" for name in a[a0:a1]] + [f"  + {name}{behind}" for name in b[b0:b1]]
+        follows = f" after {a[a0 - 1]}" if a0 else " at the beginning"
+        lines += [f"  - {name}{follows}" for name in a[a0:a1]] + [f"  + {name}{follows}" for name in b[b0:b1]]
     return lines
 
 

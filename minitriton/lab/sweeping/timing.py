@@ -155,7 +155,7 @@ class _Clock:
         options = program.options
         shape = LaunchShape(
             threads_of(program.ptx), program.shared, options.launch_cooperative_grid, options.launch_pdl,
-            scratch_bytes=program.global_scratch, num_ctas=options.num_ctas, parameter_places=self.driver.parameter_places(loaded.function),
+            scratch_bytes=program.global_scratch, num_ctas=options.num_ctas, parameter_slots=self.driver.parameter_slots(loaded.function),
         )  # fmt: skip
         types, values = arguments.types_and_values(program.descriptors)
         launcher = Launcher(self.driver, loaded.function, task.name, types, shape, self.device)

@@ -53,7 +53,7 @@ from minitriton.passes.accelerate_matmul.operands import (
     is_from_memory,
     is_not_k_major,
     loaded_bits,
-    swap_product,
+    swap_operands,
 )
 from minitriton.passes.accelerate_matmul.scaled import decompose_scaled, transpose_for_left_scale
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
@@ -170,7 +170,7 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
             if isinstance(dot, tt.DotScaledOp):
                 transpose_for_left_scale(dot)
             elif self.swap_tf32:
-                swap_product(dot, arch)
+                swap_operands(dot, arch)
         apply_patterns_greedily(
             op, _patterns(arch, self.swap_tf32, self.wide_integers, self.least_scale, self.instruction)
         )

@@ -133,7 +133,7 @@ _ROWS = 64
 """Rows of a `wgmma` (PTX ISA, "wgmma.mma_async")."""
 
 
-def swap_product(dot: tt.DotOp, arch: int) -> None:
+def swap_operands(dot: tt.DotOp, arch: int) -> None:
     """Swaps the sides of `dot` where that keeps an operand from being transposed into shared memory; the accumulator is transposed too."""
     if not _gains(dot, arch):
         return

@@ -94,7 +94,7 @@ def _fuse_loops(outer: scf.ForOp, lengths: Lengths, dominance: Dominance) -> scf
     """The fused loop, which has replaced the outer one."""
     at = Inserter.before(outer)
     loops = [each.loop for each in lengths.inner]
-    each_length, inner_length, total = lengths.in_front(at)
+    each_length, inner_length, total = lengths.before_loop(at)
     sections = sections_of(outer, loops, dominance)
     fused = _empty_loop(at, lengths, [*each_length, inner_length], total, sections)
     body = FusedBody(lengths, fused, inner_length, sections)
@@ -114,13 +114,13 @@ def _fuse_loops(outer: scf.ForOp, lengths: Lengths, dominance: Dominance) -> scf
 
 
 def _empty_loop(
-    at: Inserter, lengths: Lengths, in_front: list[SSAValue], total: SSAValue, sections: list[Section]
+    at: Inserter, lengths: Lengths, before_loop: list[SSAValue], total: SSAValue, sections: list[Section]
 ) -> scf.ForOp:
     """The empty fused loop. Carried: T, i, what the outer loop carries, the lengths, their sum; then unread at first:
     the inner counters, what the inner loops carry, what the sections make."""
     low, _, step = bounds_of(lengths.outer)
     initial = [at.integer(lengths.type, 0), at.value(arith.SubiOp(low, step))]
-    initial += [*operand_values(lengths.outer)[3:], *in_front]
+    initial += [*operand_values(lengths.outer)[3:], *before_loop]
     for loop in (each.loop for each in lengths.inner):
         initial.append(unread(at, operand_at(loop, 0).type))
     for loop in (each.loop for each in lengths.inner):

@@ -194,7 +194,7 @@ class Lengths:
         """max(1, length)"""
         return at.value(arith.MaxSIOp(at.integer(self.type, 1), length))
 
-    def in_front(self, at: Inserter) -> tuple[list[SSAValue], SSAValue, SSAValue]:
+    def before_loop(self, at: Inserter) -> tuple[list[SSAValue], SSAValue, SSAValue]:
         """Before the loop: the length of each inner loop (zero where it varies), of all of them, and of the fused one."""
         outer_length = self._of(at, bounds_of(self.outer))
         if (

@@ -208,16 +208,16 @@ class FusedBody:
         for branch, section in zip(self.section_ifs, self.sections, strict=False):
             yielded += branch.results[1 : 1 + len(section.outputs)]
         self.at.insert(scf.YieldOp.create(operands=yielded))
-        self._initialize_in_front()
+        self._initialize_before_loop()
 
-    def _initialize_in_front(self) -> None:
+    def _initialize_before_loop(self) -> None:
         """What an inner loop starts with is set before the fused loop, and again by the last section, if it is known
         there: then the inner loops do not wait for the sections before them."""
         last = _yield_of(self.fused.regions[0])
         for number, loop in enumerate(self.loops):
             removed: dict[int, SSAValue] = {}
             for index, initial in enumerate(operand_values(loop)[3:]):
-                if not self._is_known_in_front(initial):
+                if not self._is_known_before_loop(initial):
                     continue
                 argument = self.loop_values[number][index]
                 position = argument.index - 1
@@ -229,7 +229,7 @@ class FusedBody:
             if removed:
                 _drop_results(self.section_ifs[number], removed)
 
-    def _is_known_in_front(self, value: SSAValue) -> bool:
+    def _is_known_before_loop(self, value: SSAValue) -> bool:
         owner = value.owner
         block = owner if isinstance(owner, Block) else owner.parent
         return block is not self.block

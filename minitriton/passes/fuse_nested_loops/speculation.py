@@ -35,11 +35,11 @@ def prepare(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> bool:
     hoist_out_of(outer)
     if inner.parent is not outer.body.block:
         return False
-    _sink_behind(outer, inner, dominance)
+    _sink_after(outer, inner, dominance)
     return _speculate(outer, inner, dominance)
 
 
-def _sink_behind(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> None:
+def _sink_after(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> None:
     """Pure ops before `inner` that only ops after it use move after it."""
     sunk: set[Operation] = set()
     op = inner.prev_op

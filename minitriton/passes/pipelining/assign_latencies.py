@@ -97,7 +97,7 @@ class _LoadLevels:
 
     def _enter(self, load: Load, level: int) -> bool:
         """Notes the level of a load; False if what it uses does not matter."""
-        if not _is_worth_it(load, self.facts):
+        if not _gains(load, self.facts):
             return False
         known = self.levels.get(load)
         if known is not None and known != level:
@@ -108,7 +108,7 @@ class _LoadLevels:
         return True
 
 
-def _is_worth_it(load: Load, facts: AxisInfoAnalysis) -> bool:
+def _gains(load: Load, facts: AxisInfoAnalysis) -> bool:
     if not isinstance(load, tt.LoadOp):
         return True
     if not is_wide_enough(load, facts):

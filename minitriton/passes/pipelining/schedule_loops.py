@@ -176,7 +176,7 @@ def _leads_to(op: Operation, targets: dict[Operation, int]) -> bool:
 
 def _schedule_conditionals(loop: scf.ForOp, schedule: Schedule, conditionals_last: bool) -> Cluster:
     """Conditionals that placed ops need come first, others last, if at all; the cluster after those that come first."""
-    behind_first = schedule.clusters[0]
+    after_first = schedule.clusters[0]
     needed: dict[Operation, int] = {}
     order = schedule.in_order(loop)
     for stage in range(schedule.stages):
@@ -193,7 +193,7 @@ def _schedule_conditionals(loop: scf.ForOp, schedule: Schedule, conditionals_las
     for op in body_ops(loop):
         if conditionals_last and isinstance(op, scf.IfOp) and op not in needed:
             schedule.insert_if_absent(op, schedule.stages - 1, last)
-    return behind_first
+    return after_first
 
 
 def _needed_by(op: Operation) -> dict[Operation, None]:
@@ -233,10 +233,10 @@ def _schedule_for_next_iteration(loop: scf.ForOp, schedule: Schedule) -> None:
             schedule.insert_dependencies(value.op, *target, through_arguments=True, earliest=True)
 
 
-def _schedule_rest(loop: scf.ForOp, schedule: Schedule, behind_first: Cluster) -> None:
+def _schedule_rest(loop: scf.ForOp, schedule: Schedule, after_first: Cluster) -> None:
     """All other ops run in the last stage, not in a cluster before what they use."""
     last = schedule.stages - 1
-    rest = {op: behind_first for op in body_ops(loop) if op not in schedule}
+    rest = {op: after_first for op in body_ops(loop) if op not in schedule}
     pending = [op for op in schedule.in_order(loop) if schedule.stage(op) == last]
     while pending:
         op = pending.pop()

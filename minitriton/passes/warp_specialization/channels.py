@@ -88,7 +88,7 @@ def collect_channels(function: Operation, default_buffers: int) -> list[Channel]
         for result in op.results:
             for user, index in _real_users(result):
                 consumers = tuple(task for task in tasks_of(user) if task != tasks[0])
-                if consumers and _is_behind(op, user, dominance):
+                if consumers and _is_after(op, user, dominance):
                     if user.operands[index] is not result and not isinstance(op, ttng.WarpGroupDotOp | tt.DotOp):
                         raise CannotSpecialize(
                             user, "a value that one warp group loads is used after the loop by another"
@@ -118,7 +118,7 @@ def _real_users(value: SSAValue) -> list[tuple[Operation, int]]:
     return list(found)
 
 
-def _is_behind(op: Operation, user: Operation, dominance: Dominance) -> bool:
+def _is_after(op: Operation, user: Operation, dominance: Dominance) -> bool:
     if op.parent is user.parent:
         return dominance.op_properly_dominates(op, user)
     around = op.parent_op()

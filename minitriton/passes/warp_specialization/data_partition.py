@@ -140,7 +140,7 @@ class Slices:
             copy.operands[index[0]] = index[1]
         if isinstance(op, tt.MakeRangeOp) and dim != COPIED:
             self._range(op, copy)
-        if self._is_cut(op, dim):
+        if self._is_split(op, dim):
             for result in copy.results:
                 try:
                     set_type(result, split_type(result.type, dim, self.scheme.parts))
@@ -160,7 +160,7 @@ class Slices:
     def _operands_to_split(self, op: Operation) -> list[SSAValue]:
         if isinstance(op, ttng.WarpGroupDotOp):
             operand = self.scheme.operand_of_dot[op]
-            both = [op.operands[operand], op.operands[1 - operand]] if self.scheme.sums_parts(op) else []
+            both = [op.operands[operand], op.operands[1 - operand]] if self.scheme.splits_k(op) else []
             return [*(both or [op.operands[operand]]), op.c]
         if isinstance(op, tt.DescriptorLoadOp):
             return [op.desc]
@@ -170,10 +170,10 @@ class Slices:
             return []
         return list(op.operands)
 
-    def _is_cut(self, op: Operation, dim: int) -> bool:
+    def _is_split(self, op: Operation, dim: int) -> bool:
         if dim == COPIED or not op.results:
             return False
-        return not (isinstance(op, ttng.WarpGroupDotOp) and self.scheme.sums_parts(op))
+        return not (isinstance(op, ttng.WarpGroupDotOp) and self.scheme.splits_k(op))
 
     def _constant(self, op: arith.ConstantOp, dim: int) -> None:
         """A constant keeps all its tasks: equal ones may become one."""
@@ -270,7 +270,7 @@ def _dim_wanted(scheme: PartitionScheme, user: Operation) -> int | None:
         return None
     if isinstance(user, tt.TransOp | ttg.MemDescTransOp):
         return scheme.flipped(dim)
-    if user in scheme.operand_of_dot and scheme.sums_parts(user):
+    if user in scheme.operand_of_dot and scheme.splits_k(user):
         return -1
     return dim
 
@@ -287,11 +287,11 @@ def _erase_split_ops(scheme: PartitionScheme, carried: list[tuple[scf.ForOp, int
         last = last_op_of(loop.body.block)
         last.operands = _without(last.operands, indices)
         loop.operands = [*loop.operands[:3], *_without(loop.operands[3:], indices)]
-    cut = [op for op in scheme.ops if not isinstance(op, scf.ForOp | scf.YieldOp)]
-    for op in cut:
+    split_ops = [op for op in scheme.ops if not isinstance(op, scf.ForOp | scf.YieldOp)]
+    for op in split_ops:
         op.detach()
         op.drop_all_references()
-    wholes = [(op, result) for op in cut for result in op.results]
+    wholes = [(op, result) for op in split_ops for result in op.results]
     for loop, indices in dropped.items():
         wholes += [(loop, value) for i in indices for value in (loop.body.block.args[i + 1], loop.results[i])]
     for op, value in wholes:

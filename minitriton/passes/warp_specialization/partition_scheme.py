@@ -91,7 +91,7 @@ class PartitionScheme:
         """The dimension that `dim` becomes by transposing."""
         return dim if dim == COPIED else self.parts - 1 - dim
 
-    def sums_parts(self, dot: Operation) -> bool:
+    def splits_k(self, dot: Operation) -> bool:
         """Whether the parts of a dot are summands: both operands are split along what is summed over."""
         dim, operand = self.dims[dot], self.operand_of_dot[dot]
         return (dim == 0 and operand == 1) or (dim == 1 and operand == 0)
@@ -280,7 +280,7 @@ class PartitionScheme:
             operand = self.operand_of_dot[op]
             if not self.backward(op.operands[operand], dim):
                 return False
-            if not self.sums_parts(op):
+            if not self.splits_k(op):
                 return self.backward(op.c, dim)
             return self.backward(op.operands[1 - operand], 1 - dim) and self.backward(op.c, COPIED)
         if isinstance(op, tt.StoreOp | tt.DescriptorStoreOp | tt.AtomicRMWOp) or Elementwise.of(op) is not None:

@@ -162,7 +162,7 @@ def _switch_pipelining_off(function: Operation) -> None:
         loop.attributes[NUM_STAGES] = i32_attr(0)
 
 
-MOST_SUMS = CONSUMER_REGISTERS - 40
+MOST_ACCUMULATOR_REGISTERS = CONSUMER_REGISTERS - 40
 """Registers of a thread that may hold sums; addresses, barriers and loop counters need the others."""
 
 
@@ -217,7 +217,7 @@ def _check_registers(dot: ttng.WarpGroupDotOp) -> None:
     type_ = dot.result.type
     assert isinstance(type_, TensorType)
     registers = prod(type_.get_shape()) * element_bits(type_) // (32 * THREADS)
-    if registers > MOST_SUMS:
+    if registers > MOST_ACCUMULATOR_REGISTERS:
         raise CannotSpecialize(
             dot, f"the accumulators of the dot need {registers} registers of each thread of one warp group"
         )

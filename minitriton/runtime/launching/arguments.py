@@ -105,8 +105,8 @@ def has_hooks(tensor_class: type[object]) -> bool:
     torch = sys.modules["torch"]
     if tensor_class is torch.Tensor:
         return False
-    told = getattr(tensor_class, "__torch_function__", None)
-    if told is not None and told is not getattr(torch._C, "_disabled_torch_function_impl", None):
+    function = getattr(tensor_class, "__torch_function__", None)
+    if function is not None and function is not getattr(torch._C, "_disabled_torch_function_impl", None):
         return True
     return _dispatch_hook(tensor_class) is not _dispatch_hook(torch.Tensor)
 
@@ -244,10 +244,10 @@ class IntegerOverflow(MinitritonError, OverflowError):
     """An integer argument of more than 64 bits; also an `OverflowError`, as in Triton."""
 
 
-def lies_on_host(arg: object) -> bool:
+def is_on_host(arg: object) -> bool:
     """Whether `arg` is, describes or holds an array in host memory."""
     if is_tuple(arg):
-        return any(map(lies_on_host, arg))
+        return any(map(is_on_host, arg))
     return is_host_array(arg.base if is_descriptor(arg) else arg)
 
 

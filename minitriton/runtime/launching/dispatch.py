@@ -34,7 +34,7 @@ from minitriton.runtime.launching.arguments import (
     integer_type,
     is_array,
     is_host_array,
-    lies_on_host,
+    is_on_host,
     plain_argument,
     refuse_without_memory,
     runtime_value,
@@ -195,7 +195,7 @@ class Dispatcher:
             "_mt_plain_argument": plain_argument,
             "_mt_address": data_address,
             "_mt_element": _element,
-            "_mt_lies_on_device": _lies_on_device,
+            "_mt_is_on_device": _is_on_device,
             "_mt_width": integer_type,
             "_mt_specialize": specialize,
             "_mt_value": runtime_value,
@@ -341,11 +341,11 @@ def _element(array: object) -> str:
     return foreign_array(array).element
 
 
-def _lies_on_device(array: object) -> bool:
+def _is_on_device(array: object) -> bool:
     return not is_host_array(array)
 
 
 def belongs_on_host(args: tuple[object, ...]) -> bool:
     """Whether a launch with these arguments runs on the CPU: one is an array in host memory, or no GPU is there and none is
     an array of a device."""
-    return any(map(lies_on_host, args)) or not (has_gpu() or any(map(is_array, args)))
+    return any(map(is_on_host, args)) or not (has_gpu() or any(map(is_array, args)))

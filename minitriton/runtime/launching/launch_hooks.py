@@ -44,7 +44,7 @@ def call_hook(
     fn = source.function
     shown = ", ".join(f"{name}={getattr(options, name)}" for name in _SHOWN)
     parameters = ", ".join(f"{name}: {kind}" for name, kind in source.signature.items())
-    told = {
+    description = {
         "key": key,
         "signature": source.signature,
         "device": device,
@@ -60,7 +60,7 @@ def call_hook(
         key=key,
         repr=f"{name}[{shown}]({parameters})",
         fn=JitFunctionInfo(fn.fn.__module__, name, fn),
-        compile=told,
+        compile=description,
         is_manual_warmup=is_warmup,
         already_compiled=False,
     )

@@ -54,7 +54,7 @@ class LaunchShape(NamedTuple):
     scratch_alignment: int = 1
     num_ctas: int = 1
     """Blocks that make up a program: a cluster of as many along x."""
-    parameter_places: tuple[tuple[int, int], ...] | None = None
+    parameter_slots: tuple[tuple[int, int], ...] | None = None
     """Offset and bytes of every parameter, the hidden scratch pointers included, as the driver says; None if it cannot."""
 
 
@@ -189,12 +189,12 @@ class Launcher:
         # The first of a process makes machine code: nothing of it is there before something is launched.
         from minitriton.runtime.launching.native_launch import native_launch
 
-        places = self.shape.parameter_places
-        if places is None:
-            places = _places(self._codes + "QQ")
+        slots = self.shape.parameter_slots
+        if slots is None:
+            slots = _slots(self._codes + "QQ")
         scratch = "Q" if self.shape.scratch_bytes else ""
-        codes = list(self._codes + scratch)[: len(places)]
-        offsets = [offset for offset, _ in places[: len(codes)]]
+        codes = list(self._codes + scratch)[: len(slots)]
+        offsets = [offset for offset, _ in slots[: len(codes)]]
         for _ in range(len(self._codes + scratch) - len(codes)):  # PTX written by hand may take fewer
             codes.append("x")
             offsets.append(0)
@@ -208,7 +208,7 @@ class Launcher:
         )  # fmt: skip
         call = self.driver.library.cuLaunchKernelEx
         launch = native_launch(
-            call, self._function, "".join(codes), offsets, sum(places[-1]) if places else 0, template, self._attributes,
+            call, self._function, "".join(codes), offsets, sum(slots[-1]) if slots else 0, template, self._attributes,
             (self._small_grid.function, self._small_grid.most_blocks),
         )  # fmt: skip
         if shape.num_ctas > 1:
@@ -264,17 +264,17 @@ def half_bits(value: float, type_name: str) -> int:
     return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
 
 
-def _places(codes: str) -> tuple[tuple[int, int], ...]:
+def _slots(codes: str) -> tuple[tuple[int, int], ...]:
     """Offset and bytes of each parameter: every one is aligned to its size, tensor maps to 64 (PTX ISA, ".param" space), as an
     address in the constant bank of parameters."""
-    places: list[tuple[int, int]] = []
+    slots: list[tuple[int, int]] = []
     end = 0
     for code in codes:
         size, alignment = _TENSOR_MAP_LAYOUT if code == "T" else (struct.calcsize(code),) * 2
         end += -(_PARAMETER_BASE + end) % alignment
-        places.append((end, size))
+        slots.append((end, size))
         end += size
-    return tuple(places)
+    return tuple(slots)
 
 
 _TENSOR_MAP_LAYOUT = (128, 64)

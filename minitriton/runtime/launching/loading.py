@@ -142,7 +142,7 @@ def load(kernel: StoredKernel) -> None:
         getattr(metadata, "global_scratch_size", 0),
         getattr(metadata, "global_scratch_align", 1),
         metadata.num_ctas,
-        driver.parameter_places(loaded.function, len(types) + HIDDEN_PARAMETERS),
+        driver.parameter_slots(loaded.function, len(types) + HIDDEN_PARAMETERS),
     )
     launcher = kernel.launcher = Launcher(
         driver, loaded.function, kernel.name, types, shape, device, _small_grid_function(kernel, driver, device)

@@ -199,7 +199,7 @@ class PathCode:
         tensor = is_tensor(example)
         if not self.dtypes_are_tensors:
             self.on_device.append(
-                f"{variable}.is_cuda" if tensor and offers(example, "is_cuda") else f"_mt_lies_on_device({variable})"
+                f"{variable}.is_cuda" if tensor and offers(example, "is_cuda") else f"_mt_is_on_device({variable})"
             )
         address = f"_mt_at_{next(self.numbers)}"
         self.setup.append(f"{address} = {f'{variable}.data_ptr()' if tensor else f'_mt_address({variable})'}")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from minitriton.runtime.cuda_driver import default_target, get_driver
-from minitriton.runtime.launching.arguments import is_array, lies_on_host
+from minitriton.runtime.launching.arguments import is_array, is_on_host
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.loading import given_arguments
 from minitriton.runtime.on_cpu.emulation_cost import CLOCK, MEMORY_BUS, MEMORY_CLOCK, MULTIPROCESSORS, TIMING
@@ -82,7 +82,7 @@ class HostLauncher:
         """Runs the kernel over the grid. Raises `MinitritonError` for arrays of a device, and what `run_on_emulator` does."""
         from minitriton.runtime.on_cpu.emulation import run_on_emulator
 
-        if any(is_array(a) and not lies_on_host(a) for a in arguments):
+        if any(is_array(a) and not is_on_host(a) for a in arguments):
             get_driver()
         found = expanded_arguments(given_arguments(self.kernel, arguments), self.kernel.metadata.tensordesc_meta)
         if launch_enter_hook:

@@ -56,13 +56,13 @@ class KernelFault(MinitritonError, RuntimeError):
     def __init__(self, finding: Finding, report: Report) -> None:
         self.finding, self.report = finding, report
         times = f" ({finding.count} times)" if finding.count > 1 else ""
-        place = finding.source
-        line = line_at(place.file, place.line) if place is not None else None
+        location = finding.source
+        line = line_at(location.file, location.line) if location is not None else None
         help = _HELP.get(finding.kind)
-        if place is None:
+        if location is None:
             help = f"at line {finding.line} of the PTX: {finding.text}" + (f"; {help}" if help else "")
         kind = "device-side assert triggered" if finding.kind == "assert" else finding.kind
-        super().__init__(f"{kind}: {finding.message}{times}", place, help=help, source_line=line)
+        super().__init__(f"{kind}: {finding.message}{times}", location, help=help, source_line=line)
 
     def __reduce__(self) -> tuple[type, tuple[Finding, Report]]:
         return type(self), (self.finding, self.report)

@@ -82,17 +82,17 @@ def instruction(
         constraints[len(types) : 2 * len(types)] = map(str, range(len(types)))
     registers |= {name: list(given) for name, given in texts}
 
-    def place(match: re.Match[str]) -> str:
+    def operand(match: re.Match[str]) -> str:
         found = registers[match[1]]
         return found[int(match[2])] if match[2] else ", ".join(found)
 
-    text = escaped(_PLACE.sub(place, template))
+    text = escaped(_OPERAND.sub(operand, template))
     type_ = "void" if not types else types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
     called = f'asm sideeffect "{text}", "{",".join((*constraints, *clobbers))}"('
     return InlineInstruction(tuple(words for _, words in results), type_, called)
 
 
-_PLACE = re.compile(r"\$([A-Za-z_]\w*)(?:\.(\d+))?")
+_OPERAND = re.compile(r"\$([A-Za-z_]\w*)(?:\.(\d+))?")
 
 
 Values = Callable[[IRDLOperation], Sequence[SSAValue]]
@@ -153,8 +153,8 @@ def _ptx(w: FunctionWriter, op: PtxOp) -> None:
     got = made.call(w, arguments)
     at = 0
     for result, words in zip(op.results, made.results, strict=True):
-        pieces = made.taken(w, got, at, words.count)
-        w.names[result] = assemble(w, pieces, words, lane_type(result.type), lanes(result.type))
+        parts = made.taken(w, got, at, words.count)
+        w.names[result] = assemble(w, parts, words, lane_type(result.type), lanes(result.type))
         at += words.count
 
 

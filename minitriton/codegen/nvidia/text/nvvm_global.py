@@ -31,11 +31,11 @@ def _ld_global(w: FunctionWriter, op: nvvm.LoadGlobalOp) -> None:
     registers, texts = fill.fields() if fill is not None else ((), ())
     fields = (*_POINTER, *_MASK[: len(op.masks)], *_POLICY[: op.policy is not None], *registers)
     load = instruction(op.ptx(), (("res", words),), fields, texts)
-    pieces: list[str] = []
+    parts: list[str] = []
     for number, address in enumerate(_addresses(w, op)):
         got = load.call(w, [*address, *fill.arguments(number)] if fill is not None else address)
-        pieces += load.taken(w, got, 0, words.count)
-    w.names[op.res] = assemble(w, pieces, words, element, lanes(type_))
+        parts += load.taken(w, got, 0, words.count)
+    w.names[op.res] = assemble(w, parts, words, element, lanes(type_))
 
 
 _POINTER, _MASK, _POLICY = ((("pointers", words_of(GLOBAL)),), (("masks", words_of(I1)),), (("policy", words_of(I64)),))

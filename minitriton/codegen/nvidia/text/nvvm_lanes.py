@@ -106,7 +106,7 @@ class _Packed:
         self.per_register = min(max(32 // bits, 1), packed)
         self.registers = packed // self.per_register
         self.type = self.element if self.per_register == 1 else f"i{bits * self.per_register}"
-        self.piece = f"<{self.per_register} x {self.element}>"
+        self.part = f"<{self.per_register} x {self.element}>"
 
     def register(self, w: FunctionWriter, name: str, type_: str, first: int) -> str:
         """The register that holds lanes `first`, `first + 1`, ..., as a typed operand; poison beyond the last."""
@@ -116,13 +116,13 @@ class _Packed:
             one = w.let(f"extractelement {type_} {name}, i32 {first}") if first < self.lanes else "poison"
             return f"{self.type} {one}"
         if self.lanes == 1:
-            piece = w.let(f"insertelement {self.piece} poison, {self.element} {name}, i32 0")
+            part = w.let(f"insertelement {self.part} poison, {self.element} {name}, i32 0")
         else:
             mask = ", ".join(
                 f"i32 {i if i < self.lanes else 'poison'}" for i in range(first, first + self.per_register)
             )
-            piece = w.let(f"shufflevector {type_} {name}, {type_} poison, <{self.per_register} x i32> <{mask}>")
-        return f"{self.type} {w.let(f'bitcast {self.piece} {piece} to {self.type}')}"
+            part = w.let(f"shufflevector {type_} {name}, {type_} poison, <{self.per_register} x i32> <{mask}>")
+        return f"{self.type} {w.let(f'bitcast {self.part} {part} to {self.type}')}"
 
 
 @WRITERS.add(nvvm.InlinePtxOp)
@@ -144,7 +144,7 @@ def _inline_ptx(w: FunctionWriter, op: nvvm.InlinePtxOp) -> None:
         constraints = f"{constraints},~{{memory}}".lstrip(",")
     w.module.asm_attributes_used = True
     head = f'call {fields} asm{effects} "{escaped(text)}", "{escaped(constraints)}"'
-    pieces: list[list[str]] = [[] for _ in outputs]
+    taken: list[list[str]] = [[] for _ in outputs]
     for first in range(0, count, packed):
         arguments = [
             p.register(w, name, type_, first + r * p.per_register)
@@ -153,9 +153,9 @@ def _inline_ptx(w: FunctionWriter, op: nvvm.InlinePtxOp) -> None:
         ]
         got = w.let(f"{head}({', '.join(arguments)}) #0")
         parts = [got] if len(types) == 1 else [w.let(f"extractvalue {fields} {got}, {i}") for i in range(len(types))]
-        for output, into in zip(outputs, pieces, strict=True):
+        for output, into in zip(outputs, taken, strict=True):
             into += [parts.pop(0) for _ in range(output.registers)]
-    for result, output, registers in zip(op.results, outputs, pieces, strict=True):
+    for result, output, registers in zip(op.results, outputs, taken, strict=True):
         w.names[result] = _joined(w, output, registers, count)
 
 

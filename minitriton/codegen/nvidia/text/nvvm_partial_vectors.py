@@ -43,8 +43,8 @@ def _ld_global_partial(w: FunctionWriter, op: nvvm.LoadPartialOp) -> None:
     result = name
     for number in range(len(op.pointers)):
         got = load.call(w, _arguments(w, op, number, words, name, type_))
-        for i, piece in enumerate(load.taken(w, got, 0, width - 1)):
-            result = w.let(f"insertelement {type_} {result}, {words.type} {piece}, i32 {number * width + i}")
+        for i, word in enumerate(load.taken(w, got, 0, width - 1)):
+            result = w.let(f"insertelement {type_} {result}, {words.type} {word}, i32 {number * width + i}")
     w.names[op.res] = _unpacked(w, op, result, type_, words)
 
 

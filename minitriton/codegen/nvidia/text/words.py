@@ -15,17 +15,17 @@ from minitriton.codegen.types import I8, I16, bit_width, lane_type
 from minitriton.dialects.nvvm.base import Words
 
 
-def assemble(w: FunctionWriter, pieces: Sequence[str], words: Words, element: Attribute, total: int) -> str:
-    """The vector of `total` elements whose words are `pieces`."""
+def assemble(w: FunctionWriter, parts: Sequence[str], words: Words, element: Attribute, total: int) -> str:
+    """The vector of `total` elements whose words are `parts`."""
     bits = bit_width(element)
     if bits < words.bits or bits >= 32:
-        vector = inserted(w, pieces, words.type)
+        vector = inserted(w, parts, words.type)
         if bits >= 32:
             return vector
         return w.let(
-            f"bitcast {vector_text(words.type, len(pieces))} {vector} to {vector_text(type_text(element), total)}"
+            f"bitcast {vector_text(words.type, len(parts))} {vector} to {vector_text(type_text(element), total)}"
         )
-    narrow = pieces if bits == 16 else [w.let(f"trunc i16 {p} to i{bits}") for p in pieces]
+    narrow = parts if bits == 16 else [w.let(f"trunc i16 {p} to i{bits}") for p in parts]
     vector = inserted(w, narrow, f"i{bits}")
     if element in (I8, I16):
         return vector

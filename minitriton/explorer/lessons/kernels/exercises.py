@@ -61,7 +61,7 @@ def total(x_ptr, out_ptr, N: tl.constexpr):
 
 
 @triton.jit
-def product(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
+def square_matmul(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
     rows = tl.arange(0, N)
     a = tl.load(a_ptr + rows[:, None] * N + rows[None, :])
     b = tl.load(b_ptr + rows[:, None] * N + rows[None, :])
@@ -69,15 +69,15 @@ def product(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
 
 
 @triton.jit
-def dot_products(a_ptr, b_ptr, c_ptr, K, N: tl.constexpr, STEP: tl.constexpr):
+def tiled_matmul(a_ptr, b_ptr, c_ptr, K, N: tl.constexpr, STEP: tl.constexpr):
     rows = tl.arange(0, N)
     inner = tl.arange(0, STEP)
-    sums = tl.zeros((N, N), tl.float32)
+    accumulator = tl.zeros((N, N), tl.float32)
     for k in tl.range(0, K, STEP):
         a = tl.load(a_ptr + rows[:, None] * K + k + inner[None, :])
         b = tl.load(b_ptr + (k + inner[:, None]) * N + rows[None, :])
-        sums = tl.dot(a, b, sums)
-    tl.store(c_ptr + rows[:, None] * N + rows[None, :], sums)
+        accumulator = tl.dot(a, b, accumulator)
+    tl.store(c_ptr + rows[:, None] * N + rows[None, :], accumulator)
 
 
 @triton.jit

@@ -383,9 +383,9 @@ def greedy_choice(x_ptr, token_ptr, score_ptr, columns, temperature, BLOCK: tl.c
     for start in range(0, columns, BLOCK):
         c = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + tl.program_id(0) * columns + c, mask=c < columns, other=-float("inf"))
-        here, place = tl.max(x, 0, return_indices=True)
+        here, index = tl.max(x, 0, return_indices=True)
         if here > best:
             best = here
-            token = start + place
+            token = start + index
     tl.store(token_ptr + tl.program_id(0), token)
     tl.store(score_ptr + tl.program_id(0), best / temperature)

@@ -120,9 +120,9 @@ def tiles_of_four(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLO
 )
 @triton.jit
 def block_pointers(x_ptr, out_ptr, rows, columns, R: tl.constexpr, C: tl.constexpr):
-    place = (tl.program_id(0) * R, tl.program_id(1) * C)
-    source = tl.make_block_ptr(x_ptr, (rows, columns), (columns, 1), place, (R, C), (1, 0))
-    target = tl.make_block_ptr(out_ptr, (rows, columns), (columns, 1), place, (R, C), (1, 0))
+    start = (tl.program_id(0) * R, tl.program_id(1) * C)
+    source = tl.make_block_ptr(x_ptr, (rows, columns), (columns, 1), start, (R, C), (1, 0))
+    target = tl.make_block_ptr(out_ptr, (rows, columns), (columns, 1), start, (R, C), (1, 0))
     x = tl.load(source, boundary_check=(0, 1), padding_option="zero")
     tl.store(target, x * 2, boundary_check=(0, 1))
 

@@ -45,10 +45,10 @@ def extremes_with_indices(x_ptr, max_ptr, argmax_ptr, min_ptr, argmin_ptr, R: tl
     r = tl.arange(0, R)
     c = tl.arange(0, C)
     x = tl.load(x_ptr + r[:, None] * C + c[None, :])
-    best, place = tl.max(x, 1, return_indices=True)
+    best, index = tl.max(x, 1, return_indices=True)
     least, least_index = tl.min(x, 0, return_indices=True)
     tl.store(max_ptr + r, best)
-    tl.store(argmax_ptr + r, place)
+    tl.store(argmax_ptr + r, index)
     tl.store(min_ptr + c, least)
     tl.store(argmin_ptr + c, least_index)
 

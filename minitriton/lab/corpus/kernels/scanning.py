@@ -123,6 +123,6 @@ def linear_recurrence(a_ptr, b_ptr, out_ptr, N: tl.constexpr):
 def compaction(keep_ptr, out_ptr, count_ptr, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     keep = tl.load(keep_ptr + at, mask=at < n, other=0)
-    place = tl.cumsum(keep, 0) - keep
-    tl.store(out_ptr + place, at, mask=keep != 0)
+    index = tl.cumsum(keep, 0) - keep
+    tl.store(out_ptr + index, at, mask=keep != 0)
     tl.store(count_ptr, tl.sum(keep, 0))

@@ -218,9 +218,9 @@ def merge_of_splits(part_ptr, weight_ptr, out_ptr, all_ptr, splits, S: tl.conste
 
 
 def windowed_reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    behind = np.arange(32)[:, None] - np.arange(32)
-    scores = np.einsum("hnd,hmd->hnm", q, k).astype(np.float64) * 0.25 - slopes[:, None, None] * behind
-    return softmax(np.where((behind >= 0) & (behind < 12), scores, -1e30)) @ v
+    distance = np.arange(32)[:, None] - np.arange(32)
+    scores = np.einsum("hnd,hmd->hnm", q, k).astype(np.float64) * 0.25 - slopes[:, None, None] * distance
+    return softmax(np.where((distance >= 0) & (distance < 12), scores, -1e30)) @ v
 
 
 @case(
@@ -251,9 +251,9 @@ def attention_in_a_window(
     for start in range(tl.maximum(first - window + 1, 0) // N * N, first + M, N):
         n = start + tl.arange(0, N)
         k = tl.load(k_ptr + head + n[:, None] * D + d)
-        behind = m - n[None, :]
-        scores = tl.dot(q, tl.trans(k), input_precision="ieee") * 0.25 - slope * behind
-        scores = tl.where((behind >= 0) & (behind < window), scores, -float("inf"))
+        distance = m - n[None, :]
+        scores = tl.dot(q, tl.trans(k), input_precision="ieee") * 0.25 - slope * distance
+        scores = tl.where((distance >= 0) & (distance < window), scores, -float("inf"))
         higher = tl.maximum(top, tl.max(scores, 1))
         weights = tl.exp(scores - higher[:, None])
         fade = tl.exp(top - higher)
@@ -264,14 +264,14 @@ def attention_in_a_window(
     tl.store(out_ptr + head + m * D + d, out / total[:, None])
 
 
-def turned_pairs(x: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle.astype(np.float64))
-    return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
+def rotated_pairs(x: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    rotated = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle.astype(np.float64))
+    return np.stack([rotated.real, rotated.imag], -1).reshape(x.shape)
 
 
 @case(
     inputs=lambda rng: [normal(rng, 6, 2, 64), uniform(rng, -3, 3, 6, 32), f32(6, 2, 64)],
-    expected=lambda x, angle, _: {2: turned_pairs(x, angle[:, None])},
+    expected=lambda x, angle, _: {2: rotated_pairs(x, angle[:, None])},
     tolerance=1e-4,
     exact_order=False,  # sine and cosine are of our own
     grid=(6, 2),

@@ -22,8 +22,8 @@ def permute_cube(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constex
     b = tl.arange(0, B)
     c = tl.arange(0, C)
     x = tl.load(x_ptr + a[:, None, None] * (B * C) + b[None, :, None] * C + c[None, None, :])
-    place = c[:, None, None] * (A * B) + a[None, :, None] * B + b[None, None, :]
-    tl.store(out_ptr + place, tl.permute(x, (2, 0, 1)))
+    index = c[:, None, None] * (A * B) + a[None, :, None] * B + b[None, None, :]
+    tl.store(out_ptr + index, tl.permute(x, (2, 0, 1)))
 
 
 @case(inputs=lambda rng: [normal(rng, 64, 32), f32(16, 128)], expected=lambda x, _: {1: x.reshape(16, 128)}, R=64, C=32)

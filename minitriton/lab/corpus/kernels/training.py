@@ -279,9 +279,9 @@ def convolved(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 )
 @triton.jit
 def image_convolution(x_ptr, w_ptr, out_ptr, width, CHANNELS: tl.constexpr, OUT: tl.constexpr, BLOCK: tl.constexpr):
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    row = place // width
-    column = place % width
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row = index // width
+    column = index % width
     out = tl.arange(0, OUT)
     total = tl.zeros([OUT, BLOCK], tl.float32)
     for channel in range(CHANNELS):
@@ -293,7 +293,7 @@ def image_convolution(x_ptr, w_ptr, out_ptr, width, CHANNELS: tl.constexpr, OUT:
                 x = tl.load(x_ptr + (channel * width + r) * width + c, mask=inside, other=0.0)
                 w = tl.load(w_ptr + ((out * CHANNELS + channel) * 3 + i) * 3 + j)
                 total += w[:, None] * x[None, :]
-    tl.store(out_ptr + (out * width * width)[:, None] + place[None, :], total, mask=place[None, :] < width * width)
+    tl.store(out_ptr + (out * width * width)[:, None] + index[None, :], total, mask=index[None, :] < width * width)
 
 
 @case(
@@ -313,9 +313,9 @@ def batch_norm(
 ):
     channel = tl.program_id(0)
     batch = tl.arange(0, B)[:, None]
-    place = tl.arange(0, S)[None, :]
-    at = (batch * channels + channel) * size + place
-    inside = (batch < batches) & (place < size)
+    index = tl.arange(0, S)[None, :]
+    at = (batch * channels + channel) * size + index
+    inside = (batch < batches) & (index < size)
     x = tl.load(x_ptr + at, mask=inside, other=0.0)
     count = batches * size
     mean = tl.sum(x) / count
@@ -335,13 +335,13 @@ def batch_norm(
 )
 @triton.jit
 def nearest_upsampling(x_ptr, out_ptr, height, width, BLOCK: tl.constexpr):
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    plane = place // (4 * height * width)
-    row = place % (4 * height * width) // (2 * width)
-    column = place % (2 * width)
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    plane = index // (4 * height * width)
+    row = index % (4 * height * width) // (2 * width)
+    column = index % (2 * width)
     there = plane < 3
     tl.store(
-        out_ptr + place, tl.load(x_ptr + (plane * height + row // 2) * width + column // 2, mask=there), mask=there
+        out_ptr + index, tl.load(x_ptr + (plane * height + row // 2) * width + column // 2, mask=there), mask=there
     )
 
 

@@ -1,6 +1,6 @@
 """Kernels with dots to be compiled without a GPU: what a launch of `matmul.py` or `attention.py` compiles, written down.
 
-In: nothing. Out: `PRODUCTS`, name → `Source`. Tiles and warps are those of Triton's tutorials 03, 06 and 09.
+In: nothing. Out: `dot_sources()`, name → `Source`. Tiles and warps are those of Triton's tutorials 03, 06 and 09.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Source:
     def attributes(self) -> dict[tuple[int, ...], list[list[object]]]:
         """By position what divides an argument."""
         return {
-            (place,): ALIGNED
-            for place, (name, type_) in enumerate(self.signature.items())
+            (index,): ALIGNED
+            for index, (name, type_) in enumerate(self.signature.items())
             if type_.startswith("*") or name in self.aligned
         }
 
@@ -114,7 +114,7 @@ def _backward(causal: bool) -> Source:
     )  # fmt: skip
 
 
-def products() -> dict[str, Source]:
+def dot_sources() -> dict[str, Source]:
     """Name → source."""
     return {
         "matmul fp16": _matmul("fp16"),

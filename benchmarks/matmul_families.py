@@ -1,8 +1,8 @@
-"""Matrix products that nobody tuned, minitriton beside Triton on a GPU: tiles, warps, stages, sizes and orders drawn at random.
+"""Matrix matmuls that nobody tuned, minitriton beside Triton on a GPU: tiles, warps, stages, sizes and orders drawn at random.
 
-    python benchmarks/product_families.py [--count N] [--seed S] [--rounds N] [--json FILE]
+    python benchmarks/matmul_families.py [--count N] [--seed S] [--rounds N] [--json FILE]
 
-Each drawn product is compiled ahead by as many processes as there are cores, run by both compilers, compared with torch's, and timed in
+Each drawn matmul is compiled ahead by as many processes as there are cores, run by both compilers, compared with torch's, and timed in
 turns; the ratio is Triton's time over minitriton's. Printed worst first, with registers, spilled registers and bytes of shared memory. Draws
 that Triton refuses too (more shared memory than there is) are left out; what it takes and minitriton does not is a row that says so.
 """
@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
 from contest import largest_difference, ratio, resources, time_in_turns
-from matmul_cases import Product, Tile, drawn_product
+from matmul_cases import Matmul, Tile, drawn_matmul
 from requirements_here import need_gpu
 
 COMPILERS = ("minitriton", "triton")
@@ -41,10 +41,10 @@ SIZES = (
 )
 
 
-def draws(count: int, seed: int) -> list[Product]:
-    """`count` different products, the same for the same seed."""
+def draws(count: int, seed: int) -> list[Matmul]:
+    """`count` different matmuls, the same for the same seed."""
     rng = random.Random(seed)
-    found: dict[str, Product] = {}
+    found: dict[str, Matmul] = {}
     while len(found) < count:
         kind = rng.choice(
             ("float16", "bfloat16", "float32", "int8", "int8 by bfloat16", "float8_e4m3fn", "descriptors")
@@ -60,39 +60,39 @@ def draws(count: int, seed: int) -> list[Product]:
         )
         if not 4096 <= tile.m * tile.n <= 4096 * tile.warps:
             continue
-        product = drawn_product(kind, *rng.choice(SIZES), tile, column_b=rng.random() < 0.5)
-        label = f"{product.name} by {tile.m}x{tile.n}x{tile.k}, {tile.warps} warps, {tile.stages} stages"
-        found[label] = replace(product, name=label)
+        matmul = drawn_matmul(kind, *rng.choice(SIZES), tile, column_b=rng.random() < 0.5)
+        label = f"{matmul.name} by {tile.m}x{tile.n}x{tile.k}, {tile.warps} warps, {tile.stages} stages"
+        found[label] = replace(matmul, name=label)
     return list(found.values())
 
 
 def compile_ahead(number: int, count: int, seed: int) -> dict[str, str]:
-    """Compiles a product with both compilers into their caches; what each refused."""
-    product = draws(count, seed)[number]
-    tensors = product.make()
+    """Compiles a matmul with both compilers into their caches; what each refused."""
+    matmul = draws(count, seed)[number]
+    tensors = matmul.make()
     refused: dict[str, str] = {}
     for compiler in COMPILERS:
         try:
-            product.launch(load_kernels("matmul", compiler), tensors)
+            matmul.launch(load_kernels("matmul", compiler), tensors)
         except Exception as error:
             refused[compiler] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
     return refused
 
 
-def measure(product: Product, rounds: int) -> dict[str, Any]:
+def measure(matmul: Matmul, rounds: int) -> dict[str, Any]:
     """The ratio, milliseconds and resources; how far either result is from torch's."""
-    tensors = product.make()
-    wanted = product.library(tensors)
-    row: dict[str, Any] = {"name": product.name}
+    tensors = matmul.make()
+    wanted = matmul.library(tensors)
+    row: dict[str, Any] = {"name": matmul.name}
     runs = {}
     for compiler in COMPILERS:
         kernels = load_kernels("matmul", compiler)
-        runs[compiler] = lambda kernels=kernels: product.launch(kernels, tensors)
+        runs[compiler] = lambda kernels=kernels: matmul.launch(kernels, tensors)
         tensors["c"].fill_(-7)
         row[f"{compiler} resources"] = resources(runs[compiler]())
         row[f"{compiler} apart"] = largest_difference(tensors["c"], wanted)
     times = time_in_turns(runs, _short, rounds)
-    wrong = row["minitriton apart"] >= max(product.tolerance, 2 * row["triton apart"])
+    wrong = row["minitriton apart"] >= max(matmul.tolerance, 2 * row["triton apart"])
     return (
         row
         | {compiler: statistics.median(taken) for compiler, taken in times.items()}
@@ -129,16 +129,16 @@ def main() -> int:
         given = [arguments.count] * len(drawn), [arguments.seed] * len(drawn)
         with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
             refusals = list(pool.map(compile_ahead, numbers, *given))
-        for product, refused in zip(drawn, refusals, strict=True):
+        for matmul, refused in zip(drawn, refusals, strict=True):
             if "triton" in refused:
                 continue
             if refused:
-                rows.append({"name": product.name, "failed": refused["minitriton"]})
+                rows.append({"name": matmul.name, "failed": refused["minitriton"]})
                 continue
             try:
-                rows.append(measure(product, arguments.rounds))
+                rows.append(measure(matmul, arguments.rounds))
             except Exception as error:
-                rows.append({"name": product.name, "failed": f"{type(error).__name__}: {error}".splitlines()[0][:200]})
+                rows.append({"name": matmul.name, "failed": f"{type(error).__name__}: {error}".splitlines()[0][:200]})
     for row in sorted(rows, key=lambda row: row.get("ratio", 0)):
         said = row.get("failed") or f"{row['ratio']:6.3f}  {row['minitriton resources']}, {row['triton resources']}"
         print(f"{row['name']:88} {said}", flush=True)
@@ -148,7 +148,7 @@ def main() -> int:
         below = ", ".join(f"{sum(r < bound for r in ratios)} below {bound}" for bound in (1.0, 0.98, 0.95, 0.9))
         left_out = len(drawn) - len(rows)
         print(
-            f"\n{len(ratios)} products: geometric mean {mean:.3f}, least {min(ratios):.3f}; {below}; {left_out} refused by Triton"
+            f"\n{len(ratios)} matmuls: geometric mean {mean:.3f}, least {min(ratios):.3f}; {below}; {left_out} refused by Triton"
         )
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
