@@ -78,7 +78,9 @@ class LineCounts:
 FileLine = tuple[str, int]
 
 
-def counts_by_line(report: Report, locations: dict[int, FileLine]) -> tuple[dict[FileLine, LineCounts], dict[int, LineCounts]]:
+def counts_by_line(
+    report: Report, locations: dict[int, FileLine]
+) -> tuple[dict[FileLine, LineCounts], dict[int, LineCounts]]:
     """The counts by file and line of the source, and by line of the PTX text (from 1), `locations` having the user's locations."""
     sources: dict[FileLine, LineCounts] = {}
     ptx: dict[int, LineCounts] = {}

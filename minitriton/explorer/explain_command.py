@@ -135,7 +135,9 @@ def rows(kept: KeptModule, line: int) -> list[Row]:
             continue
         outstanding = in_flight.after[op] if RegionFlow.of(op) is None else in_flight.before[op]
         found.append(
-            Row(location.line if location else 0, _depth(op), texts.op(op), _described(texts, outstanding, op), is_asked)
+            Row(
+                location.line if location else 0, _depth(op), texts.op(op), _described(texts, outstanding, op), is_asked
+            )
         )
     return found
 

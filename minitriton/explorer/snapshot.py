@@ -77,7 +77,9 @@ def lines_of_llvm_ir(text: str, locations: LLVMLocations) -> list[Line]:
             continue
         found = _DBG.search(one)
         shown = one.replace(f", {found[0]}", "") if found else one
-        lines.append(Line(shown, source=locations.of(found[1]) if found and one.startswith(" ") else None, number=number))
+        lines.append(
+            Line(shown, source=locations.of(found[1]) if found and one.startswith(" ") else None, number=number)
+        )
     return lines
 
 

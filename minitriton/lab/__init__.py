@@ -53,10 +53,8 @@ _NAMES = {
     "call": "check_call with_passes",
     "checker": "check",
     "report": "CheckReport PassRow",
-    "sweeping.ablation": "Ablation leave_one_out",
-    "sweeping.agreement": "agreed_order ranking",
+    "sweeping.ablation": "Ablation commutation leave_one_out",
     "sweeping.candidates": "Candidates",
-    "sweeping.commuting": "commutation",
     "sweeping.configuration": "Configuration",
     "sweeping.correctness": "Class Evaluation",
     "sweeping.environment": "PassOrderEnvironment",
@@ -71,7 +69,7 @@ _NAMES = {
     "sweeping.space": "Space",
     "sweeping.store": "Store",
     "sweeping.sweep": "sweep",
-    "sweeping.table": "Table",
+    "sweeping.table": "Table agreed_order ranking",
     "sweeping.tuning_task": "TuningTask",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

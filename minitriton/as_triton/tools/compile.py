@@ -116,7 +116,6 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-
 _STATIC_SHARED_LIMIT = 48 * 1024
 
 _HEADER = """\
