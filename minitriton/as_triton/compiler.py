@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.compiled_kernel import CompiledKernel
-from minitriton.runtime.cuda_driver import default_target
+from minitriton.runtime.default_target import default_target
 
 if TYPE_CHECKING:
     from minitriton.pipeline.ir_source import IRSource

@@ -33,7 +33,7 @@ from minitriton.host.whole_file import stem_of
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import Times, time_graph, time_launches
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
-from minitriton.runtime.cuda_driver import default_target
+from minitriton.runtime.default_target import default_target
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function, launch
 from minitriton.runtime.launching.arguments import is_on_host

@@ -2,20 +2,17 @@
 
 No compiler and no toolkit: `libcuda.so.1` comes with the display driver. Every call is checked; a failure becomes a
 `DriverError` that carries the driver's own name and text of the error (CUDA driver API, section "Error Handling").
-`default_target` is what kernels are compiled for where a program does not say.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import re
 import sys
 import threading
 from types import ModuleType
 from typing import NamedTuple
 
-from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host import locks
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
@@ -294,19 +291,3 @@ def number_of_devices() -> int:
 def torch_module() -> ModuleType | None:
     """`torch` if the program has imported it already, else None: minitriton never imports it by itself."""
     return sys.modules.get("torch")
-
-
-def default_target() -> GPUTarget:
-    """The current device's architecture; without a GPU, Hopper (or `TRITON_OVERRIDE_ARCH=smXY`)."""
-    override = knobs.runtime.override_arch
-    if override:
-        arch = re.fullmatch(r"(?:sm)?(\d+)a?", override)
-        if arch is None:
-            raise MinitritonError(
-                f"TRITON_OVERRIDE_ARCH is {override!r}, which names no architecture", help="write it as in sm90"
-            )
-        return GPUTarget("cuda", int(arch[1]), 32)
-    if not has_gpu():
-        return GPUTarget("cuda", 90, 32)
-    driver = get_driver()
-    return driver.target(driver.current_device())

@@ -25,7 +25,8 @@ from minitriton.language.declare import BoundConstexprFunction
 from minitriton.pipeline.ast_source import ASTSource, Attributes, TypeName
 from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.caches.device import DeviceCaches
-from minitriton.runtime.cuda_driver import default_target, get_driver, has_gpu
+from minitriton.runtime.cuda_driver import get_driver, has_gpu
+from minitriton.runtime.default_target import default_target
 from minitriton.runtime.kernel_interface import KernelInterface, Path, Purpose
 from minitriton.runtime.launching.arguments import (
     Argument,
@@ -49,7 +50,7 @@ from minitriton.runtime.launching.launch_hooks import (
 )
 from minitriton.runtime.launching.loading import current_stream, passed_parts, resolve_grid
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, CUDAOptions, GPUTarget, options_for
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -429,7 +430,7 @@ class JITFunction(JITCallable, KernelInterface):
         self,
         key: str,
         source: ASTSource,
-        options: CUDAOptions,
+        options: CompileOptions,
         target: GPUTarget,
         device: int,
         is_warmup: bool,
@@ -452,10 +453,10 @@ class JITFunction(JITCallable, KernelInterface):
         finish(kernel)
         return kernel
 
-    def _full_options(self, target: GPUTarget, options: dict[str, object]) -> CUDAOptions:
+    def _full_options(self, target: GPUTarget, options: dict[str, object]) -> CompileOptions:
         """All options. Raises, with the line of the launch, for what is none."""
         try:
-            return CUDAOptions.for_target(target, **options)
+            return options_for(target, **options)
         except MinitritonError as error:
             error.location = error.location or location_of_caller()
             error.message = f"kernel {self.__name__!r}: {error.message}"
@@ -597,7 +598,7 @@ _MISSING = object()
 _name = operator.itemgetter(0)
 
 
-def _compile(source: ASTSource, target: GPUTarget, options: CUDAOptions, *, assemble: bool = True) -> CompiledKernel:
+def _compile(source: ASTSource, target: GPUTarget, options: CompileOptions, *, assemble: bool = True) -> CompiledKernel:
     """`compile`. The compiler is imported with the first kernel that is compiled: programs that only define some start fast."""
     with finished_before_forks():
         from minitriton.runtime.compiling import compile

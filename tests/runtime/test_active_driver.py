@@ -15,7 +15,7 @@ import minitriton.language as tl
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError
-from minitriton.runtime import active_driver, cuda_driver, driver
+from minitriton.runtime import active_driver, cuda_driver, default_target, driver
 from minitriton.runtime.launching import loading
 from minitriton.target import GPUTarget
 
@@ -24,7 +24,7 @@ needs_assembler = pytest.mark.skipif(not assembler_available("sm90"), reason="no
 
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (active_driver, cuda_driver, loading):
+    for module in (active_driver, cuda_driver, default_target, loading):
         monkeypatch.setattr(module, "has_gpu", lambda: False)
 
 

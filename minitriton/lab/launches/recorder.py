@@ -37,7 +37,7 @@ from minitriton.lab.launches.recorded import (
 )
 from minitriton.lab.launches.spans import SpannedMemory
 from minitriton.pipeline.ast_source import ASTSource, TypeName
-from minitriton.runtime.cuda_driver import default_target
+from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type, rounds_to_tf32
 from minitriton.runtime.on_cpu.pointed_at import possible_addresses
@@ -125,7 +125,7 @@ class Recorder:
         is_file = Path(file).exists()
         launch = RecordedLaunch(
             kernel.__name__, str(Path(file).resolve()) if is_file else "", is_file and "<locals>" not in kernel.fn.__qualname__,
-            hashlib.sha256(Path(file).read_bytes()).hexdigest() if is_file else "", grid, target.arch,
+            hashlib.sha256(Path(file).read_bytes()).hexdigest() if is_file else "", grid, target.capability,
             {name: written(value, {}) for name, value in options.items()},
             {name: _kind(kind) for name, kind in source.signature.items()},
             [(list(path), written(value, kernel.__globals__)) for path, value in source.constants.items()],

@@ -27,7 +27,6 @@ import numpy as np
 
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources, text_bytes
-from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.emulator import Report
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.program import KernelProgram
@@ -35,6 +34,7 @@ from minitriton.pipeline.pipelines import assembly_step
 from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stages import assemble
 from minitriton.target import GPUTarget
+from minitriton.target.architectures import WARP_SIZE
 
 _LOCATIONS = re.compile(r"^[^\S\n]*\.(?:loc|file)\s.*$|//.*$|^\$L__(?:tmp|func_begin|func_end)\d+:$", re.MULTILINE)
 _DEBUG_SECTIONS = "\t.section\t.debug_"
@@ -231,7 +231,7 @@ def global_metrics(report: Report) -> dict[str, float]:
             found["read_lines"] += traffic.lines
             is_small = opcode.startswith("cp.") and traffic.bytes < _WIDE_COPY * traffic.threads
             found["small_copies"] += traffic.requests if is_small else 0
-    warps = np.prod(report.grid) * -(-np.prod(report.kernel.threads) // 32)
+    warps = np.prod(report.grid) * -(-np.prod(report.kernel.threads) // WARP_SIZE)
     return {**found, "turns": max(1.0, most / float(warps))}
 
 
@@ -328,13 +328,13 @@ def machine_metrics(program: KernelProgram) -> dict[str, float]:
     seconds = time.perf_counter() - start
     name, threads = entry_of(program.ptx), threads_of(program.ptx)
     taken = kernel_resources(cubin, name)
-    warps, sm = max(1, -(-threads // 32)), GPUTarget("cuda", program.arch).features
+    warps, sm = max(1, -(-threads // WARP_SIZE)), GPUTarget("cuda", program.arch).features
     return {
         "registers": taken.registers,
         "spill_bytes": taken.local_bytes,
         "sass_instructions": text_bytes(cubin, name) // _SASS_BYTES,
         "cubin_bytes": len(cubin),
-        "occupancy": ctas_on_sm(sm, taken.registers, threads, program.shared) * warps / sm.warps_per_sm,
+        "occupancy": sm.ctas_on_sm(taken.registers, threads, program.shared) * warps / sm.warps_per_sm,
         "cubin_seconds": seconds,
     }
 
