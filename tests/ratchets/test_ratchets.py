@@ -25,7 +25,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (117, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6880, 45, 0),
+    "analysis": (6840, 44, 0),
     "as_triton": (3548, 35, 0),
     "backends": (324, 9, 0),
     "codegen": (11675, 65, 0),
@@ -42,7 +42,7 @@ PACKAGES = {
     "lab": (15172, 76, 0),
     "language": (3311, 24, 0),
     "layouts": (4205, 22, 0),
-    "passes": (18782, 105, 0),
+    "passes": (18800, 105, 0),
     "pipeline": (2119, 12, 0),
     "rewriting": (4135, 24, 0),
     "runtime": (7005, 43, 0),
@@ -58,14 +58,14 @@ PAGES = 1
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 132707,
-    "files": 806,
+    "lines": 132685,
+    "files": 805,
     "files under 40 lines": 107,
-    "modules with one importer": 176,
+    "modules with one importer": 175,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
-    "tables of ops": 53,
+    "tables of ops": 52,
     "words": 1,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
@@ -92,10 +92,11 @@ BITS_NEXT_TO_LANES = {
 _KERNELS = "kernels are no typed Python: their arguments are what a launch passes"
 _LANGUAGE = "library functions that are kernels: the annotation `constexpr` speaks to the kernel compiler"
 NOT_STRICT = {
+    "commands/demo_kernel.py": _KERNELS,
     "explorer/lessons/kernels/exercises.py": _KERNELS,
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
-    "as_triton/tools/ragged_tma.py": _KERNELS,
+    "as_triton/tools/ragged_tma_kernels.py": _KERNELS,
     "language/random.py": _LANGUAGE,
     "language/sorting.py": _LANGUAGE,
     "language/standard.py": _LANGUAGE,
