@@ -169,7 +169,7 @@ class InspectionJson(TypedDict):
 
 
 class CountsJson(TypedDict, total=False):
-    """`counts.LineCounts` without zeros; of a line of the source with its location."""
+    """`execution.LineCounts` without zeros; of a line of the source with its location."""
 
     instructions: int
     requests: int

@@ -13,9 +13,9 @@ import pytest
 from minitriton import lab
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.agreement import spearman, spearman_beyond
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.references import references
+from minitriton.lab.sweeping.table import spearman, spearman_beyond
 
 KERNEL = "running_sums"
 ROOT = Path(__file__).parents[2]

@@ -15,16 +15,14 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import check_writable, write_output
 from minitriton.lab.sweeping import plots
-from minitriton.lab.sweeping.ablation import leave_one_out
-from minitriton.lab.sweeping.agreement import agreed_order, ranking
-from minitriton.lab.sweeping.commuting import commutation
+from minitriton.lab.sweeping.ablation import commutation, leave_one_out
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import METRICS, groups_of
 from minitriton.lab.sweeping.references import Reference, of_store
 from minitriton.lab.sweeping.search import difference
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.table import Table
+from minitriton.lab.sweeping.table import Table, agreed_order, ranking
 
 _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 72em; color: #1d2733 }

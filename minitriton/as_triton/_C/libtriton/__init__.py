@@ -14,7 +14,7 @@ import os
 from types import ModuleType
 
 from minitriton import knobs
-from minitriton.runtime.launching.native_specialization import native_specialize_impl
+from minitriton.runtime.launching.arguments import native_specialize_impl
 
 __all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool", "native_specialize_impl"]
 
