@@ -194,8 +194,7 @@ def _width_choice(
         candidates.append(Candidate(str(width), max(share / min(width, own), 1) * max(width / share, 1), reason))
         width *= 2
     subject = f"elements a thread of {access.op.name}"
-    ranked = tuple(sorted(candidates, key=lambda candidate: candidate.cost))
-    return Choice(subject, "accesses a thread", "tritongpu-coalesce{width=@}", ranked, str(taken))
+    return Choice.of(subject, "accesses a thread", "tritongpu-coalesce{width=@}", candidates, str(taken))
 
 
 def _descriptor_layout(op: Operation) -> Blocked:

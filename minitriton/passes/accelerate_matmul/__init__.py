@@ -45,6 +45,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.errors import PipelineError
+from minitriton.layouts.builders import NVMMA_SWIZZLES
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.accelerate_matmul.instruction import FP8, INSTRUCTIONS, mma_layout
 from minitriton.passes.accelerate_matmul.operands import (
@@ -97,7 +98,7 @@ _TF32_BITS = 32
 
 
 def blocked_to_mma(
-    arch: int, swap_tf32: bool, wide_integers: bool, newest: str = ""
+    arch: int, swap_tf32: bool, wide_integers: bool, newest: str = "", warps_along_rows: int = 0, swizzle: int = 0
 ) -> Callable[[tt.DotOp, Rewriter], bool]:
     """The pattern for one compute capability (times ten); with `swap_tf32` a left operand of tf32 with K not contiguous goes by registers,
     with `wide_integers` `wgmma` of integers has up to 256 columns."""
@@ -106,7 +107,7 @@ def blocked_to_mma(
         layout = layout_of_value(op.result)
         if layout is None or isinstance(layout, NvidiaMma):
             return False
-        mma = mma_layout(op, arch, wide_integers, newest)
+        mma = mma_layout(op, arch, wide_integers, newest, warps_along_rows)
         if architecture_of(arch).has_wgmma and (mma is None or not mma.is_hopper):
             remark(op, "MMA version 3 acceleration not applied due to unsupported shapes or data types.")
         if mma is None:
@@ -117,10 +118,10 @@ def blocked_to_mma(
         if mma.is_hopper:
             bits = element_bits(cast(TensorType, op.a.type))
             if is_from_memory(op.a) and not (swap_tf32 and bits == _TF32_BITS and is_not_k_major(op.a, 0)):
-                a = in_shared_memory(op.a, 0, rewriter)
+                a = in_shared_memory(op.a, 0, rewriter, swizzle)
             else:
                 a = in_registers(op.a, 0, bits, mma, rewriter)
-            b = in_shared_memory(op.b, 1, rewriter)
+            b = in_shared_memory(op.b, 1, rewriter, swizzle)
             new = rewriter.insert(
                 ttng.WarpGroupDotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise)
             )
@@ -139,6 +140,8 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
     """Chooses tensor-core instructions for dots.
 
     `instruction`: `wgmma`, `mma.sync` or `fma`, where the target and the dot allow it; the fastest if it is empty.
+    `warps_along_rows`: of a result, where possible; 0: with the smallest operands of a warp, or as dots that feed each other need it.
+    `swizzle`: bytes, 32 to 128, of the buffers of `wgmma` at most; 0: as wide as rows are.
     """
 
     name: ClassVar[str] = "tritongpu-accelerate-matmul"
@@ -150,6 +153,8 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
     wide_integers: bool = False
     """Whether `wgmma` of int8 has up to 256 columns, as many as the instruction can (in Triton 224: of 256 it makes two times 128)."""
     instruction: str = ""
+    warps_along_rows: int = 0
+    swizzle: int = 0
     least_scale: bool = False
     """Whether the scale 0 of `tt.dot_scaled` is 2^-127, as the format says (in Triton 3.6.0: 0 where the dot is of bf16)."""
 
@@ -159,6 +164,12 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
                 f"{self.name}: instruction={self.instruction}",
                 help=f"give one of {', '.join(filter(None, INSTRUCTIONS))}",
             )
+        if self.warps_along_rows < 0 or self.warps_along_rows & (self.warps_along_rows - 1):
+            raise PipelineError(
+                f"{self.name}: warps-along-rows={self.warps_along_rows}", help="give a power of two, or 0"
+            )
+        if self.swizzle not in (0, *NVMMA_SWIZZLES):
+            raise PipelineError(f"{self.name}: swizzle={self.swizzle}", help="give 32, 64, 128, or 0")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module; a module without one is left as it is."""
@@ -171,15 +182,18 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
                 transpose_for_left_scale(dot)
             elif self.swap_tf32:
                 swap_operands(dot, arch)
-        apply_patterns_greedily(
-            op, _patterns(arch, self.swap_tf32, self.wide_integers, self.least_scale, self.instruction)
-        )
+        to_mma = (self.swap_tf32, self.wide_integers, self.instruction, self.warps_along_rows, self.swizzle)
+        apply_patterns_greedily(op, _patterns(arch, self.least_scale, *to_mma))
         promote_operands(op, arch)
 
 
 @cache
-def _patterns(arch: int, swap_tf32: bool, wide_integers: bool, least_scale: bool, newest: str) -> PatternSet:
+def _patterns(
+    arch: int, least_scale: bool, swap_tf32: bool, wide_integers: bool, newest: str, warps_along_rows: int, swizzle: int
+) -> PatternSet:
     patterns = PatternSet()
-    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32, wide_integers, newest))
+    patterns.pattern(tt.DotOp)(
+        blocked_to_mma(arch, swap_tf32, wide_integers, newest, warps_along_rows, swizzle)
+    )
     patterns.pattern(tt.DotScaledOp)(decompose_scaled(least_scale))
     return patterns
