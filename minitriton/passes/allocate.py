@@ -25,15 +25,19 @@ from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_war
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.target.architectures import architecture_of
 
 TOTAL_WARPS = "ttg.total-num-warps"
 GROUP = 4
 """Warps of a warp group."""
 _IDLE_REGISTERS = 16
-_REGISTER_FILE = 64 * 1024
+"""Asked for by a thread that does nothing."""
+_REGISTER_FILE = architecture_of(90).registers_per_sm
+"""Of the targets with warp groups."""
 _STEP = 8
 """Registers are allotted in multiples of this (PTX ISA, "setmaxnreg")."""
 _FEWEST = 24
+"""That can be allotted (PTX ISA, "setmaxnreg")."""
 
 
 def _round_up(value: int, step: int) -> int:

@@ -142,7 +142,7 @@ def _may_change(accesses: list[_BlockedAccess], axis_info: AxisInfoAnalysis) -> 
 
 MOST_SPLIT = 256
 """Elements of a thread above which masks are not split: two ways of accessing each vector make such a kernel, which has no registers for
-its elements, twice as long."""
+its elements (a thread has 255), twice as long. Follows from the registers of a thread, not from a family of kernels."""
 
 
 def _mask_choice(access: _BlockedAccess, taken: bool) -> Choice:

@@ -181,7 +181,7 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
             if isinstance(dot, tt.DotScaledOp):
                 transpose_for_left_scale(dot)
             elif self.swap_tf32:
-                swap_operands(dot, arch)
+                swap_operands(dot, arch, self.instruction)
         to_mma = (self.swap_tf32, self.wide_integers, self.instruction, self.warps_along_rows, self.swizzle)
         apply_patterns_greedily(op, _patterns(arch, self.least_scale, *to_mma))
         promote_operands(op, arch)
@@ -192,8 +192,6 @@ def _patterns(
     arch: int, least_scale: bool, swap_tf32: bool, wide_integers: bool, newest: str, warps_along_rows: int, swizzle: int
 ) -> PatternSet:
     patterns = PatternSet()
-    patterns.pattern(tt.DotOp)(
-        blocked_to_mma(arch, swap_tf32, wide_integers, newest, warps_along_rows, swizzle)
-    )
+    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32, wide_integers, newest, warps_along_rows, swizzle))
     patterns.pattern(tt.DotScaledOp)(decompose_scaled(least_scale))
     return patterns

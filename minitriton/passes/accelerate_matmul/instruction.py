@@ -42,7 +42,8 @@ FP8 = (Float8E4M3FNType, Float8E5M2Type)
 _ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)
 """Every fp8 can be widened to f16."""
 LAST_IMPRECISE = 32
-"""wgmma accumulates fp8 terms with fewer bits than f32: it is for dots that allow at least this many such accumulators."""
+"""wgmma accumulates fp8 terms with fewer bits than f32: it is for dots that allow at least this many such accumulators
+(Triton's number; a rule about accuracy on sm_90, not about speed)."""
 
 _INTEGER_COLUMNS = (256, 240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 24, 16, 8)
 """Columns of integer `wgmma` (PTX ISA, "wgmma.mma_async": not every multiple of 8 as for floats)."""

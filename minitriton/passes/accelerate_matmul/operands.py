@@ -150,9 +150,9 @@ _ROWS = 64
 """Rows of a `wgmma` (PTX ISA, "wgmma.mma_async")."""
 
 
-def swap_operands(dot: tt.DotOp, arch: int) -> None:
+def swap_operands(dot: tt.DotOp, arch: int, newest: str = "") -> None:
     """Swaps the sides of `dot` where that keeps an operand from being transposed into shared memory; the accumulator is transposed too."""
-    if not _gains(dot, arch):
+    if not _gains(dot, arch, newest):
         return
     block = cast(Block, dot.parent)
     position = _position_in_loop(dot)
@@ -175,7 +175,7 @@ def swap_operands(dot: tt.DotOp, arch: int) -> None:
     block.erase_op(dot)
 
 
-def _gains(dot: tt.DotOp, arch: int) -> bool:
+def _gains(dot: tt.DotOp, arch: int, newest: str) -> bool:
     """Whether the right operand alone, of 32 bits, is MN-major in memory, and the transposed dot is one of `wgmma` too. Not with
     several CTAs: each has loaded, of either operand, what its own part of the dot takes on that side."""
     type_ = cast(TensorType, dot.a.type)
@@ -183,7 +183,7 @@ def _gains(dot: tt.DotOp, arch: int) -> bool:
         return False
     if num_ctas(dot) > 1:
         return False
-    layout = mma_layout(dot, arch)
+    layout = mma_layout(dot, arch, newest=newest)
     if layout is None or not layout.is_hopper or shape_of(dot.result)[1] % _ROWS:
         return False
     return is_not_k_major(dot.b, 1) and not is_not_k_major(dot.a, 0)

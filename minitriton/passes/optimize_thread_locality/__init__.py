@@ -131,12 +131,16 @@ def _lanes_choice(op: tt.GatherOp, axis: int, most: int, taken: int) -> Choice:
     shape, indices = shape_of(op.operands[0]), shape_of(op.operands[1])
     found = [
         Candidate(
-            str(lanes), shape[axis] // lanes * max(indices[axis] // lanes, 1), f"{shape[axis] // lanes} elements a thread"
+            str(lanes),
+            shape[axis] // lanes * max(indices[axis] // lanes, 1),
+            f"{shape[axis] // lanes} elements a thread",
         )
         for lanes in (1 << bit for bit in range(most.bit_length()))
     ]
     option = "tritongpu-optimize-thread-locality{gather-lanes=@}"
-    return Choice.of("lanes along the axis of tt.gather", "shuffles a thread for each column", option, found, str(taken))
+    return Choice.of(
+        "lanes along the axis of tt.gather", "shuffles a thread for each column", option, found, str(taken)
+    )
 
 
 def warp_local_layout(

@@ -52,7 +52,9 @@ def reduce_after_loops(module: ModuleOp, wanted: bool = True) -> bool:
 
 def reduce_any_axis_after_loops(module: ModuleOp, wanted: bool = True) -> bool:
     """Moves all reductions of `module` along which a thread holds several positions, if `wanted`; whether it moved any."""
-    return _move([found for reduce in ops_of(module, tt.ReduceOp) if (found := _of_any_axis(reduce)) is not None], wanted)
+    return _move(
+        [found for reduce in ops_of(module, tt.ReduceOp) if (found := _of_any_axis(reduce)) is not None], wanted
+    )
 
 
 def _move(possible: list[_LoopReduction], wanted: bool) -> bool:

@@ -157,7 +157,11 @@ def _loads_choice(loop: scf.ForOp, facts: AxisInfoAnalysis, taken: str) -> Choic
     ahead = {which: len(_LoadLevels(loop, facts).find(which)) for which in LOADS_PIPELINED[1:]}
     found = [Candidate(which, count - number, f"{number} of {count} start ahead") for which, number in ahead.items()]
     option = "tritongpu-assign-latencies{loads=@}"
-    return Choice.of("pipelined loads of scf.for", "loads that an iteration waits for", option, found, taken) if count else None
+    return (
+        Choice.of("pipelined loads of scf.for", "loads that an iteration waits for", option, found, taken)
+        if count
+        else None
+    )
 
 
 def _stages_choice(loop: scf.ForOp, levels: dict[Operation, int], taken: int) -> Choice:

@@ -35,7 +35,9 @@ class PlanCTA(Pass, stage="ttgir", origin="triton"):
 
     def __post_init__(self) -> None:
         if self.ctas_along_rows < 0 or self.ctas_along_rows & (self.ctas_along_rows - 1):
-            raise PipelineError(f"{self.name}: ctas-along-rows={self.ctas_along_rows}", help="give a power of two, or 0")
+            raise PipelineError(
+                f"{self.name}: ctas-along-rows={self.ctas_along_rows}", help="give a power of two, or 0"
+            )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans every function. Does nothing for one CTA."""
@@ -53,7 +55,10 @@ def _plan(function: Operation, ctas_along_rows: int) -> None:
     ops = list(function.walk())
     queue = CastQueue()
     tiled = False
-    for cls, rule in ((tt.DotOp, partial(dot_layouts, ctas_along_rows=ctas_along_rows)), (tt.ReduceOp, reduction_layouts)):
+    for cls, rule in (
+        (tt.DotOp, partial(dot_layouts, ctas_along_rows=ctas_along_rows)),
+        (tt.ReduceOp, reduction_layouts),
+    ):
         for op in [op for op in ops if isinstance(op, cls)]:
             layouts = rule(op)
             if layouts is not None:

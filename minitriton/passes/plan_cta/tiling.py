@@ -48,11 +48,10 @@ def with_cga(
 
 LayoutOrNone = DistributedEncoding | None
 _LARGEST_TILE, _SMALLEST_TILE = 128, 64
+"""Rows and columns of a CTA's part of a dot: Triton's numbers (PlanCTA.cpp); no measurement of them is on record."""
 
 
-def dot_layouts(
-    dot: Operation, ctas_along_rows: int = 0
-) -> tuple[list[LayoutOrNone], list[LayoutOrNone]] | None:
+def dot_layouts(dot: Operation, ctas_along_rows: int = 0) -> tuple[list[LayoutOrNone], list[LayoutOrNone]] | None:
     """The layouts of a dot's operands and of its result, with so many CTAs along rows if possible; None for a dot that is not laid out by blocks."""
     result = dot.results[0]
     layout = layout_of_value(result)
