@@ -22,8 +22,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.register_demand import DEMAND
-from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
-from minitriton.codegen.debug_variables import VariableInfo
+from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo, VariableInfo
 from minitriton.codegen.text import llvm_ops as llvm_ops  # fills the table
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter

@@ -63,14 +63,14 @@ def _named(name: str, kernel: JITCallable) -> object:
     scope = kernel.get_capture_scope()
     if first not in scope:
         raise MinitritonError(
-            f"the file of {kernel.fn.__name__!r} has no {first!r}, given as '@{name}'",
+            f"the file of {kernel.fn.__name__!r} lacks {first!r}, given as '@{name}'",
             help="@NAME is a function, or another value, that the kernel's file defines or imports",
         )
     found = scope[first]
     for part in rest:
         if not hasattr(found, part):
             raise MinitritonError(
-                f"{first!r} has no {part!r}, given as '@{name}'",
+                f"{first!r} lacks {part!r}, given as '@{name}'",
                 help=f"@NAME names what the file of {kernel.fn.__name__!r} has",
             )
         found = getattr(found, part)

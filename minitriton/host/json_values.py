@@ -70,7 +70,7 @@ def _any_of(kinds: tuple[Any, ...], value: object, name: str) -> Any:
 def _record(kind: Any, value: dict[str, object], name: str) -> Any:
     hints = _hints(kind)
     if unknown := value.keys() - hints.keys():
-        raise ValueError(f"{name} has no {', '.join(sorted(unknown))}")
+        raise ValueError(f"{name} lacks {', '.join(sorted(unknown))}")
     if missing := [f.name for f in fields(kind) if f.default is f.default_factory is MISSING and f.name not in value]:
         raise ValueError(f"{name} lacks {missing[0]}")
     return kind(**{key: _checked(hints[key], item, key) for key, item in value.items()})

@@ -22,11 +22,11 @@ from minitriton.runtime.launching.loading import (
     current_stream,
     full_grid,
     given_arguments,
-    load,
     passed_values,
 )
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target import GPUTarget
+from minitriton.target.backends import backend
 
 if TYPE_CHECKING:
     from minitriton.pipeline.ir_source import IRSource
@@ -43,7 +43,7 @@ class CompiledKernel(StoredKernel):
         """
         if self.module is not None:
             return
-        load(self)
+        backend(self.metadata.target.backend).load("driver").load_kernel(self)
 
     def _repr_html_(self) -> str:
         """In a notebook: the stages, each to be opened."""

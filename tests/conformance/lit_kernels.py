@@ -182,12 +182,16 @@ class _Maker:
         raise CannotRun(f"an argument of type {type_}")
 
     def _number(self, type_: Attribute) -> Any:
-        """A number for an argument; a negative one where it is printed, so that its sign is seen."""
+        """A number for an argument; a negative one where it is printed, so that its sign is seen.
+
+        Where a tensor is copied it may be a coordinate: 4 floats, for a copy begins at a multiple of 16 bytes (at others the GPU stops).
+        """
         if isinstance(type_, IndexType):
             return 3
         if isinstance(type_, IntegerType):
             printed = any(op.name == "tt.print" for op in self.function.walk())
-            return True if type_.width.data == 1 else -5 if printed else 3
+            copied = any(isinstance(argument.type, TensorDescType) for argument in self.block.args)
+            return True if type_.width.data == 1 else -5 if printed else 4 if copied else 3
         return 1.5
 
     def _descriptor(self, type_: TensorDescType) -> SSAValue:

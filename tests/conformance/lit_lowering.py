@@ -93,8 +93,12 @@ def chunk_arch(chunk: str, whole: str) -> int:
 
 
 def lower_file(root: Path, name: str) -> list[Result]:
+    """`lower_text` of one of the lit tests."""
+    return lower_text((root / "test" / name).read_text(), name)
+
+
+def lower_text(whole: str, name: str) -> list[Result]:
     """One result for every function with a body in the chunks for sm_80 to sm_90; `@anchor` only keeps the others alive."""
-    whole = (root / "test" / name).read_text()
     results: list[Result] = []
     for number, chunk in enumerate(re.split(r"^// ?-----.*$", whole, flags=re.MULTILINE)):
         arch = chunk_arch(chunk, whole)

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from lit_lowering import FILES, Result, lower_file
+from lit_lowering import FILES, Result, lower_file, lower_text
 
 SOURCE = os.environ.get("TRITON_SRC")
 
@@ -79,3 +79,51 @@ def test_functions_do_on_the_emulator_what_they_mean(name: str) -> None:
     results = lower_file(Path(SOURCE or ""), name)
     assert len(results) == FUNCTIONS[name]
     assert [(r.chunk, r.function, why) for r in results if (why := unexpected(r))] == []
+
+
+COPIES = """
+#spread = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#row = #ttg.nvmma_shared<{swizzlingByteWidth = 0, transposed = false, elementBitWidth = 32}>
+#flag = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32} {
+  tt.func @fetches_a_block(%from: !tt.tensordesc<tensor<16x32xf32, #row>>, %to: !ttg.memdesc<16x32xf32, #row, #smem, mutable>, %at: i32, %really: i1) -> tensor<16x32xf32, #spread> {
+    %first = arith.constant 0 : i32
+    %flag = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #flag, #smem, mutable>
+    ttng.init_barrier %flag, 1 : !ttg.memdesc<1xi64, #flag, #smem, mutable>
+    ttng.barrier_expect %flag, 2048, %really : !ttg.memdesc<1xi64, #flag, #smem, mutable>
+    ttng.async_tma_copy_global_to_local %from[%at, %at] %to, %flag, %really : !tt.tensordesc<tensor<16x32xf32, #row>>, !ttg.memdesc<1xi64, #flag, #smem, mutable> -> !ttg.memdesc<16x32xf32, #row, #smem, mutable>
+    ttng.wait_barrier %flag, %first : !ttg.memdesc<1xi64, #flag, #smem, mutable>
+    %block = ttg.local_load %to : !ttg.memdesc<16x32xf32, #row, #smem, mutable> -> tensor<16x32xf32, #spread>
+    tt.return %block : tensor<16x32xf32, #spread>
+  }
+  tt.func @returns_a_block(%to: !tt.tensordesc<tensor<16x32xf32, #row>>, %from: !ttg.memdesc<16x32xf32, #row, #smem>, %at: i32) {
+    ttng.fence_async_shared {bCluster = false}
+    ttng.async_tma_copy_local_to_global %to[%at, %at] %from : !tt.tensordesc<tensor<16x32xf32, #row>>, !ttg.memdesc<16x32xf32, #row, #smem>
+    ttng.async_tma_store_wait {pendings = 0 : i32}
+    tt.return
+  }
+}
+"""
+
+SLICES = """
+#rows = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#swizzled = #ttg.swizzled_shared<{vec = 2, perPhase = 2, maxPhase = 4, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32} {
+  tt.func @reads_the_first_rows(%all: tensor<32x32xf32, #rows>) -> tensor<16x32xf32, #rows> {
+    %whole = ttg.local_alloc %all : (tensor<32x32xf32, #rows>) -> !ttg.memdesc<32x32xf32, #swizzled, #smem>
+    %first = ttg.memdesc_subslice %whole[0, 0] : !ttg.memdesc<32x32xf32, #swizzled, #smem> -> !ttg.memdesc<16x32xf32, #swizzled, #smem>
+    %read = ttg.local_load %first : !ttg.memdesc<16x32xf32, #swizzled, #smem> -> tensor<16x32xf32, #rows>
+    tt.return %read : tensor<16x32xf32, #rows>
+  }
+}
+"""
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("text", "count"), [(COPIES, 2), (SLICES, 1)])
+def test_functions_of_our_own_do_what_they_mean(text: str, count: int) -> None:
+    results = lower_text(text, "own")
+    assert len(results) == count
+    assert [(r.function, why) for r in results if (why := unexpected(r))] == []

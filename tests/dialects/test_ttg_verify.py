@@ -12,6 +12,8 @@ PRELUDE = """
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
 #shared = #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
 #nvmma = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#nvmma_t = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#halves = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0], CGALayout = [[0, 0]]}>
 #flat = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #smem = #ttg.shared_memory
 """
@@ -75,6 +77,26 @@ REFUSED = {
         f"%0 = ttg.memdesc_subslice %b[2, 0] : {MUTABLE} -> !ttg.memdesc<32x64xf16, #shared, #smem, mutable, 64x64>",
         "The split offset may not touch the tile",
     ),
+    "a slice through the swizzling pattern that names no buffer": (
+        f"%b: {MUTABLE}",
+        f"%0 = ttg.memdesc_subslice %b[0, 0] : {MUTABLE} -> !ttg.memdesc<4x64xf16, #shared, #smem, mutable>",
+        "splitting along the swizzling pattern",
+    ),
+    "a slice of a buffer of two CTAs that names no buffer": (
+        "%b: !ttg.memdesc<64x64xf16, #halves, #smem>",
+        "%0 = ttg.memdesc_subslice %b[0, 0] : !ttg.memdesc<64x64xf16, #halves, #smem> -> !ttg.memdesc<32x64xf16, #halves, #smem>",
+        "non-trivial block dimension not supported",
+    ),
+    "columns that name no buffer, as if the rows were short": (
+        f"%b: {MUTABLE}",
+        f"%0 = ttg.memdesc_subslice %b[0, 0] : {MUTABLE} -> !ttg.memdesc<64x32xf16, #shared, #smem, mutable>",
+        "must have the alloc shape of the buffer: expected 64, 64, found 64, 32",
+    ),
+    "rows from the middle that name no buffer": (
+        f"%b: {MUTABLE}",
+        f"%0 = ttg.memdesc_subslice %b[32, 0] : {MUTABLE} -> !ttg.memdesc<32x64xf16, #shared, #smem, mutable>",
+        "must have the alloc shape of the buffer: expected 64, 64, found 32, 64",
+    ),
     "a barrier that is not one i64": (
         f"%b: {MUTABLE}",
         f"ttng.init_barrier %b, 1 : {MUTABLE}",
@@ -116,6 +138,13 @@ def test_a_slice_along_whole_tiles_is_accepted() -> None:
         f"%b: {MUTABLE}",
         f"%0 = ttg.memdesc_subslice %b[32, 0] : {MUTABLE} -> !ttg.memdesc<32x64xf16, #shared, #smem, mutable, 64x64>",
     )
+
+
+@pytest.mark.parametrize(("layout", "part"), [("shared", "32x64"), ("nvmma", "8x64"), ("nvmma_t", "64x32")])
+def test_the_first_elements_of_a_buffer_need_not_name_it(layout: str, part: str) -> None:
+    """They lie where they would in a buffer of their own."""
+    buffer, first = (f"!ttg.memdesc<{shape}xf16, #{layout}, #smem, mutable>" for shape in ("64x64", part))
+    check(f"%b: {buffer}", f"%0 = ttg.memdesc_subslice %b[0, 0] : {buffer} -> {first}")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ _SCRIPT = re.compile(r"\bpython ((?:benchmarks|tests|examples)/[\w/]+\.py)((?:[^
 _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 _FILE = re.compile(r"`((?:[\w.-]+/)+[\w.{},*-]+\.(?:py|md|csv|mlir|toml))`")
 _MODULE = re.compile(r"`minitriton((?:\.[A-Za-z_]\w*)+)")
+_PACKAGES = "analysis|host|lab|as_triton|codegen|dialects|emulator|explorer|frontend|fuzz|interpreter|layouts|passes|pipeline|rewriting|runtime"
+_INNER = re.compile(rf"`((?:{_PACKAGES})(?:\.(?!py\b|skip\b)[a-z_]\w*)+(?:\.[A-Z]\w*)?)")
 _ENDS_A_COMMAND = re.compile(r"  +|[;|)]| — |: ")
 
 
@@ -102,7 +104,8 @@ def test_files_and_modules_of_a_page_exist(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     named = set() if page.name in TRITONS_FILES else set(_FILE.findall(text))
     assert {name for name in named if not set("{*") & set(name) and name not in files()} == set()
-    assert {f"minitriton{name}" for name in _MODULE.findall(text) if not exists(f"minitriton{name}")} == set()
+    modules = {*_MODULE.findall(text), *(f".{name}" for name in _INNER.findall(text))}
+    assert {f"minitriton{name}" for name in modules if not exists(f"minitriton{name}")} == set()
 
 
 def exists(name: str) -> bool:
@@ -120,3 +123,42 @@ def exists(name: str) -> bool:
             found = getattr(found, attribute, None)
         return True
     return False
+
+
+def test_the_architecture_names_every_module_that_only_import_triton_finds() -> None:
+    page = (
+        (ROOT / "docs/architecture.md").read_text().partition("## What `import triton` finds")[2].partition("\n## ")[0]
+    )
+    named = {
+        name
+        for row in page.splitlines()
+        if row.startswith("| `")
+        for name in re.findall(r"`([\w]+)/?`", row.split("|")[1])
+    }
+    folder = ROOT / "minitriton/as_triton"
+    assert named == {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()} - {
+        "__init__",
+        "__pycache__",
+    }
+
+
+_PASS = re.compile(r"`((?:tritongpu|minitriton|triton-nvidia|nvgpu)-[\w-]+)(?=[`{])")
+ABSENT = {
+    "triton-nvidia-optimize-tmem-layouts",
+    "triton-nvidia-interleave-tmem",
+    "triton-nvidia-check-matmul-two-cta",
+    "triton-nvidia-mma-lowering",
+}
+"""Passes of Triton that pages say are not here."""
+
+
+def test_passes_that_pages_name_are_in_the_sources() -> None:
+    sources = "".join(path.read_text() for path in [*SOURCES, *(ROOT / "tests/plugins").rglob("*.py")])
+    named = {name for page in (ROOT / "docs").glob("*.md") for name in _PASS.findall(page.read_text())}
+    assert {name for name in named - ABSENT if f'"{name}' not in sources} == set()
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert {name for name in pages if f"]({name})" not in index} == set()

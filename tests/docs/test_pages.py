@@ -73,6 +73,31 @@ def test_cells_of_tables_are_short(page: Path) -> None:
     assert not long, f"cells over {LONGEST_CELL} words: write sentences after the table"
 
 
+READABLE = (
+    "architecture.md",
+    "differences-from-triton.md",
+    "from-a-call-to-a-kernel.md",
+    "glossary.md",
+    "lab.md",
+    "sweep.md",
+    "tensor-cores.md",
+)
+LONGEST_SENTENCE = 30
+
+
+@pytest.mark.parametrize("page", READABLE)
+def test_sentences_are_short(page: str) -> None:
+    text = re.sub(r"^```.*?^```", "", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    prose = "\n".join("" if line.startswith(("    ", "|")) else line for line in text.splitlines())
+    prose = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "`", prose))
+    sentences = [
+        sentence
+        for block in re.split(r"\n\s*\n|\n(?=[-#\d])", prose)
+        for sentence in re.split(r"(?<=[.!?;:])\s", " ".join(block.split()))
+    ]
+    assert not [sentence for sentence in sentences if len(sentence.split()) > LONGEST_SENTENCE]
+
+
 SOURCES = [*ROOT.glob("minitriton/**/*.py"), *ROOT.glob("tests/**/*.py"), *ROOT.glob("benchmarks/**/*.py")]
 _IDENTIFIER = re.compile(r"(?<![\w.#/\"-])[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+\b")
 _CODE = re.compile(r"```python\n(.*?)```|```.*?```|`([^`\n]+)`", re.DOTALL)

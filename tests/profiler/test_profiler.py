@@ -83,7 +83,7 @@ def test_what_is_not_there_is_said(tmp_path):
     proton.start(str(tmp_path / "run"))
     _launch(128)
     proton.finalize()
-    with pytest.raises(MinitritonError, match=r"has no tflop16/s"):
+    with pytest.raises(MinitritonError, match=r"lacks tflop16/s"):
         proton.viewer.parse(["tflop16/s"], str(tmp_path / "run.hatchet"))
     with pytest.raises(MinitritonError, match="no metric is called 'time/days'"):
         proton.viewer.parse(["time/days"], str(tmp_path / "run.hatchet"))

@@ -77,12 +77,13 @@ def sources() -> tuple[Source, ...]:
 def _read(file: str, text: str, tree: ast.Module) -> Source:
     nodes = list(ast.walk(tree))
     documents = {id(d) for node in nodes if (d := _docstring(node)) is not None}
+    formatted = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     defined = {name for node in nodes for name in _private_definitions(node)}
     return Source(
         file,
         text.count("\n"),
         frozenset(name for node in nodes for name in _imports(node)),
-        (*_comments(file, text), *(t for node in nodes for t in _strings(file, node, documents))),
+        (*_comments(file, text), *(t for node in nodes for t in _strings(file, node, documents, formatted))),
         sum(map(_compares_an_op_name, nodes)),
         tuple(name for node in nodes if (name := _private_access(node)) and name not in defined),
     )
@@ -95,8 +96,14 @@ def _docstring(node: ast.AST) -> ast.Constant | None:
     return None
 
 
-def _strings(file: str, node: ast.AST, documents: set[int]) -> Iterator[Text]:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+def _strings(file: str, node: ast.AST, documents: set[int], formatted: set[int]) -> Iterator[Text]:
+    """A string with values in it is one text, each value a `."""
+    if isinstance(node, ast.JoinedStr):
+        parts = (part.value if isinstance(part, ast.Constant) else "`" for part in node.values)
+        yield Text(file, node.lineno, "".join(map(str, parts)), True)
+    elif id(node) in formatted:
+        return
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         is_message = id(node) not in documents
         if not is_message or len(_WORDS.findall(node.value)) > 2:
             yield Text(file, node.lineno, node.value, is_message)

@@ -197,7 +197,7 @@ const BACKGROUND = new Set(["check", "inspect", "states", "lessons"]);
 
 const NEEDS_SERVER = "this page is a file: what compiles or runs something anew needs the server, `minitriton explore` without --html";
 
-/** The tour's kernels, with their answers, beside the lessons. */
+/** The tour's kernels, with their answers, next to the lessons. */
 type KeptLessons = Lessons & { compiles: Compile[] };
 
 /** Answers that a file holds. */

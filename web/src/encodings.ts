@@ -46,7 +46,7 @@ const COUNTED = new Set(["order", "dim", "opIdx", "versionMajor", "versionMinor"
 const NUMBER = /^-?\d+$/;
 const NUMBERS = /^\[\s*(-?\d+(?:\s*,\s*-?\d+)*)?\s*\]$/;
 
-/** A form; `onChange` is told of the encoding that its fields say whenever one changes. */
+/** A form; `onChange` is given the encoding that its fields say whenever one changes. */
 export class EncodingForm {
   readonly element: HTMLElement;
   private readonly fields: { name: string; value: () => string }[];

@@ -225,7 +225,7 @@ async function learnFacts(session: Session): Promise<void> {
     try {
       await session.answers.inspect(compile, at);
     } catch {
-      // Who clicks there is told why.
+      // Who clicks there reads why.
       return;
     }
   }

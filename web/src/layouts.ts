@@ -124,7 +124,7 @@ export class LayoutTab {
     if (!known.size) return null;
     const edited = new Map<string, string>();
     const said = make("output.failed", { id: "encoding-error", role: "status" });
-    const compile = button("Compile with it", "this state's IR with these encodings, and the passes behind it", () => void this.compileWith([...known.values()], edited, place));
+    const compile = button("Compile with it", "this state's IR with these encodings, and the passes after it", () => void this.compileWith([...known.values()], edited, place));
     compile.id = "compile-encoding";
     compile.disabled = true;
     let asked = 0;
@@ -179,7 +179,7 @@ const size = (layout: Layout): number => layout.shape.reduce((a, b) => a * b, 1)
 
 function inWords(layout: Layout, bits: number): string {
   const count = (dim: string): number => 1 << (layout.bases[dim]?.length ?? 0);
-  if (layout.kind === "shared") return `${(size(layout) * bits) / 8} bytes of shared memory; elements of one colour lie in the same bank`;
+  if (layout.kind === "shared") return `${(size(layout) * bits) / 8} bytes of shared memory; elements of one colour are in the same bank`;
   return `${count("register")} registers of each of ${count("lane")} lanes of ${count("warp")} warps`;
 }
 

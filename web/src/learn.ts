@@ -120,7 +120,7 @@ export class LearnTab {
     this.exercise = exercise;
     if (!this.session.answers.live) return this.showRecorded(exercise);
     try {
-      // A pipeline that is refused cannot be opened: the program is, and the pipeline lies in the editor.
+      // A pipeline that is refused cannot be opened: the program is, and the pipeline is in the editor.
       const asked = exercise.pipeline ? { ...exercise.asked, edits: [] } : exercise.asked;
       const compile = await this.open(asked, `exercise: ${exercise.title}`);
       const step = this.session.compiles[compile]!.steps.findIndex((one) => one.name === "tritongpu-coalesce");

@@ -36,7 +36,7 @@ interface Pending {
 const setMarks = StateEffect.define<null>();
 const setHeat = StateEffect.define<null>();
 
-/** What stands beside a line: a short text, how hot it is from 0 to 1, and all of it for a pointer that rests there. */
+/** What stands next to a line: a short text, how hot it is from 0 to 1, and all of it for a pointer that rests there. */
 export interface Heat {
   text: string;
   part: number;
@@ -136,7 +136,7 @@ export class Pane {
     this.view.focus();
   }
 
-  /** Puts counts beside lines (by their own numbers). */
+  /** Puts counts next to lines (by their own numbers). */
   showHeat(heat: ReadonlyMap<number, Heat>): void {
     if (heat.size === 0 && this.heat.size === 0) return;
     this.heat = heat;

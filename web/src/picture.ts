@@ -4,7 +4,7 @@ import type { Layout } from "./payload";
 
 export type Colouring = "warp" | "lane" | "register" | "block" | "bank" | "row" | "copies";
 
-/** Where one element lies: of registers block, warp, lane and register, of shared memory the offset in elements. */
+/** Where one element is: of registers block, warp, lane and register, of shared memory the offset in elements. */
 export interface Home {
   block: number;
   warp: number;

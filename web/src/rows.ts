@@ -38,7 +38,7 @@ function lineOf(state: State, at: number | null, kind: string): Shown {
   return at === null ? { text: "", number: null, kind } : { text: state.text[at] ?? "", number: at, kind };
 }
 
-/** Runs of rows, those to be folded told from those to be shown. */
+/** Runs of rows, those to be folded, and those to be shown. */
 function runs(rows: readonly Row[], fold: boolean): [Row[], boolean][] {
   const near = rows.map(() => !fold);
   rows.forEach(([kind], at) => {

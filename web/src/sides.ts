@@ -176,15 +176,15 @@ export class Sides {
     return new Pane(element(id), id, assemblyColours, click, point);
   }
 
-  /** Counts beside the lines of the source, and of a state that has the numbers of its lines. */
+  /** Counts next to the lines of the source, and of a state that has the numbers of its lines. */
   showHeat(sources: ReadonlyMap<string, Heat>, ptx: ReadonlyMap<number, Heat>): void {
     const file = this.file.value;
     this.source.showHeat(new Map([...sources].flatMap(([key, heat]) => (key.startsWith(`${file}:`) ? [[Number(key.split(":")[1]) - 1, heat] as const] : []))));
     for (const side of ["left", "right"] as const) {
       const state = this.session.stateOf(this.session.view[side]);
-      const beside = new Map<number, Heat>();
-      if (state.level === "ptx") state.number?.forEach((number, at) => { const heat = ptx.get(number); if (heat) beside.set(at, heat); });
-      this.panes[side].showHeat(beside);
+      const heats = new Map<number, Heat>();
+      if (state.level === "ptx") state.number?.forEach((number, at) => { const heat = ptx.get(number); if (heat) heats.set(at, heat); });
+      this.panes[side].showHeat(heats);
     }
   }
 }

@@ -251,14 +251,14 @@ export class WhatIfTab {
     const { view } = this.session;
     const row = make("p.choices");
     row.append(
-      button("what changed in the PTX", "the first compile beside this one", () => this.beside("ptx")),
-      button("in the TTGIR", "the first compile beside this one", () => this.beside("ttgir")),
+      button("what changed in the PTX", "the first compile next to this one", () => this.nextTo("ptx")),
+      button("in the TTGIR", "the first compile next to this one", () => this.nextTo("ttgir")),
       button("costs and numbers", "both runs on the emulator", () => this.session.choose({ tab: "costs", compile: view.compile })),
     );
     return row;
   }
 
-  private beside(level: string): void {
+  private nextTo(level: string): void {
     const { compiles, view } = this.session;
     const last = (compile: number): number => compiles[compile]!.states.map((one) => one.level).lastIndexOf(level);
     if (last(0) < 0 || last(view.compile) < 0) return;

@@ -37,7 +37,7 @@ def parse(
     root, _ = read(Path(filename))
     for metric in metrics:
         if value_of(root, metric, root) is None:
-            raise MinitritonError(f"{filename} has no {metric}", help=f"it has {', '.join(sorted(_counted(root)))}")
+            raise MinitritonError(f"{filename} lacks {metric}", help=f"it has {', '.join(sorted(_counted(root)))}")
 
     def keeps(node: Node) -> bool:
         value = value_of(node, metrics[0], root) or 0.0

@@ -11,10 +11,11 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnregisteredAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.codegen.text.values import constant_text, symbol_text, type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, inserted
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import integer, integers, plain_text
 from minitriton.dialects.fast_paths.op_access import block_successors, operand_at, operand_values
+from minitriton.dialects.llvm import lane_type, lanes
 from minitriton.errors import LoweringError
 
 # Values without an instruction ----------------------------------------------------------------------------------------
@@ -360,3 +361,32 @@ def loop_properties(op: Operation) -> list[str]:
             if value == "true":
                 found.append(known)
     return found
+
+
+# Lane by lane ---------------------------------------------------------------------------------------------------------
+
+
+@WRITERS.add(ours.EachLaneOp)
+def _each_lane(w: FunctionWriter, op: ours.EachLaneOp) -> None:
+    callee = op.callee.data
+    result = op.res
+    element = type_text(lane_type(result.type))
+    w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in op.args))
+    count = lanes(result.type)
+    if count == 1:
+        kept = " noinline" if op.noinline is not None else ""
+        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, op.args))}){kept}")
+        return
+    operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in op.args]
+    vector = "poison"
+    type_ = type_text(result.type)
+    for lane in range(count):
+        arguments = [f"{scalar} {w.let(f'extractelement {v}, i32 {lane}')}" for scalar, v in operands]
+        one = w.let(f"call {element} @{callee}({', '.join(arguments)})")
+        vector = w.let(f"insertelement {type_} {vector}, {element} {one}, i32 {lane}")
+    w.names[result] = vector
+
+
+@WRITERS.add(ours.PackOp)
+def _pack(w: FunctionWriter, op: ours.PackOp) -> None:
+    w.names[op.res] = inserted(w, [w.names[value] for value in op.values], type_text(lane_type(op.res.type)))

@@ -91,3 +91,13 @@ class FunctionWriter:
 def escaped(text: str) -> str:
     """A text inside LLVM's quotes."""
     return text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A").replace("\t", "\\09")
+
+
+def inserted(w: FunctionWriter, values: Sequence[str], type_: str) -> str:
+    """A vector of the named values."""
+    if len(values) == 1:
+        return values[0]
+    result = "poison"
+    for lane, value in enumerate(values):
+        result = w.let(f"insertelement <{len(values)} x {type_}> {result}, {type_} {value}, i32 {lane}")
+    return result

@@ -118,13 +118,29 @@ def memdesc_subslice_complaint(src_type: Attribute, result_type: Attribute, offs
             return "The split offset may not touch the tile"
         if not 0 <= offset <= src_shape[dim] - dst_shape[dim]:
             return f"expected an offset of at most {src_shape[dim] - dst_shape[dim]} in dimension {dim}, found {offset}"
-    if src.get_alloc_shape() != dst.get_alloc_shape():
-        return (
-            f"result must have the alloc shape of the buffer: expected {show(src.get_alloc_shape())}, "
-            f"found {show(dst.get_alloc_shape())}"
+    return (
+        (_split_complaint(layout, src, dst, split) if split else None)
+        or _same_layout_complaint(src, dst)
+        or _alloc_shape_complaint(layout, src, dst, offsets)
+    )
+
+
+def _alloc_shape_complaint(
+    layout: enc.SharedEncoding, src: MemDescType, dst: MemDescType, offsets: tuple[int, ...]
+) -> str | None:
+    """Of a slice: a type without the buffer's shape is read as a buffer of its own, whose elements must lie where the slice's do."""
+    whole = src.get_alloc_shape()
+    if dst.get_alloc_shape() == whole:
+        return None
+    if dst.alloc_shape == dst.shape and not any(offsets):
+        own, buffer = (
+            to_linear_layout(layout, shape).pseudoinvert() for shape in (dst.get_shape(), whole[-len(offsets) :])
         )
-    wrong = _same_layout_complaint(src, dst)
-    return wrong if wrong is not None or not split else _split_complaint(layout, src, dst, split)
+        if all(buffer.bases[dim][: len(steps)] == steps for dim, steps in own.bases.items()):
+            return None
+    return (
+        f"result must have the alloc shape of the buffer: expected {show(whole)}, found {show(dst.get_alloc_shape())}"
+    )
 
 
 def _split_complaint(layout: enc.SharedEncoding, src: MemDescType, dst: MemDescType, split: list[int]) -> str | None:

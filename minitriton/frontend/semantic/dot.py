@@ -147,7 +147,7 @@ def _dot(
     result = block_of(_result_dtype(x.dtype, out_dtype), (*x.type.shape[:-1], y.type.shape[-1]))
     if acc is not None and acc.dtype not in (out_dtype, result.element_ty):
         raise LanguageTypeError(
-            f"the accumulator is {acc.dtype}, the product {result.element_ty}",
+            f"the accumulator is {acc.dtype}, the dot {result.element_ty}",
             f"they must agree: begin with {result.element_ty}, or give out_dtype where the operands allow {acc.dtype}",
         )
     both_fp8 = x.dtype.is_fp8() and y.dtype.is_fp8()

@@ -17,11 +17,11 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import PointerType, is_tensor_pointer, shape_of
-from minitriton.interpreter.arrays import scalar
+from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import STATEFUL_OPS
-from minitriton.interpreter.values import Array, dtype_of, encoder
+from minitriton.interpreter.values import dtype_of, encoder
 
 
 @dataclass(frozen=True)
