@@ -42,17 +42,13 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import allows_reorder, axis_of, has_efficient_layout
-from minitriton.errors import PipelineError
 from minitriton.layouts.builders import blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import get_order, is_expensive_view, thread_order, warp_order
-from minitriton.passes.optimize_thread_locality.loop_reductions import (
-    reduce_after_loops,
-    reduce_any_axis_after_loops,
-)
+from minitriton.passes.optimize_thread_locality.loop_reductions import reduce_after_loops
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_layout, shape_of, with_layout
 from minitriton.pipeline.choice import Candidate, Choice, note
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import POWERS_OF_TWO, Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -190,9 +186,7 @@ class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
     gather_lanes: int = 0
     """Lanes along the axis of a `tt.gather`; 0: as many as it reaches."""
 
-    def __post_init__(self) -> None:
-        if self.gather_lanes < 0 or self.gather_lanes & (self.gather_lanes - 1):
-            raise PipelineError(f"{self.name}: gather-lanes={self.gather_lanes}", help="give a power of two, or 0")
+    values = {"gather_lanes": POWERS_OF_TWO}
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Choose layouts of views and gathers, then move reductions out of loops."""
@@ -203,5 +197,4 @@ class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
 
     def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool:
         changed = apply_patterns_greedily(op, _layout_patterns(self.gather_lanes), is_simplified=is_simplified)
-        changed |= reduce_after_loops(op, self.after_loops)
-        return (self.any_axis and reduce_any_axis_after_loops(op, self.after_loops)) or changed
+        return reduce_after_loops(op, self.any_axis, self.after_loops) or changed

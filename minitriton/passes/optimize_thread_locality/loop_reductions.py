@@ -45,25 +45,17 @@ from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value
 from minitriton.pipeline.choice import Candidate, Choice, note
 
 
-def reduce_after_loops(module: ModuleOp, wanted: bool = True) -> bool:
-    """Moves the reductions of `module` that Triton moves, if `wanted`; whether it moved any."""
-    return _move([found for reduce in ops_of(module, tt.ReduceOp) if (found := _of_load(reduce)) is not None], wanted)
-
-
-def reduce_any_axis_after_loops(module: ModuleOp, wanted: bool = True) -> bool:
-    """Moves all reductions of `module` along which a thread holds several positions, if `wanted`; whether it moved any."""
-    return _move(
-        [found for reduce in ops_of(module, tt.ReduceOp) if (found := _of_any_axis(reduce)) is not None], wanted
-    )
-
-
-def _move(possible: list[_LoopReduction], wanted: bool) -> bool:
-    for each in possible:
-        reduce = each.accumulation.reduce
-        note(reduce, functools.partial(_move_choice, reduce, wanted))
-        if wanted:
-            each.run()
-    return wanted and bool(possible)
+def reduce_after_loops(module: ModuleOp, any_axis: bool, wanted: bool) -> bool:
+    """Moves the reductions of `module` that Triton moves, with `any_axis` then all along which a thread holds several positions; whether it
+    moved any: none if they are not `wanted` after loops."""
+    moved = False
+    for rule in (_of_load, _of_any_axis) if any_axis else (_of_load,):
+        for each in [found for reduce in ops_of(module, tt.ReduceOp) if (found := rule(reduce)) is not None]:
+            note(each.accumulation.reduce, functools.partial(_move_choice, each.accumulation.reduce, wanted))
+            if wanted:
+                each.run()
+                moved = True
+    return moved
 
 
 def _move_choice(reduce: tt.ReduceOp, wanted: bool) -> Choice:

@@ -29,7 +29,6 @@ from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.fast_paths.op_access import operand_at
-from minitriton.errors import PipelineError
 from minitriton.passes.pipelining.buffers import (
     LOADS,
     SMALLEST_COPY,
@@ -193,9 +192,7 @@ class AssignLatencies(Pass, stage="ttgir", origin="triton"):
     loads: str = ""
     """`dots`, `all` or `none`: which loads start ahead in every loop; those of dots, and all in loops that name stages, if it is empty."""
 
-    def __post_init__(self) -> None:
-        if self.loads not in LOADS_PIPELINED:
-            raise PipelineError(f"{self.name}: loads={self.loads}", help="give dots, all, none, or nothing")
+    values = {"loads": LOADS_PIPELINED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Mark the loads of all loops."""

@@ -18,8 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.errors import PipelineError
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import POWERS_OF_TWO, Pass, Property, register_pass
 
 
 @register_pass
@@ -33,11 +32,7 @@ class PlanCTA(Pass, stage="ttgir", origin="triton"):
     requires = frozenset({Property.ENCODINGS})
     ctas_along_rows: int = 0
 
-    def __post_init__(self) -> None:
-        if self.ctas_along_rows < 0 or self.ctas_along_rows & (self.ctas_along_rows - 1):
-            raise PipelineError(
-                f"{self.name}: ctas-along-rows={self.ctas_along_rows}", help="give a power of two, or 0"
-            )
+    values = {"ctas_along_rows": POWERS_OF_TWO}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans every function. Does nothing for one CTA."""

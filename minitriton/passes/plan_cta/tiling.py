@@ -77,16 +77,10 @@ def _split_of_dot(dot: Operation, m: int, n: int, num_ctas: int, given: int) -> 
     possible = [split for split in splits if min(m // split[0], n // split[1]) >= 16]
     taken = next((split for split in possible if split[0] == given), rule)
     tiles = ((rows, m // rows, n // columns) for rows, columns in (*possible, rule))
-    note(
-        dot,
-        lambda: Choice.of(
-            f"CTAs along the rows of {dot.name}",
-            "rows and columns that a CTA loads",
-            "triton-nvidia-gpu-plan-cta{ctas-along-rows=@}",
-            [Candidate(str(ctas), rows + columns, f"a CTA has {rows}x{columns}") for ctas, rows, columns in tiles],
-            str(taken[0]),
-        ),
-    )
+    found = [Candidate(str(ctas), rows + columns, f"a CTA has {rows}x{columns}") for ctas, rows, columns in tiles]
+    subject, unit = f"CTAs along the rows of {dot.name}", "rows and columns that a CTA loads"
+    option = "triton-nvidia-gpu-plan-cta{ctas-along-rows=@}"
+    note(dot, lambda: Choice.of(subject, unit, option, found, str(taken[0])))
     return taken
 
 

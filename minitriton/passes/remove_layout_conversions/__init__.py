@@ -26,7 +26,6 @@ from xdsl.ir import Operation
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
-from minitriton.errors import PipelineError
 from minitriton.passes.remove_layout_conversions.backward import RECOMPUTE, rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.passes.remove_layout_conversions.forward import propagate_layouts
@@ -51,9 +50,7 @@ class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
     recompute: str = ""
     """`always` or `never`: whether values before a conversion are computed again; where that is cheaper if it is empty."""
 
-    def __post_init__(self) -> None:
-        if self.recompute not in RECOMPUTE:
-            raise PipelineError(f"{self.name}: recompute={self.recompute}", help="give always, never, or nothing")
+    values = {"recompute": RECOMPUTE}
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Run all steps on every function of the module."""

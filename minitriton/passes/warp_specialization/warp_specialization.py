@@ -36,7 +36,7 @@ from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.verification.verifier import verify
-from minitriton.errors import IRError, PipelineError
+from minitriton.errors import IRError
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
 from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
@@ -69,9 +69,7 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
     copies_by_threads: bool = False
     """Whether operands may be loaded through pointers: the producer's threads copy them then (`cp.async`). Triton fails on it."""
 
-    def __post_init__(self) -> None:
-        if self.consumers not in (1, 2):
-            raise PipelineError(f"{self.name}: consumers={self.consumers}", help="give 1 or 2")
+    values = {"consumers": (1, 2)}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Specialize the functions that have marked loops."""
