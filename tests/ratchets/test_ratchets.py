@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (6880, 45, 0),
     "as_triton": (3630, 43, 0),
     "backends": (324, 9, 0),
-    "codegen": (11663, 65, 0),
+    "codegen": (11675, 65, 0),
     "commands": (1525, 14, 0),
     "dialects": (15409, 96, 1),
     "emulator": (8857, 57, 0),
@@ -37,7 +37,7 @@ PACKAGES = {
     "frontend": (6418, 32, 0),
     "fuzz": (8430, 57, 0),
     "host": (1252, 17, 0),
-    "interpreter": (4965, 34, 0),
+    "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15233, 80, 0),
     "language": (3311, 24, 0),
@@ -45,16 +45,20 @@ PACKAGES = {
     "passes": (18782, 105, 0),
     "pipeline": (2119, 12, 0),
     "rewriting": (4135, 24, 0),
-    "runtime": (7114, 55, 0),
-    "target": (929, 5, 0),
+    "runtime": (7117, 55, 0),
+    "target": (932, 5, 0),
 }  # fmt: skip
-"""Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
+"""Lines and files of each package, and its words that docs/glossary.md asks to avoid.
+
+`target` was raised on 2026-11-27 by about 100: occupancy, the limits of the architectures, options of each back end and the names of stages came in from
+codegen, emulator, runtime and pipeline.
+"""
 
 PAGES = 1
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133212,
+    "lines": 133204,
     "files": 851,
     "files under 40 lines": 113,
     "modules with one importer": 197,
