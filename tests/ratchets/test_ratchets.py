@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (6880, 45, 0),
     "as_triton": (3630, 43, 0),
     "backends": (324, 9, 0),
-    "codegen": (11675, 65, 0),
+    "codegen": (11676, 65, 0),
     "commands": (1525, 14, 0),
     "dialects": (15409, 96, 1),
     "emulator": (8857, 57, 0),
@@ -39,11 +39,11 @@ PACKAGES = {
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (15233, 80, 0),
+    "lab": (15268, 80, 0),
     "language": (3311, 24, 0),
-    "layouts": (4205, 22, 0),
-    "passes": (18782, 105, 0),
-    "pipeline": (2119, 12, 0),
+    "layouts": (4209, 22, 0),
+    "passes": (19018, 105, 0),
+    "pipeline": (2140, 12, 0),
     "rewriting": (4135, 24, 0),
     "runtime": (7117, 55, 0),
     "target": (932, 5, 0),
@@ -58,7 +58,7 @@ PAGES = 1
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133204,
+    "lines": 133501,
     "files": 851,
     "files under 40 lines": 113,
     "modules with one importer": 197,
