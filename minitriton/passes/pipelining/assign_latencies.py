@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 from xdsl.ir import Operation, OpResult
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
@@ -29,6 +29,7 @@ from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.fast_paths.op_access import operand_at
+from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.buffers import (
     LOADS,
     SMALLEST_COPY,
@@ -49,7 +50,7 @@ from minitriton.passes.pipelining.loops import (
     uses_values_of_older_iterations,
 )
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
-from minitriton.passes.tensor_layouts import element_bits, shape_of
+from minitriton.passes.tensor_layouts import element_bits
 from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
@@ -163,10 +164,15 @@ def _loads_choice(loop: scf.ForOp, facts: AxisInfoAnalysis, taken: str) -> Choic
     )
 
 
+def _bits(load: Operation) -> int:
+    type_ = load.results[0].type
+    return prod(type_.get_shape()) * element_bits(type_) if instance_of(type_, TensorType) else 0
+
+
 def _stages_choice(loop: scf.ForOp, levels: dict[Operation, int], taken: int) -> Choice:
     """The latency of a load is divided among the iterations that it starts ahead of its own; the buffers must fit the shared memory of an SM."""
     deepest = max(levels.values()) + 1
-    size = sum(prod(shape_of(load.results[0])) * element_bits(load.results[0].type) for load in levels) // 8
+    size = sum(_bits(load) for load in levels) // 8
     found: list[Candidate] = []
     for stages in sorted({1, 2, 3, 4, 5, taken}):
         ahead = (stages - 1) // deepest
