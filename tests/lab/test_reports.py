@@ -94,6 +94,7 @@ def test_the_page_names_passes_that_make_numbers_wrong_and_needs_nothing_right(t
     assert "What is not right" in text
     assert "<td>wrong</td><td>tests-zeroes</td>" in text
     assert "Best by" not in text
+    assert "<td>elements a thread of tt.load</td><td>1</td><td>1 (4), 2 (4), 4 (4)</td>" in text
 
 
 LOSES = """
