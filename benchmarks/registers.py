@@ -25,7 +25,6 @@ from compile_time import processor_seconds
 from speed_shapes import LAUNCHES, Array, Launch
 
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.pipeline.stages import assemble
 from minitriton.target import GPUTarget
 from minitriton.target.architectures import ARCHITECTURES
@@ -54,7 +53,7 @@ def source_parts(
 def facts(cubin: bytes, name: str, threads: int, shared: int) -> dict[str, int]:
     """Registers, bytes of local memory and blocks on an SM."""
     taken = kernel_resources(cubin, name)
-    blocks = ctas_on_sm(ARCHITECTURES[90], taken.registers, threads, shared)
+    blocks = ARCHITECTURES[90].ctas_on_sm(taken.registers, threads, shared)
     return {"registers": taken.registers, "local": taken.local_bytes, "blocks": blocks}
 
 

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "minitriton"
 
 LAYERS = {
     "errors": 0, "host": 0, "target": 0, "layouts": 0, "language": 0, "knobs": 0,
-    "dialects": 1, "pipeline.pass_registry": 1, "pipeline.choice": 1, "pipeline.remarks": 1, 
+    "dialects": 1, "pipeline.pass_registry": 1, "pipeline.choice": 1, 
     "rewriting": 2, "analysis": 2,
     "frontend": 3, "passes": 3, "codegen": 3, "interpreter": 3,
     "pipeline": 4, "emulator": 4,

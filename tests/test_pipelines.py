@@ -24,10 +24,10 @@ from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, Verify
 from minitriton.pipeline.pass_registry import Pass, Property, known_passes, registered_passes, with_implied
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.pipeline.request import Switches
-from minitriton.pipeline.stage_names import STAGES
 from minitriton.pipeline.stages import facts_of, first_facts
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target.backends import STAGES
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 every_architecture = pytest.mark.parametrize("arch", [80, 86, 89, 90])

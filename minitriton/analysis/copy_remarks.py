@@ -26,7 +26,7 @@ from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.tt.types import TensorDescType
-from minitriton.pipeline.remarks import remark
+from minitriton.pipeline.choice import remark
 from minitriton.target.tensor_map import GRAIN
 
 _NEEDED_BITS = 32

@@ -26,7 +26,7 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow
-from minitriton.pipeline.remarks import remark
+from minitriton.pipeline.choice import remark
 
 Fact = TypeVar("Fact")
 Where = TypeVar("Where")

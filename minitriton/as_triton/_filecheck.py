@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.runtime.jit import JITFunction, MockTensor
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import GPUTarget, options_for
 
 stub_target = GPUTarget("cuda", 90, 32)
 """Frontend tests need some target; the newest one that minitriton knows."""
@@ -98,7 +98,7 @@ def run_parser(
     """The TTIR of `kernel_fn` for these arguments, as the frontend makes it."""
     options: dict[str, object] = {"sanitize_overflow": False, **(kwargs or {})}
     source, _, options = kernel_fn.source_of_call(tuple(map(MockTensor.wrap_dtype, args)), options)
-    return ParsedModule(source.make_ir(target, CUDAOptions.for_target(target, **options), make_context()))
+    return ParsedModule(source.make_ir(target, options_for(target, **options), make_context()))
 
 
 def run_filecheck_test(kernel_fn: JITFunction) -> None:

@@ -26,6 +26,7 @@ from minitriton.runtime.compiled_kernel import CompiledKernel
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.on_cpu import emulation_cost
 from minitriton.target import GPUTarget
+from minitriton.target.architectures import H100_MULTIPROCESSORS
 
 _PACKAGE = str(Path(__file__).parents[1])
 _NAME = "minitriton's PTX emulator"
@@ -197,11 +198,11 @@ def _answer_for_cuda(torch: ModuleType) -> None:
 
     def properties(device: object = None) -> types.SimpleNamespace:
         major, minor = capability()
-        shared = driver.active.utils.get_device_properties(0)["max_shared_mem"]
+        sm = default_target().features
         return types.SimpleNamespace(
-            name=_NAME, major=major, minor=minor, multi_processor_count=emulation_cost.MULTIPROCESSORS, total_memory=_MEMORY, warp_size=32,
-            shared_memory_per_block=48 << 10, shared_memory_per_block_optin=shared, shared_memory_per_multiprocessor=shared, regs_per_multiprocessor=65536,
-            max_threads_per_multi_processor=2048, L2_cache_size=50 << 20, gcnArchName="",
+            name=_NAME, major=major, minor=minor, multi_processor_count=H100_MULTIPROCESSORS, total_memory=_MEMORY, warp_size=sm.warp_size,
+            shared_memory_per_block=48 << 10, shared_memory_per_block_optin=sm.max_shared_memory, shared_memory_per_multiprocessor=sm.shared_kib_per_sm << 10, regs_per_multiprocessor=sm.registers_per_sm,
+            max_threads_per_multi_processor=sm.warps_per_sm * sm.warp_size, L2_cache_size=50 << 20, gcnArchName="",
         )  # fmt: skip
 
     def constant(value: T) -> Callable[..., T]:
@@ -308,7 +309,7 @@ def _load_without_assembler() -> None:
 
 def _offer_descriptors(module: Any) -> None:
     """`TensorDescriptor` in a compiled function: torch asks the GPU, and is answered that there is none."""
-    module._device_supports_tma = lambda: default_target().arch >= 90
+    module._device_supports_tma = lambda: default_target().features.has_tma
 
 
 def _pass_tensors_of_no_dimension(module: Any) -> None:

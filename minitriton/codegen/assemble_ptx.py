@@ -20,12 +20,10 @@ from minitriton.analysis.register_demand import RegisterDemand
 from minitriton.codegen.assemblers import ASSEMBLERS, assemble, chosen_assembler, show_log
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.nvjitlink import Assembled
-from minitriton.codegen.occupancy import allotted, ctas_on_sm
 from minitriton.codegen.ptx import DEMAND_COMMENT
-from minitriton.codegen.register_limits import ALL_REGISTERS, candidate_limits, expected_limit
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pipeline.pass_registry import Property, Translation, register_pass
-from minitriton.target.architectures import Architecture, architecture_of
+from minitriton.target.architectures import LIMITS, Architecture, architecture_of
 
 MOST_LINES = 4000
 """Longer PTX is not assembled twice: seconds of an assembler's time for kernels that spill."""
@@ -86,7 +84,7 @@ class AssemblePTX(Translation, stage="cubin", origin="required"):
 
     def __post_init__(self) -> None:
         if self.registers not in ("auto", "unlimited") and not (
-            self.registers.isdigit() and 0 < int(self.registers) <= 255
+            self.registers.isdigit() and 0 < int(self.registers) <= LIMITS.registers_per_thread
         ):
             raise PipelineError(
                 f"assemble-ptx: registers={self.registers}", help="give auto, unlimited, or a number from 1 to 255"
@@ -157,7 +155,7 @@ class _Search:
                 raise
             return None  # accumulators take all their registers at once: a limit below that is refused
         taken = kernel_resources(made.cubin, self.entry.name)
-        ctas = ctas_on_sm(self.sm, taken.registers, self.entry.threads, self.demand.shared_bytes)
+        ctas = self.sm.ctas_on_sm(taken.registers, self.entry.threads, self.demand.shared_bytes)
         attempt = Attempt(limit, *taken, ctas, "wgmma.mma_async instructions are serialized" in made.log, made.cubin)
         self.attempts.append(attempt)
         self.logs[limit] = made.log
@@ -168,7 +166,7 @@ class _Search:
         threads, demand = self.entry.threads, self.demand
         expected = expected_limit(self.sm, demand, threads)
         first = self.under(expected) if expected is not None else None
-        if first is not None and _needs_all(first):
+        if first is not None and _needs_all(self.sm, first):
             return self._taken(first)
         free = self.under(None)
         assert free is not None
@@ -197,7 +195,105 @@ def _is_as_good(attempt: Attempt, free: Attempt) -> bool:
     return attempt.spilled_bytes <= free.spilled_bytes and attempt.is_serialized <= free.is_serialized
 
 
-def _needs_all(attempt: Attempt) -> bool:
+def _needs_all(sm: Architecture, attempt: Attempt) -> bool:
     """Whether a kernel keeps within its limit without spilling or waiting, and takes all that is allotted under it."""
     is_whole = not attempt.spilled_bytes and not attempt.is_serialized
-    return is_whole and attempt.limit is not None and allotted(attempt.registers) == allotted(attempt.limit)
+    return is_whole and attempt.limit is not None and sm.allotted(attempt.registers) == sm.allotted(attempt.limit)
+
+
+# Under which limits of registers a kernel is assembled again, from what it takes without a limit and what it demands.
+#
+#     candidate_limits(ARCHITECTURES[90], RegisterDemand(), registers=80, spilled_bytes=0, threads=256)      [64]: an SM holds four CTAs instead of three
+#
+# nvJitLink assembles relocatable code, for which ptxas schedules loads early and spends registers on that, without regard to occupancy. Large tiles gain
+# (layer norm 16384x8192 runs at 1.21 of Triton's speed, at 0.95 with the plain ptxas), small ones lose a wave of CTAs or their latency hiding. An assembler
+# that steps down to fewer registers where more CTAs fit leaves one of these limits. The rule was fitted to 478 launches of 36 kernels, 168 of them assembled
+# under every limit (H200, 2026-11-22): 1.033 times as fast as without limits in the geometric mean, 1.043 with the best limit of each, none under 0.90.
+
+ALL_REGISTERS = 250
+"""A kernel that takes as many, of the 255 that an instruction can name, and spills would take more."""
+
+LEAST_RATIO = 0.75
+"""Of a limit to the registers of a kernel that spills or holds accumulators: a lower one spills more (a scan of 256x256: 1,056 bytes with 255
+registers, 1,400 with 168; 2026-11-23)."""
+
+NEAR_FULL_OCCUPANCY = 1.32
+"""Kernels of up to this many times the registers of full occupancy (42 of 32) get it as the limit."""
+
+
+def candidate_limits(
+    sm: Architecture, demand: RegisterDemand, registers: int, spilled_bytes: int, threads: int
+) -> list[int]:
+    """The limits under which a kernel that takes `registers` and spills `spilled_bytes` without one may be faster, best first, two at most.
+
+    None for one that prints: nobody waits for its speed, and what it passes to `vprintf` counts as spilled.
+    """
+    if demand.prints:
+        return []
+    now = sm.ctas_on_sm(registers, threads, demand.shared_bytes)
+    if demand.accumulators and now > 1:
+        limit = sm.registers_for(now + 1, threads)
+        is_near = sm.ctas_on_sm(limit, threads, demand.shared_bytes) > now and limit >= LEAST_RATIO * registers
+        return [limit] if is_near and not spilled_bytes and demand.accumulators <= limit else []
+    limits = _by_occupancy(sm, demand, registers, threads)
+    if spilled_bytes and registers >= ALL_REGISTERS:
+        return [limit for limit in limits if limit > LEAST_RATIO * registers or 0 < 2 * demand.held <= limit]
+    if spilled_bytes:
+        return limits
+    limits = [limit for limit in limits if demand.held < limit or demand.filled < limit]
+    if now * sm.warps_of(threads) < sm.warps_per_sm // 2 and not demand.dots:
+        return [limit for limit in limits if not _splits_loads(limit, demand)]
+    return limits
+
+
+def _by_occupancy(sm: Architecture, demand: RegisterDemand, registers: int, threads: int) -> list[int]:
+    """The most registers with which an SM holds more CTAs:
+
+    - as many as keep room for twice what an iteration carries and loads: more warps then cost nothing (sums of rows 1.08 to 1.22 with 32 registers
+      compared with 40 to 64; H200, 2026-11-24);
+    - where an SM holds less than half of its warps, half of them, or else one CTA more; where it holds half, one CTA more;
+    - where it holds more, two CTAs more, or one, if the kernel loads in several loops: each begins with loads whose latency only other CTAs can hide;
+    - all of them where that is near.
+    """
+    least, warps = sm.full_occupancy_registers, sm.warps_of(threads)
+    now, most = (sm.ctas_on_sm(count, threads, demand.shared_bytes) for count in (registers, least))
+    limits = {ctas: max(sm.registers_for(ctas, threads), least) for ctas in range(now + 1, most + 1)}
+    if registers <= least or not limits:
+        return []
+    found: list[int] = []
+    if demand.loaded and not demand.dots:
+        roomy = (n for n in reversed(limits.values()) if 2 * demand.iteration <= n and 2 * (n + _ADDRESS) >= registers)
+        found += [*roomy][:1]
+    if now * warps < sm.warps_per_sm // 2:
+        half = next((limit for ctas, limit in limits.items() if ctas * warps >= sm.warps_per_sm // 2), limits[now + 1])
+        found += [half, limits[now + 1]]
+    elif registers <= NEAR_FULL_OCCUPANCY * least:
+        found += [limits[most]]
+    elif now * warps == sm.warps_per_sm // 2:
+        found += [limits[now + 1]]
+    elif demand.reading_loops > 1:
+        found += [limits[min(now + 2, most)], limits[now + 1]]
+    return list(dict.fromkeys(found))[:2]
+
+
+_ADDRESS = 2
+"""Registers of an address."""
+
+
+def _splits_loads(limit: int, demand: RegisterDemand) -> bool:
+    """Whether what a loop carries fills two fifths of `limit` and what it loads does not fit next to it: the loads of an iteration could not all
+    start at once (sums of rows, of 32 and 64 sums a thread: 20 shapes, 0.52 to 0.99 as fast; H200, 2026-11-24)."""
+    return 5 * demand.carried >= 2 * limit and 5 * demand.iteration >= 4 * limit
+
+
+def expected_limit(sm: Architecture, demand: RegisterDemand, threads: int) -> int | None:
+    """A limit that would be chosen for a kernel that takes all registers, as it does where its loads can fill them and need not, or where
+    accumulators meet operands in registers. It is tried first, and no limit only if it does not fit."""
+    if demand.accumulators:
+        limit = sm.registers_for(2, threads)
+        is_likely = demand.register_operands > 0 and 2 * demand.accumulators >= limit
+    else:
+        limit = next(iter(_by_occupancy(sm, demand, ALL_REGISTERS, threads)), ALL_REGISTERS)
+        is_likely = demand.filled >= limit and 2 * demand.held <= limit
+    is_only_one = limit < ALL_REGISTERS and _by_occupancy(sm, demand, limit + 1, threads) == [limit]
+    return limit if is_likely and is_only_one else None

@@ -44,7 +44,6 @@ from minitriton.codegen.types import (
     vector_type,
 )
 from minitriton.dialects import llvm as ours
-from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import dense_elements, i32_array, integer_array, integer_attr, string_attr
 from minitriton.dialects.fast_paths.op_access import defining, operand_values
 from minitriton.dialects.fast_paths.op_making import append, make
@@ -367,7 +366,7 @@ class Builder:
         """A vector of the given scalars."""
         if len(values) == 1:
             return values[0]
-        return self._made_of(values, self.value(nvvm.PackOp, values, vector_type(values[0].type, len(values))))
+        return self._made_of(values, self.value(ours.PackOp, values, vector_type(values[0].type, len(values))))
 
     def _made_of(self, parts: Sequence[SSAValue], vector: SSAValue) -> SSAValue:
         self._parts[vector] = tuple(parts)
@@ -385,7 +384,7 @@ class Builder:
         for vector in reversed(self._parts):
             unused = [vector]
             while unused:
-                op = defining(unused.pop(), nvvm.PackOp, L.ShuffleVectorOp)
+                op = defining(unused.pop(), ours.PackOp, L.ShuffleVectorOp)
                 if op is not None and op.parent is not None and op.results[0].first_use is None:
                     unused += operand_values(op)
                     op.parent.erase_op(op)

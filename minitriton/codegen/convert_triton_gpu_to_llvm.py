@@ -16,40 +16,22 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.register_demand import DEMAND, register_demand
 from minitriton.analysis.shared_memory.allocation import Allocation, read_offsets
-from minitriton.codegen.lowering import (
-    casts,
-    control_flow,
-    convert_layout,
-    dot,
-    elementwise,
-    indexing,
-    program,
-    reduce,
-    rounded_division,
-    scan,
-    shared,
-    views,
-)
+from minitriton.codegen.lowering import casts as casts  # these fill the table of rules that serve every target
+from minitriton.codegen.lowering import control_flow as control_flow
+from minitriton.codegen.lowering import convert_layout as convert_layout
+from minitriton.codegen.lowering import dot as dot
+from minitriton.codegen.lowering import elementwise as elementwise
+from minitriton.codegen.lowering import indexing as indexing
+from minitriton.codegen.lowering import program as program
+from minitriton.codegen.lowering import reduce as reduce
+from minitriton.codegen.lowering import rounded_division as rounded_division
+from minitriton.codegen.lowering import scan as scan
+from minitriton.codegen.lowering import shared as shared
+from minitriton.codegen.lowering import views as views
 from minitriton.codegen.lowering.module import ModuleLowering
-from minitriton.codegen.lowering.signature import lower_function
+from minitriton.codegen.lowering.signature import is_kernel, lower_function
 from minitriton.dialects import tt
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
-
-RULES = (
-    casts,
-    control_flow,
-    convert_layout,
-    dot,
-    elementwise,
-    indexing,
-    program,
-    reduce,
-    rounded_division,
-    scan,
-    shared,
-    views,
-)
-"""The modules of rules that serve every target: they fill the table of `registry` as they are imported. A back end imports its own."""
 
 
 @register_pass
@@ -84,13 +66,13 @@ class ConvertTritonGPUToLLVM(Pass, stage="llir", origin="triton"):
 def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:
     """The LLVM-level module of a TTGIR module."""
     state = ModuleLowering(module, allocation)
-    functions = [lower_function(state, op) for op in module.ops if isinstance(op, tt.FuncOp)]
+    functions = {op: lower_function(state, op) for op in module.ops if isinstance(op, tt.FuncOp)}
     others = [op.clone() for op in module.ops if op.name.startswith("llvm.") and _symbol(op) not in state.globals]
     demand = StringAttr(str(register_demand(module)))
-    for function in functions:
-        if "nvvm.kernel" in function.attributes:
+    for source, function in functions.items():
+        if is_kernel(source):
             function.attributes[DEMAND] = demand
-    result = ModuleOp([*others, *state.globals.values(), *functions], attributes=dict(module.attributes))
+    result = ModuleOp([*others, *state.globals.values(), *functions.values()], attributes=dict(module.attributes))
     result.location = module.location
     return result
 

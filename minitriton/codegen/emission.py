@@ -17,8 +17,7 @@ from xdsl.ir import Operation
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.debug_info import source_location
-from minitriton.codegen.llvm_options import one_run
-from minitriton.codegen.llvm_passes import check_llvm_passes
+from minitriton.codegen.llvm_options import check_llvm_passes, one_run
 from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.ptx import (
@@ -37,6 +36,7 @@ from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import LoweringError, PipelineError
 from minitriton.pipeline.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target.architectures import LIMITS
 
 _SPELLED_FOR_TRITON_S_LLVM = {
     " nocreateundeforpoison": "",
@@ -180,12 +180,10 @@ _PTX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")
 """An identifier of PTX (PTX ISA, 4.4 "Identifiers"); `%` begins registers."""
 MOST_CHARACTERS = 4096
 """Of a name: assemblers take no limit on trust."""
-_BOUNDS = {"nvvm.maxnreg": (1, 65536), "nvvm.reqntid": (1, 1024), "nvvm.cluster_dim": (1, 16)}
-"""Registers of a multiprocessor, threads of a block, blocks of a cluster (CUDA programming guide, table of specifications)."""
-_MEANING = {
-    "nvvm.maxnreg": "registers a thread",
-    "nvvm.reqntid": "threads a block",
-    "nvvm.cluster_dim": "CTAs a cluster",
+_BOUNDS = {
+    "nvvm.maxnreg": (LIMITS.registers_per_sm, "registers a thread"),
+    "nvvm.reqntid": (LIMITS.threads_per_cta, "threads a block"),
+    "nvvm.cluster_dim": (LIMITS.ctas_per_cluster, "CTAs a cluster"),
 }
 
 
@@ -203,11 +201,11 @@ def check_llvm_module(module: ModuleOp) -> None:
                     help="give the function another name",
                 )  # fmt: skip
         if isinstance(op, L.FuncOp):
-            for attribute, (least, most) in _BOUNDS.items():
+            for attribute, (most, what) in _BOUNDS.items():
                 for number in _numbers(op, attribute):
-                    if not least <= number <= most:
+                    if not 1 <= number <= most:
                         raise LoweringError(
-                            f"{number} {_MEANING[attribute]} are not between {least} and {most}",
+                            f"{number} {what} are not between 1 and {most}",
                             source_location(op.location),
                         )
 

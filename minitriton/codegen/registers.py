@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from xdsl.dialects.builtin import LocationAttr, VectorType
 from xdsl.ir import Attribute, Block, SSAValue
@@ -277,3 +277,15 @@ def _copy(b: Builder, number: SSAValue) -> SSAValue:
     copy = b.inline_asm("mov.b32 $0, $1;", "=r,r", [number], number.type)
     assert copy is not None
     return copy
+
+
+# What a memory descriptor is while lowering: where its buffer begins and which part of it the view shows.
+#
+# %v = ttg.memdesc_subslice %b [0, 32]     SharedView(base of %b, offsets = (0, 32))
+
+
+class SharedView(NamedTuple):
+    """A view of shared memory: `base` is the address of the buffer, `offsets` the view's first coordinates in it."""
+
+    base: SSAValue
+    offsets: tuple[int, ...]

@@ -3,9 +3,10 @@
 | part of the entry | protocol | NVIDIA's |
 |---|---|---|
 | `architectures` | mapping to `target.architectures.Architecture` | `target/architectures.py` |
+| `options` | a subclass of `target.CompileOptions` | `target.CUDAOptions` |
 | `target_info` | `TargetInfo`; its module registers lowerings and text writers | `codegen/nvidia/` |
 | `pipeline` | `PipelineSteps`: the passes, as text | `pipeline/pipelines.py` |
-| `passes` | the module of each pass of its own, its emission and assembler among them | `codegen/names.py` |
+| `passes` | the module of each pass of its own, its emission and assembler among them | `codegen/emission.py`, `codegen/assemble_ptx.py` |
 | `dialects` | the module of each dialect of its own | `dialects/nvvm/` |
 | `stages` | the names of its own stages, such as `ptx` | |
 | `emulator` | `Emulator` | `emulator/` |
@@ -133,14 +134,22 @@ class Emulator(Protocol):
     """Runs the last text of a kernel on the CPU, for machines without such a GPU."""
 
     def __call__(
-        self, text: str, kernel: str | None, grid: Sequence[int], args: Sequence[Any], shared_bytes: int
+        self,
+        text: str,
+        kernel: str | None,
+        grid: Sequence[int],
+        args: Sequence[Any],
+        shared_bytes: int,
+        **switches: Any,
     ) -> Any:
-        """Runs the programs of `grid`; arrays among `args` receive results. Returns a report of what was wrong."""
+        """Runs the programs of `grid`; arrays among `args` receive results, numbers are the bytes of a parameter. `switches` are those of
+        `emulator.launch.run`. Returns a `Report` of what was wrong and what it cost, or None."""
         ...
 
 
 class Driver(Protocol):
-    """The GPUs of this machine. `ActiveDriver` is NVIDIA's; its class is what `triton.runtime.driver.active` is made of."""
+    """The GPUs of this machine. `ActiveDriver` is NVIDIA's. That of the active back end is what `triton.runtime.driver.active` is made of, and
+    its target is what kernels are compiled for where a program does not say (`target.backends.active_backend`)."""
 
     @classmethod
     def is_active(cls) -> bool:
@@ -149,6 +158,11 @@ class Driver(Protocol):
 
     def get_current_target(self) -> Any:
         """The `GPUTarget` of the current device."""
+        ...
+
+    @staticmethod
+    def load_kernel(kernel: Any) -> None:
+        """Loads a compiled kernel on the current device and gives it its `launcher`."""
         ...
 
 

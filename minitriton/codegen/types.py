@@ -27,10 +27,10 @@ from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, LLVMVoidType
 from xdsl.ir import Attribute
 
 from minitriton.dialects.attribute_values import dense_elements, integer_attr
+from minitriton.dialects.llvm import GLOBAL, SHARED
+from minitriton.dialects.llvm import lane_type as lane_type
+from minitriton.dialects.llvm import lanes as lanes
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.nvvm.base import GLOBAL, SHARED
-from minitriton.dialects.nvvm.base import lane_type as lane_type
-from minitriton.dialects.nvvm.base import lanes as lanes
 from minitriton.dialects.tt import PointerType, TensorDescType
 from minitriton.dialects.tt.types import element_type as element_type
 from minitriton.errors import LoweringError

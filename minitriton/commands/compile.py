@@ -16,13 +16,12 @@ from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError
-from minitriton.host.output_files import write_output
-from minitriton.host.subcommands import Subcommands
+from minitriton.host.subcommands import Subcommands, write_output
 from minitriton.pipeline.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import environment_switches
-from minitriton.pipeline.stage_names import STAGES
 from minitriton.target import CUDAOptions, GPUTarget, known_architectures
+from minitriton.target.backends import STAGES
 
 if TYPE_CHECKING:
     from minitriton.lab.parameters import Source

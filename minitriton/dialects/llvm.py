@@ -19,6 +19,7 @@ from xdsl.dialects import llvm as upstream
 from xdsl.dialects.builtin import (
     I32,
     DenseArrayBase,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     StringAttr,
@@ -49,8 +50,21 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
 from minitriton.dialects.narrowing import instance_of
 
+GLOBAL = LLVMPointerType(IntAttr(1))
+SHARED = LLVMPointerType(IntAttr(3))
+
 DYNAMIC_INDEX = -(2**31)
 """Stands in `rawConstantIndices` of a `llvm.getelementptr` for "taken from an operand"."""
+
+
+def lanes(type_: Attribute) -> int:
+    """Registers of a value: the lanes of a vector, 1 for a scalar."""
+    return type_.shape.data[0].data if type_.__class__ is VectorType and instance_of(type_, VectorType) else 1
+
+
+def lane_type(type_: Attribute) -> Attribute:
+    """The type of one lane."""
+    return type_.element_type if instance_of(type_, VectorType) else type_
 
 
 def _is_vector_like(type_: Attribute, element: type[Attribute] | tuple[type[Attribute], ...]) -> bool:
@@ -342,6 +356,38 @@ class AssumeOp(IRDLOperation):
 
     def __init__(self, cond: SSAValue):
         Operation.__init__(self, operands=(cond,))
+
+
+@op_definition
+class EachLaneOp(IRDLOperation):
+    """Calls a scalar function or intrinsic, `callee`, for every lane of its operands; with `noinline` it stays a call."""
+
+    name = "llvm.each_lane"
+
+    args = var_operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    callee = prop_def(StringAttr)
+    noinline = opt_prop_def(UnitAttr)
+
+    def verify_(self) -> None:
+        if any(lanes(arg.type) != lanes(self.res.type) for arg in self.args):
+            raise VerifyException("llvm.each_lane needs operands and a result of as many lanes")
+
+
+@op_definition
+class PackOp(IRDLOperation):
+    """A vector of scalars, the first in lane 0."""
+
+    name = "llvm.pack"
+
+    values = var_operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+
+    def verify_(self) -> None:
+        type_ = self.res.type
+        element = type_.element_type if instance_of(type_, VectorType) else type_
+        if lanes(type_) != len(self.values) or any(value.type != element for value in self.values):
+            raise VerifyException("llvm.pack needs a scalar of the vector's element type for each lane")
 
 
 _OPS = declared("llvm", globals())[0]

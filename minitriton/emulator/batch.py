@@ -22,7 +22,8 @@ from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import TranslatedKernel
 from minitriton.errors import SourceLocation
-from minitriton.host.deadline import Deadline
+from minitriton.host.interrupts import Deadline
+from minitriton.target.architectures import WARP_SIZE
 
 Mask = np.ndarray | None
 _State = TypeVar("_State")
@@ -53,8 +54,8 @@ class Batch:
         self.program, self.memory, self.parameters, self.symbols = program, memory, parameters, symbols
         self.report, self.check, self.grid, self.ctas = report, check, grid, ctas
         self.threads = int(np.prod(kernel.threads))
-        self.warps_per_cta = -(-self.threads // 32)
-        self.lanes_per_cta = 32 * self.warps_per_cta
+        self.warps_per_cta = -(-self.threads // WARP_SIZE)
+        self.lanes_per_cta = WARP_SIZE * self.warps_per_cta
         self.count = ctas * self.lanes_per_cta
         lanes = np.arange(self.count)
         self.index = lanes
@@ -62,8 +63,8 @@ class Batch:
         self.cluster = int(np.prod(kernel.cluster))
         self.rank = self.cta % self.cluster
         self.cta_number = self.cta + first if order is None else order[self.cta + first]
-        self.warp = lanes // 32
-        self.lane = lanes % 32
+        self.warp = lanes // WARP_SIZE
+        self.lane = lanes % WARP_SIZE
         self.thread = lanes % self.lanes_per_cta
         self.alive = self.thread < self.threads
         self.whole = bool(self.alive.all())

@@ -13,16 +13,17 @@ import numpy as np
 
 from minitriton.emulator.kernel_arguments import Binding, Value
 from minitriton.emulator.machine import Endless, Machine, Polling
+from minitriton.emulator.memory.access_cost import Reach
 from minitriton.emulator.memory.bounds import check_threads
 from minitriton.emulator.memory.device import GlobalMemory
 from minitriton.emulator.memory.device_shadow import Rerun
-from minitriton.emulator.memory.reach import Reach
 from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import TranslatedKernel, translate
-from minitriton.host.deadline import Deadline
 from minitriton.host.fork_gate import finished_before_forks
+from minitriton.host.interrupts import Deadline
+from minitriton.target.architectures import H100_MULTIPROCESSORS, LIMITS, WARP_SIZE
 
 LANES_AT_ONCE = 8192
 """Threads run concurrently: enough to hide Python's cost an instruction, few enough to stay in the cache."""
@@ -32,7 +33,7 @@ POLLS_OF_A_BATCH = 200
 """Atomics in a row that change nothing, before the CTAs of a batch are taken to wait for those of a later one."""
 MOST_SHARED = 1 << 20
 """Bytes: more than any GPU has."""
-THREADS_OF_A_GPU = 132 * 2048
+THREADS_OF_A_GPU = H100_MULTIPROCESSORS * LIMITS.warps_per_sm * WARP_SIZE
 """Threads that an H100 runs at once: programs of a larger grid cannot wait for each other."""
 
 
@@ -153,7 +154,7 @@ def _launch(
     memory.freeze()
     if check:
         granule = min(program.global_granule, memory.item) if program.copies_elements else program.global_granule
-        group_lanes = -(-int(np.prod(entry.threads)) // 32) * 32 * int(np.prod(entry.cluster))
+        group_lanes = -(-int(np.prod(entry.threads)) // WARP_SIZE) * WARP_SIZE * int(np.prod(entry.cluster))
         memory.follow(granule, program.followed, group_lanes)
     report = Report(entry, grid)
     report.reach = Reach() if reach else None
@@ -215,7 +216,7 @@ def _batch(program: TranslatedKernel, shared_bytes: int, check: bool) -> int:
     batch = max(1, LANES_AT_ONCE // threads)
     if check:
         granules = (program.static_shared + shared_bytes) // program.shared_granule
-        each = granules * (24 + 8 * max(1, threads // 32) * cluster)
+        each = granules * (24 + 8 * max(1, threads // WARP_SIZE) * cluster)
         batch = min(batch, max(1, SHADOW_AT_ONCE // max(each, 1)))
     return max(1, batch // cluster) * cluster
 

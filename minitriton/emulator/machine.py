@@ -22,6 +22,7 @@ from minitriton.emulator.operations.barriers import Arrival, BarrierArrivals
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.errors import MinitritonError
+from minitriton.target.architectures import H100_MULTIPROCESSORS, LIMITS, WARP_SIZE
 
 Part = Mask | Literal[False]
 """A mask, or False where it would be of no thread."""
@@ -126,9 +127,9 @@ class Machine(Batch):
     def tally(self, instructions: list[Instruction], mask: Mask, threads: np.ndarray) -> None:
         """Counts a block's instructions for the report."""
         if mask is None:
-            lanes, warps = self.count, self.count // 32
+            lanes, warps = self.count, self.count // WARP_SIZE
         else:
-            lanes, warps = int(np.count_nonzero(mask)), int(np.count_nonzero(mask.reshape(-1, 32).any(1)))
+            lanes, warps = int(np.count_nonzero(mask)), int(np.count_nonzero(mask.reshape(-1, WARP_SIZE).any(1)))
         first, last = instructions[0].index, instructions[-1].index + 1
         threads[first:last] += lanes
         self.report.warps[first:last] += warps
@@ -292,13 +293,13 @@ def value_of(x: Batch, name: str) -> Lanes:
     scalars: dict[str, int] = {
         "ntid": size[number], "nctaid": grid[number], "nclusterid": grid[number] // cluster[number],
         "cluster_nctaid": cluster[number], "cluster_nctarank": x.cluster, "is_explicit_cluster": x.cluster > 1,
-        "warpsize": 32, "smid": 0, "nsmid": 132, "gridid": 0, "nwarpid": 64,
+        "warpsize": WARP_SIZE, "smid": 0, "nsmid": H100_MULTIPROCESSORS, "gridid": 0, "nwarpid": LIMITS.warps_per_sm,
         "dynamic_smem_size": x.shared.size - x.program.static_shared, "total_smem_size": x.shared.size,
     }  # fmt: skip
     if base in scalars:
         return same(np.uint32(scalars[base]))
     arrays: dict[str, Callable[[], np.ndarray]] = {
-        "laneid": lambda: x.lane, "warpid": lambda: x.thread // 32,
+        "laneid": lambda: x.lane, "warpid": lambda: x.thread // WARP_SIZE,
         "lanemask_eq": lambda: one << lane, "lanemask_lt": lambda: (one << lane) - one,
         "lanemask_le": lambda: (one << (lane + one)) - one,
         "lanemask_gt": lambda: np.uint64(0xFFFFFFFF) ^ ((one << (lane + one)) - one),

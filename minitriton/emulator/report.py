@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minitriton.emulator.memory.reach import Reach
+from minitriton.emulator.memory.access_cost import Reach
 from minitriton.emulator.ptx.program import Instruction, PTXKernel
 from minitriton.errors import SourceLocation
 from minitriton.host.html import folded, table

@@ -48,9 +48,7 @@ RULE_MODULES = (
     "memory",
     "warp",
     "synchronize",
-    "matrix",
     "asynchronous",
-    "bulk",
     "call",
 )
 

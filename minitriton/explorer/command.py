@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import add_program_arguments, asked_of
 from minitriton.explorer.terminal import is_coloured
-from minitriton.host.output_files import check_writable, write_output
-from minitriton.host.subcommands import Subcommands
+from minitriton.host.subcommands import Subcommands, check_writable, write_output
 from minitriton.lab.launches.recorded import is_launch, launches_in
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from minitriton.layouts.plans import (
     WarpShuffle,
 )
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.target.architectures import architecture_of
+from minitriton.target.architectures import WARP_SIZE, architecture_of
 
 Encoding = DistributedEncoding | SharedEncoding
 
@@ -151,11 +151,11 @@ class SharedCost:
 
 def shared_cost(access: PlannedMemoryAccess, instruction: str) -> SharedCost:
     """What `access` costs a warp."""
-    lanes = np.arange(32, dtype=np.int64)
-    warps = np.zeros(32, np.int64)
+    lanes = np.arange(WARP_SIZE, dtype=np.int64)
+    warps = np.zeros(WARP_SIZE, np.int64)
     size = 16 if access.matrices else min(16, access.vector_bytes)
     total = conflicts = 0
-    active = 8 * access.matrices if access.matrices else 32
+    active = 8 * access.matrices if access.matrices else WARP_SIZE
     for one in access.accesses:
         offsets = np.array([access.address(one, lane, 0) for lane in range(active)], np.int64)
         passes, extra = wavefronts(offsets, size, warps[:active], lanes[:active])

@@ -146,7 +146,7 @@ def record(
     facts = stages.facts_of(value, source.ext, target)
     if contracts:
         pipeline.check(facts)
-    recording = Recording(source.entry, target.arch, str(pipeline))
+    recording = Recording(source.entry, target.capability, str(pipeline))
     edited_after = sorted(states, key=lambda one: one.after)
     if only is not None:
         texts = [format_step(step) for step in pipeline.steps]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from minitriton.as_triton.tools.disasm import find_tool
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError
 from minitriton.explorer.llvm_locations import Callers, FileLine
 from minitriton.explorer.module_lines import Line
@@ -54,9 +53,9 @@ def assembled(ptx: str, target: GPUTarget, options: CUDAOptions) -> bytes:
 def resources(cubin: bytes, name: str, target: GPUTarget, options: CUDAOptions, shared_bytes: int) -> Resources:
     """What the kernel takes."""
     taken = kernel_resources(cubin, name)
-    threads = 32 * options.num_warps
+    threads = target.warp_size * options.num_warps
     sm = target.features
-    blocks = ctas_on_sm(sm, taken.registers, threads, shared_bytes)
+    blocks = sm.ctas_on_sm(taken.registers, threads, shared_bytes)
     occupancy = blocks * options.num_warps / sm.warps_per_sm
     return Resources(taken.registers, taken.local_bytes, shared_bytes, blocks, options.num_warps, occupancy)
 

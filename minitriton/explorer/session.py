@@ -50,6 +50,7 @@ from minitriton.explorer.wire import (
     VerdictsJson,
 )  # fmt: skip
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
+from minitriton.target.architectures import WARP_SIZE
 
 
 class ExplorerSession(Compiles):
@@ -313,7 +314,6 @@ def buffers_of(recording: Recording, tables: Tables) -> BuffersJson:
 # {"layouts": [{"encoding": ..., "bases": ...}, ...], "cost": "8 st.shared a warp, ... no conflicts"}
 
 MOST_ELEMENTS = 1 << 20
-THREADS = 32
 
 
 def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int) -> Drawn:
@@ -326,8 +326,8 @@ def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int
             raise MinitritonError(f"the encoding has {one.rank} axes, and the tensor {len(shape)}")
     facts = [layout_fact(one, shape) for one in found]
     for one in facts:
-        if one.sizes.get("lane", THREADS) != THREADS:
-            raise MinitritonError(f"the layout is for warps of {one.sizes['lane']} threads: a warp has {THREADS}")
+        if one.sizes.get("lane", WARP_SIZE) != WARP_SIZE:
+            raise MinitritonError(f"the layout is for warps of {one.sizes['lane']} threads: a warp has {WARP_SIZE}")
     return {
         "layouts": [one.plain() for one in facts],
         "cost": _cost(found, shape, bits, arch) if len(found) == 2 else None,

@@ -58,7 +58,7 @@ def triton_recording(program: RequestedProgram) -> Recording:
             said = [line for line in done.stderr.splitlines() if not line.startswith(("//", "#loc"))]
             raise MinitritonError(f"Triton {version} cannot compile it: " + "\n".join(said[-3:]))
         found = json.loads(Path(given["out"]).read_text("utf-8"))
-    recording = Recording(program.source.entry, program.target.arch, f"Triton {found['version']}")
+    recording = Recording(program.source.entry, program.target.capability, f"Triton {found['version']}")
     recording.steps = _steps(done.stderr, found["stages"])
     recording.sources = sources_of(recording)
     return recording
@@ -67,7 +67,7 @@ def triton_recording(program: RequestedProgram) -> Recording:
 def _given(program: RequestedProgram) -> dict[str, Any]:
     source = program.source
     options = {name: value for name in _OPTIONS if (value := getattr(program.options, name, None)) is not None}
-    common = {"arch": program.target.arch, "options": options}
+    common = {"arch": program.target.capability, "options": options}
     if source.ext != "source":
         return {**common, "ir": str(source.path)}
     return {

@@ -44,7 +44,7 @@ from minitriton.language.dtypes import base_type, block_type, dtype
 from minitriton.language.dtypes import pointer_type as language_pointer
 from minitriton.language.values import Function, base_value, tensor
 from minitriton.rewriting.constants import number_attr
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -111,7 +111,7 @@ class IRBuilder:
     `call_function(fn, args, kwargs)` compiles a call to a function of the language; the code generator provides it.
     """
 
-    def __init__(self, options: CUDAOptions, target: GPUTarget, is_debugged: bool = False) -> None:
+    def __init__(self, options: CompileOptions, target: GPUTarget, is_debugged: bool = False) -> None:
         self.options = options
         self.target = target
         self.is_debugged = is_debugged

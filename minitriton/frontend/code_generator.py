@@ -48,7 +48,7 @@ from minitriton.language.target_info import compiling_for
 from minitriton.language.values import constexpr, tensor
 from minitriton.language.values import tuple as language_tuple
 from minitriton.rewriting.constants import int_attr
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 _PUBLIC, _PRIVATE = "public", "private"
 Path = tuple[int, ...]
@@ -194,7 +194,7 @@ def ast_to_ttir(
     signature: Mapping[str, TypeName],
     constexprs: Mapping[str, object] | Mapping[Path, object] | Mapping[str | Path, object],
     attrs: Mapping[Path, Sequence[Promise]],
-    options: CUDAOptions,
+    options: CompileOptions,
     target: GPUTarget,
     context: Context | None = None,
     is_debugged: bool = False,

@@ -2,7 +2,7 @@
 
     interpret(module, "add", [x, y, out, 1000], grid=(8,))      runs the kernel; `out` is written in place
 
-The tables in `meanings` are the definition of the ops: where a lowering and they differ, they are right.
+The tables in `launch` are the definition of the ops: where a lowering and they differ, they are right.
 """
 
 from __future__ import annotations

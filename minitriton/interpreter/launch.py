@@ -13,14 +13,27 @@ from typing import SupportsFloat, SupportsIndex
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.ir import Operation
 
+from minitriton.analysis.locations import source_location
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.types import PointerType
-from minitriton.interpreter import meanings
-from minitriton.interpreter.errors import InterpreterError
+from minitriton.dialects.tt.types import PointerType, TensorDescType
+from minitriton.interpreter import control_flow as control_flow
+from minitriton.interpreter import inline_assembly as inline_assembly_ops
+from minitriton.interpreter import programs as programs
+from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.machine import Array, Assembly, DeviceFunctions, Observer, TileMachine
+from minitriton.interpreter.memory import atomics, descriptors, mbarriers, shared_ops
+from minitriton.interpreter.memory import ops as memory_ops
 from minitriton.interpreter.memory.descriptors import DescriptorValue
+from minitriton.interpreter.numbers import casts as arith_casts
+from minitriton.interpreter.numbers import floats as arith_floats
+from minitriton.interpreter.numbers import integers as arith_integers
+from minitriton.interpreter.numbers import libdevice
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
+from minitriton.interpreter.tensors import dots, reductions, shapes
 from minitriton.interpreter.values import held_scalar
+from minitriton.interpreter.warps import partitions, warp_group_ops
 
 
 def interpret(
@@ -57,7 +70,7 @@ def interpret(
     machine = TileMachine(
         module,
         extent,
-        meanings.meaning_of,
+        meaning_of,
         observer,
         barriers_placed=barriers_placed,
         inline_assembly=inline_assembly,
@@ -80,7 +93,7 @@ def interpret(
 def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[Array | DescriptorValue]:
     types = [argument.type for argument in machine.entry_block(name).args]
     if len(types) != len(args):
-        args = [part for arg in args for part in meanings.flattened(arg)]
+        args = [part for arg in args for part in descriptors.flattened(arg)]
     if len(types) != len(args):
         raise InterpreterError(f"{name} takes {len(types)} arguments, got {len(args)}")
     values: list[Array | DescriptorValue] = []
@@ -89,7 +102,7 @@ def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[
             arg = machine.memory.add(arg, f"argument {index}")
         elif isinstance(type_, PointerType) and not instance_of(arg, (int, np.integer)):
             raise InterpreterError(f"argument {index} of {name} is a pointer, got {type(arg).__name__}")
-        descriptor = meanings.descriptor_argument(machine, type_, arg)
+        descriptor = descriptors.from_host(machine, type_, arg) if isinstance(type_, TensorDescType) else None
         if descriptor is not None:
             values.append(descriptor)
             continue
@@ -108,3 +121,44 @@ def _check_fits(number: int, width: int, what: str) -> None:
     least, most = -(1 << width - 1), (1 << width) - 1
     if not least <= number <= most:
         raise InterpreterError(f"{what}: {number} does not fit i{width}", help=f"give {least} to {most}")
+
+
+# The meaning of every op: the registries of what each does to NumPy arrays, filled by one module per family.
+#
+# A terminator has no meaning of its own: the op around it takes its operands.
+#
+#     PURE_OPS.of(addi)(addi)(np.int32([1, 2]), np.int32([3, 4]))      int32 [4, 6]
+
+FAMILIES = (
+    arith_casts, arith_floats, arith_integers, atomics, control_flow, descriptors, dots, inline_assembly_ops, libdevice, mbarriers, memory_ops,
+    partitions, programs, reductions, shapes, shared_ops, warp_group_ops,
+)  # fmt: skip
+"""The modules that fill the registries."""
+
+
+_FILES = {
+    "arith": "minitriton/interpreter/numbers/integers.py",
+    "math": "minitriton/interpreter/numbers/floats.py",
+}
+"""Where the meanings of a dialect are."""
+
+
+def meaning_of(op: Operation, machine: TileMachine) -> Meaning:
+    """What `op` does, with what else it does to shared memory. Raises `UnsupportedOpError`, with the file where one is to be added."""
+    function = _meaning_of(op, machine)
+    return shared_ops.with_scratch(op, machine, function) if machine.has_warps else function
+
+
+def _meaning_of(op: Operation, machine: TileMachine) -> Meaning:
+    make = PURE_OPS.of(op)
+    if make is not None:
+        return make(op)
+    make_with_machine = STATEFUL_OPS.of(op)
+    if make_with_machine is None:
+        raise UnsupportedOpError(
+            f"the interpreter does not support {op.name}",
+            source_location(op.location),
+            help="launch the kernel without MINITRITON_INTERPRET, so that its PTX runs, or add a meaning: "
+            f"{_FILES.get(op.name.partition('.')[0], 'a file of minitriton/interpreter/')} (docs/add-an-op.md)",
+        )
+    return make_with_machine(op, machine)

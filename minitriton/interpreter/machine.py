@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from minitriton.analysis.locations import source_location, user_location
 from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps, target_arch, target_text
 from minitriton.errors import MinitritonError
-from minitriton.host.deadline import Deadline
+from minitriton.host.interrupts import Deadline
 from minitriton.host.source_text import line_at
 from minitriton.interpreter.arrays import Array
 from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError

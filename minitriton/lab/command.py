@@ -181,7 +181,7 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
     from minitriton.lab.launches.replay import source_of
     from minitriton.lab.parameters import parameters_of
     from minitriton.pipeline.ir_source import IRSource
-    from minitriton.pipeline.stage_names import STAGES
+    from minitriton.target.backends import STAGES
 
     if Path(given.kernel).suffix[1:] in STAGES:
         source = IRSource(given.kernel, make_context())

@@ -162,7 +162,7 @@ class Launch:
                 barriers_placed=barriers_placed,
                 inline_assembly=inline_assembly.evaluate,
                 device_functions=device_functions.evaluate,
-                capability=self.target.arch,
+                capability=self.target.capability,
                 seconds=knobs.emulator.seconds,
             )
         except UnsupportedOpError as error:

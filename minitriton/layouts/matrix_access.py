@@ -24,6 +24,7 @@ from minitriton.layouts.memory import AccessParts, access_of_parts, registers_to
 from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.swizzling import BANK_LINE_BITS
 from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.target.architectures import WARP_SIZE
 
 ROW_BYTES = 16
 MAX_MATRIX_BITS = 2
@@ -68,7 +69,7 @@ def plan_plain_matrix_access(
 ) -> PlannedMemoryAccess | None:
     """By `ldmatrix` or `stmatrix` without `.trans`; elements of 8, 16 or 32 bits."""
     registers, lane = offsets.flat_bases("register"), offsets.flat_bases("lane")
-    if bitwidth not in (8, 16, 32) or len(lane) != 5:
+    if bitwidth not in (8, 16, 32) or 1 << len(lane) != WARP_SIZE:
         return None
     word = 32 // bitwidth
     if lane[0] != word or lane[1] != 2 * word:

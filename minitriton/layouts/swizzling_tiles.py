@@ -23,7 +23,7 @@ from minitriton.layouts.swizzling import (
     optimal_swizzling_ld_st,
     swizzled_arrangement,
 )
-from minitriton.target.architectures import WIDEST_ACCESS_BITS
+from minitriton.target.architectures import WARP_SIZE, WIDEST_ACCESS_BITS
 
 # Base-2 logarithm of the rows of 16 bytes that one wavefront of 128 bytes serves.
 WAVEFRONT_ROWS = 3
@@ -77,7 +77,7 @@ def optimal_swizzling(
 ) -> tuple[LinearLayout, AccessInstruction, AccessInstruction]:
     """The arrangement, what stores to it, and what loads from it."""
     best: tuple[tuple[int, int], LinearLayout, AccessInstruction, AccessInstruction] | None = None
-    if src.get_in_dim_size_log2("lane") == dst.get_in_dim_size_log2("lane") == 5:
+    if src.get_in_dim_size("lane") == dst.get_in_dim_size("lane") == WARP_SIZE:
         for by_src in _tiles(available.store, bitwidth):
             for by_dst in _tiles(available.load, bitwidth):
                 found = _candidate(src, dst, by_src, by_dst, bitwidth)

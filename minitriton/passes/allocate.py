@@ -25,12 +25,12 @@ from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_war
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.target.architectures import LIMITS
 
 TOTAL_WARPS = "ttg.total-num-warps"
 GROUP = 4
 """Warps of a warp group."""
 _IDLE_REGISTERS = 16
-_REGISTER_FILE = 64 * 1024
 _STEP = 8
 """Registers are allotted in multiples of this (PTX ISA, "setmaxnreg")."""
 _FEWEST = 24
@@ -126,7 +126,7 @@ class AllocateWarpGroups(Pass, stage="llir", origin="triton"):
         if isinstance(given, IntegerAttr):
             maxnreg = given.value.data
         else:
-            maxnreg = _REGISTER_FILE // (default_warps + groups * GROUP) // lanes // _STEP * _STEP
+            maxnreg = LIMITS.registers_per_sm // (default_warps + groups * GROUP) // lanes // _STEP * _STEP
         for each in found:
             _pad(each, groups)
             if _share_registers(each, _assign_first_warps(each, default_warps), maxnreg, default_warps, lanes):

@@ -44,6 +44,7 @@ from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.passes.coalesce import convert_to_layout
 from minitriton.passes.tensor_layouts import convert_before, element_bits, layout_of_value, shape_of
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.target.architectures import WARP_SIZE
 
 _NOTHING_KNOWN = IntegerAttr(1, i32)
 """The lowering asks for the contiguity of the addresses in their final layout."""
@@ -87,7 +88,6 @@ class CoalesceAsyncCopy(Pass, stage="ttgir", origin="triton"):
 
 
 _BITS = 32
-_LANES = 32
 
 
 @register_pass
@@ -105,7 +105,9 @@ class TransposeByCopies(Pass, stage="ttgir"):
         warps, threads = num_warps(op), threads_per_warp(op)
         for alloc in [found for found in ops_of(op, ttg.LocalAllocOp) if found.operands]:
             load = _load_of(alloc.operands[0])
-            layout = _layout_for(alloc, load, warps, self.along_k) if load is not None and threads == _LANES else None
+            layout = (
+                _layout_for(alloc, load, warps, self.along_k) if load is not None and threads == WARP_SIZE else None
+            )
             if load is not None and layout is not None:
                 convert_to_layout(load, layout)
 
@@ -128,7 +130,7 @@ def _layout_for(alloc: ttg.LocalAllocOp, load: tt.LoadOp, warps: int, lanes_alon
         return None
     along_k = 0 if shared.transposed else 1
     along_n = 1 - along_k
-    lanes_along_n = _LANES // lanes_along_k
+    lanes_along_n = WARP_SIZE // lanes_along_k
     shape = type_.get_shape()
     if loaded.order[0] != along_n or shape[along_n] < lanes_along_n or shape[along_k] < lanes_along_k or loaded.cga:
         return None

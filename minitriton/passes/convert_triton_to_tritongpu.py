@@ -48,7 +48,7 @@ from minitriton.passes.tensor_layouts import (
     with_layout,
 )
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
-from minitriton.target.architectures import architecture_named
+from minitriton.target.architectures import WARP_SIZE, architecture_named
 
 _RULES: OpRules[Callable[[Any, Any], None]] = OpRules()
 
@@ -67,7 +67,7 @@ class ConvertTritonToTritonGPU(Pass, stage="ttgir", origin="triton"):
     target: str = ""
     """Such as `cuda:90`; must be given."""
     num_warps: int = 4
-    threads_per_warp: int = 32
+    threads_per_warp: int = WARP_SIZE
     num_ctas: int = 1
     enable_source_remat: bool = False
     """Accepted for compatibility; conversions to types without a layout are never needed here."""

@@ -77,7 +77,7 @@ def _blocked(value: SSAValue, cga: Bases, op: Operation) -> Blocked:
     size, order = (1,) * len(shape), order_for_memory(layout, shape)
     if isinstance(layout, Blocked):
         size, order = layout.size_per_thread, layout.order
-    return blocked_for_cga(shape, size, order, ttg.num_warps(op), 32, cga)
+    return blocked_for_cga(shape, size, order, ttg.num_warps(op), ttg.threads_per_warp(op), cga)
 
 
 def _copies(value: SSAValue) -> Bases:

@@ -30,6 +30,7 @@ from minitriton.dialects.facts.launch import MAXNREG, TARGET
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
+from minitriton.target.architectures import LIMITS
 
 
 @register_pass
@@ -39,7 +40,7 @@ class LimitRegisters(Pass, origin="required"):
     name: ClassVar[str] = "limit-registers"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
     keeps: ClassVar[frozenset[Property]] = EVERYTHING
-    registers: int = 255
+    registers: int = LIMITS.registers_per_thread
     """The limit."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

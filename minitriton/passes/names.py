@@ -1,4 +1,4 @@
-"""Which module registers each pass of TTIR and TTGIR, by the name of the pass: it is imported when a pipeline has the pass.
+"""Which module registers each pass that serves every target, by the name of the pass: it is imported when a pipeline has the pass.
 
 A new pass is a file and a line here. A test compares these lines with the files.
 """
@@ -6,6 +6,11 @@ A new pass is a file and a line here. A test compares these lines with the files
 from __future__ import annotations
 
 PASSES = {
+    "convert-triton-gpu-to-llvm": "minitriton.codegen.convert_triton_gpu_to_llvm",
+    "insert-barriers": "minitriton.codegen.place_shared_memory",
+    "insert-proxy-fences": "minitriton.codegen.place_shared_memory",
+    "place-shared-memory": "minitriton.codegen.place_shared_memory",
+    "minitriton-use-free-shared-memory": "minitriton.codegen.place_shared_memory",
     "tritongpu-accelerate-matmul": "minitriton.passes.accelerate_matmul",
     "tritongpu-global-scratch-memory-allocation": "minitriton.passes.allocate",
     "tritongpu-allocate-warp-groups": "minitriton.passes.allocate",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.identity import key_of
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -117,18 +117,18 @@ class ASTSource:
 
     @overload
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, context: Context, /, *, is_debugged: bool = False
+        self, target: GPUTarget, options: CompileOptions, context: Context, /, *, is_debugged: bool = False
     ) -> ModuleOp: ...
 
     @overload
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: object, module_map: object, context: Context
+        self, target: GPUTarget, options: CompileOptions, codegen_fns: object, module_map: object, context: Context
     ) -> ModuleView: ...
 
     def make_ir(
         self,
         target: GPUTarget,
-        options: CUDAOptions,
+        options: CompileOptions,
         codegen_fns: Any,
         module_map: object = None,
         context: Context | None = None,
@@ -146,7 +146,7 @@ class ASTSource:
 
         return ModuleView(self._ttir(target, options, context, is_debugged), context)
 
-    def _ttir(self, target: GPUTarget, options: CUDAOptions, context: Context, is_debugged: bool) -> ModuleOp:
+    def _ttir(self, target: GPUTarget, options: CompileOptions, context: Context, is_debugged: bool) -> ModuleOp:
         from minitriton.frontend.code_generator import ast_to_ttir
         from minitriton.frontend.errors import CompilationError
 

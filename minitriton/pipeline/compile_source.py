@@ -32,9 +32,9 @@ from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, repres
 from minitriton.pipeline.pass_registry import Property, Step
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
-from minitriton.pipeline.stage_names import all_stages_of, stages_of
 from minitriton.pipeline.stages import facts_of, first_facts, split
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.backends import all_stages_of, stages_of
 
 
 @dataclass
@@ -171,7 +171,7 @@ def _compile(
 
 @functools.lru_cache(maxsize=64)
 def _checked_parts(
-    target: GPUTarget, options: CUDAOptions, switches: Switches, ext: str, facts: frozenset[Property]
+    target: GPUTarget, options: CompileOptions, switches: Switches, ext: str, facts: frozenset[Property]
 ) -> tuple[list[tuple[str, Pipeline]], str]:
     """The stages after `ext`, each with its passes, and all of these as text. Raises `PipelineError` for a broken contract."""
     parts = split(whole_pipeline(target, options, switches), ext, all_stages_of(target.backend))

@@ -25,8 +25,9 @@ from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError, MinitritonError, SourceLocation
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.host.source_text import give_folder_of
-from minitriton.pipeline.stage_names import STAGES
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, CUDAOptions, GPUTarget
+from minitriton.target.architectures import WARP_SIZE
+from minitriton.target.backends import STAGES
 
 
 class IRSource:
@@ -83,17 +84,17 @@ class IRSource:
         return hashlib.sha256((self.src + path).encode()).hexdigest()
 
     @overload
-    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp | str: ...
+    def make_ir(self, target: GPUTarget, options: CompileOptions, context: Context, /) -> ModuleOp | str: ...
 
     @overload
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: object, module_map: object, context: Context
+        self, target: GPUTarget, options: CompileOptions, codegen_fns: object, module_map: object, context: Context
     ) -> ModuleView | str: ...
 
     def make_ir(
         self,
         target: GPUTarget,
-        options: CUDAOptions,
+        options: CompileOptions,
         codegen_fns: Any,
         module_map: object = None,
         context: Context | None = None,
@@ -104,8 +105,8 @@ class IRSource:
         made = self._ir(target, options, context)
         return ModuleView(made, context) if isinstance(made, ModuleOp) else made
 
-    def _ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
-        if self.ext == "llir":
+    def _ir(self, target: GPUTarget, options: CompileOptions, context: Context) -> ModuleOp | str:
+        if self.ext == "llir" and isinstance(options, CUDAOptions):
             check_in_child(self.src, str(self.path), (target.sm, f"+ptx{ptx_version(options, target)}"))
             return CheckedLLVMIR(self.src)
         if self.module is None:
@@ -135,7 +136,7 @@ class IRSource:
                 help="write 32, 64, 128, 256, 512 or 1024",
                 source_line=self.src.split("\n")[line - 1],
             )
-        return threads // 32
+        return threads // WARP_SIZE
 
     def known_metadata(self) -> dict[str, int]:
         """What the text does not say but the `.json` next to it does (Triton's cache and dumps put one there): `shared`."""
@@ -154,7 +155,7 @@ class IRSource:
         return self.parameters
 
 
-_THREADS = frozenset(32 << n for n in range(6))
+_THREADS = frozenset(WARP_SIZE << n for n in range(6))
 
 
 def _entry_function(module: ModuleOp, file: str) -> tt.FuncOp:

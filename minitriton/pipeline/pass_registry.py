@@ -248,8 +248,7 @@ def find_pass(name: str) -> type[Pass] | type[Translation] | None:
 @functools.cache
 def own_passes() -> dict[str, str]:
     """The module of each pass and translation of this package, by its name."""
-    tables = (importlib.import_module(f"{package}.names") for package in ("minitriton.passes", "minitriton.codegen"))
-    return {name: module for table in tables for name, module in table.PASSES.items()}
+    return {**importlib.import_module("minitriton.passes.names").PASSES, **BACKENDS["cuda"].passes}
 
 
 def _passes_of_backends() -> dict[str, str]:

@@ -14,7 +14,8 @@ from minitriton.errors import PipelineError
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Pass
 from minitriton.pipeline.request import Switches
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, CUDAOptions, GPUTarget
+from minitriton.target.architectures import LIMITS
 from minitriton.target.backends import backend
 
 _ONE_CTA_AN_SM = 32768
@@ -165,17 +166,13 @@ class AssemblyOptions(Protocol):
 def assembly_step(target: GPUTarget, options: AssemblyOptions, switches: Switches) -> str:
     """The step that assembles the PTX."""
     given = [f"arch={target.arch}"]
-    given += [] if options.maxnreg is None else [f"registers={min(options.maxnreg, _MOST_REGISTERS)}"]
+    given += [] if options.maxnreg is None else [f"registers={min(options.maxnreg, LIMITS.registers_per_thread)}"]
     given += [] if options.enable_fp_fusion else ["enable-fp-fusion=false"]
     given += [f"assembler={switches.assembler}"] if switches.assembler in ASSEMBLERS else []
     flags = " ".join(f"{switches.assembler_flags} {options.ptx_options or ''}".split())
     if flags:
         given.append('flags="' + flags.replace("\\", "\\\\").replace('"', '\\"') + '"')
     return f"assemble-ptx{{{' '.join(given)}}}"
-
-
-_MOST_REGISTERS = 255
-"""Registers that a thread can name; a larger limit changes nothing."""
 
 
 def _libraries(options: CUDAOptions) -> str:
@@ -201,7 +198,7 @@ def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> l
 
 
 @functools.lru_cache(maxsize=256)
-def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
+def pipeline_for(target: GPUTarget, options: CompileOptions, switches: Switches = Switches()) -> Pipeline:
     """The pipeline that compiles for `target`; `options.pipeline` replaces it, `options.without` leaves out passes.
 
     Raises `PipelineError` for a bad one.
@@ -212,13 +209,13 @@ def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = S
     return _left(Pipeline.parse(",".join(steps)), options.without)
 
 
-def whole_pipeline(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
-    """`pipeline_for`, and the step that assembles, unless `options.pipeline` names one or does not lead to PTX."""
-    pipeline = pipeline_for(target, options, switches)
+def whole_pipeline(target: GPUTarget, options: CompileOptions, switches: Switches = Switches()) -> Pipeline:
+    """`pipeline_for`, and the step that is run when its binary is asked for, unless `options.pipeline` names one or does not lead there."""
+    pipeline, found = pipeline_for(target, options, switches), backend(target.backend)
     stages = {step.stage for step in pipeline.steps}
-    if "cubin" in stages or "ptx" not in stages:
+    if found.assembly is None or not stages.isdisjoint(found.stages_when_asked) or found.stages[-1] not in stages:
         return pipeline
-    return pipeline + Pipeline.parse(assembly_step(target, options, switches))
+    return pipeline + Pipeline.parse(found.load("assembly")(target, options, switches))
 
 
 def _left(pipeline: Pipeline, without: str) -> Pipeline:

@@ -14,8 +14,8 @@ from minitriton.codegen.assemblers import environment_flags
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ast_source import ASTSource
-from minitriton.pipeline.stage_names import STAGES
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.backends import STAGES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -55,12 +55,12 @@ class Request(NamedTuple):
 
     source: ASTSource | IRSource
     target: GPUTarget
-    options: CUDAOptions
+    options: CompileOptions
     switches: Switches
     overrides: Overrides
 
 
-def overrides_for_source(source: ASTSource | IRSource, options: CUDAOptions) -> Overrides:
+def overrides_for_source(source: ASTSource | IRSource, options: CompileOptions) -> Overrides:
     """Nothing is overridden where nothing can be: the hash of a source is made only if files are looked for."""
     wanted = knobs.compilation.override or options.ir_override is not None
     return overrides_for(source.name.removeprefix("@"), source.hash(), options) if wanted else Overrides({})
@@ -99,7 +99,7 @@ class Overrides(NamedTuple):
         path = self._file("cubin")
         return None if path is None else path.read_bytes()
 
-    def replace(self, stage: str, value: object, options: CUDAOptions) -> object:
+    def replace(self, stage: str, value: object, options: CompileOptions) -> object:
         """`value`, or what the file for `stage` holds: a module or text."""
         path = self._file(stage)
         if path is None:
@@ -114,7 +114,7 @@ class Overrides(NamedTuple):
         return module
 
 
-def overrides_for(name: str, source_hash: str, options: CUDAOptions) -> Overrides:
+def overrides_for(name: str, source_hash: str, options: CompileOptions) -> Overrides:
     """The files for kernel `name`: those below `TRITON_OVERRIDE_DIR` if `TRITON_KERNEL_OVERRIDE` is set, else `ir_override`.
 
     Raises `MinitritonError` if `ir_override` names no stage or no file.
@@ -136,7 +136,7 @@ def overrides_for(name: str, source_hash: str, options: CUDAOptions) -> Override
     return Overrides({stage: path})
 
 
-def _check_num_warps(module: ModuleOp, options: CUDAOptions, path: Path) -> None:
+def _check_num_warps(module: ModuleOp, options: CompileOptions, path: Path) -> None:
     from minitriton.dialects.facts.launch import maybe_num_warps
 
     written = maybe_num_warps(module)

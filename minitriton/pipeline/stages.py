@@ -23,8 +23,8 @@ from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, Step, Translation, with_implied
 from minitriton.pipeline.pipelines import pipeline_for
-from minitriton.pipeline.stage_names import ALL_STAGES, all_stages_of
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.backends import ALL_STAGES, all_stages_of
 
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
 
@@ -107,7 +107,7 @@ def assemble(ptx: str, pipeline: str, registers: str = "") -> Cubin:
     return value if isinstance(value, Cubin) else Cubin(value if isinstance(value, bytes) else str(value).encode())
 
 
-def default_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
+def default_pipeline(target: GPUTarget, options: CompileOptions, ext: str) -> Pipeline:
     """The target's passes after the stage `ext`, to PTX."""
     parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext, all_stages_of(target.backend))
     return Pipeline(tuple(step for _, part in parts for step in part.steps))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from minitriton.dialects.fast_paths.op_access import next_use
-from minitriton.pipeline.remarks import remark
+from minitriton.pipeline.choice import remark
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.block_merging import merge_blocks
 from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool

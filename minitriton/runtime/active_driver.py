@@ -11,7 +11,7 @@ from collections.abc import Callable
 from minitriton.runtime.benchmarking import Clearable, DeviceInterface, Times, time_launches
 from minitriton.runtime.cuda_driver import CudaDriver, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.c_types import c_type
-from minitriton.runtime.launching.loading import current_device, current_raw_stream
+from minitriton.runtime.launching.loading import current_device, current_raw_stream, load
 from minitriton.runtime.on_cpu.emulated_device import EmulatedDevice
 from minitriton.target import GPUTarget
 
@@ -42,6 +42,7 @@ class ActiveDriver:
     """The current device as Triton's `driver.active` shows it. Methods that name torch need torch."""
 
     utils = _Utils()
+    load_kernel = staticmethod(load)
     may_emulate = True
     """Whether it answers for the emulator where there is no GPU."""
 
@@ -53,7 +54,7 @@ class ActiveDriver:
 
     def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
         """The compute capability, as (9, 0)."""
-        return divmod(_device().target(device or 0).arch, 10)
+        return divmod(_device().target(device or 0).capability, 10)
 
     def map_python_to_cpp_type(self, ty: str) -> str:
         """The C type in which a parameter of this type is passed. Raises `MinitritonError` for types that C cannot pass."""

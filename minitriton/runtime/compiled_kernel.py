@@ -22,11 +22,11 @@ from minitriton.runtime.launching.loading import (
     current_stream,
     full_grid,
     given_arguments,
-    load,
     passed_values,
 )
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target import GPUTarget
+from minitriton.target.backends import backend
 
 if TYPE_CHECKING:
     from minitriton.pipeline.ir_source import IRSource
@@ -43,7 +43,7 @@ class CompiledKernel(StoredKernel):
         """
         if self.module is not None:
             return
-        load(self)
+        backend(self.metadata.target.backend).load("driver").load_kernel(self)
 
     def _repr_html_(self) -> str:
         """In a notebook: the stages, each to be opened."""
@@ -123,8 +123,11 @@ def load_stored(source: ASTSource | IRSource, key: str) -> CompiledKernel | None
     try:
         metadata: dict[str, Any] = parse_json(files.pop("metadata.json"))
         metadata["target"] = GPUTarget(**metadata["target"])
+        binaries = ("unlimited_cubin", backend(metadata["target"].backend).binary)
         texts: dict[str, str | bytes] = {
-            name.rsplit(".", 1)[1]: data if name.endswith("cubin") else data.decode() for name, data in files.items()
+            stage: data if stage in binaries else data.decode()
+            for name, data in files.items()
+            for stage in (name.rsplit(".", 1)[1],)
         }
         return CompiledKernel(source, texts, metadata, key, {})
     except (LookupError, ValueError, TypeError, AttributeError, MinitritonError):

@@ -22,11 +22,11 @@ from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.garbage import no_garbage_collection
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.request import Request, environment_switches, overrides_for_source
-from minitriton.pipeline.stage_names import STAGES
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.runtime.compiled_kernel import CompiledKernel, load_stored
 from minitriton.runtime.default_target import default_target
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget, options_for
+from minitriton.target.backends import stages_of
 
 if TYPE_CHECKING:
     from minitriton.pipeline.ir_source import IRSource
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def compile(
     src: ASTSource | IRSource | str | Path,
     target: GPUTarget | None = None,
-    options: dict[str, object] | CUDAOptions | None = None,
+    options: dict[str, object] | CompileOptions | None = None,
     *,
     hooks: list[Hook] | None = None,
     assemble: bool = True,
@@ -51,8 +51,6 @@ def compile(
     """
     location = SourceLocation(src.function.file_name, src.function.begin_line) if isinstance(src, ASTSource) else None
     what = str(src) if isinstance(src, (str, Path)) else f"kernel {getattr(src, 'name', src)!r}"
-    if until is not None and until not in STAGES:
-        raise MinitritonError(f"unknown stage {until!r} to stop at", help="its stages: " + ", ".join(STAGES))
     with finished_before_forks():
         return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble, until), what, location)
 
@@ -60,16 +58,19 @@ def compile(
 def _compile_or_load(
     src: object,
     target: GPUTarget | None,
-    options: dict[str, object] | CUDAOptions | None,
+    options: dict[str, object] | CompileOptions | None,
     hooks: list[Hook] | None,
     assemble: bool,
     until: str | None,
 ) -> CompiledKernel:
     target = target or default_target()
     source = src if isinstance(src, ASTSource) else _ir_source(src)
-    if not isinstance(options, CUDAOptions):
-        options = CUDAOptions.for_target(target, **{**(options or {}), **source.parse_options()})
+    if not isinstance(options, CompileOptions):
+        options = options_for(target, **{**(options or {}), **source.parse_options()})
     target = target.with_arch(options.arch)
+    stages = stages_of(target.backend)
+    if until is not None and until not in stages:
+        raise MinitritonError(f"unknown stage {until!r} to stop at", help="its stages: " + ", ".join(stages))
     start = time.perf_counter()
     has_own_stages = knobs.runtime.add_stages_inspection_hook is not None
     with no_garbage_collection():
@@ -85,7 +86,7 @@ def _compile_or_load(
 
             kernel = fresh_kernel(request, key, hooks, until)
     if not is_hit:
-        is_whole = until in (None, STAGES[-1])
+        is_whole = until in (None, stages[-1])
         if assemble and is_whole:
             kernel.assemble_if_possible()
         start = time.perf_counter()

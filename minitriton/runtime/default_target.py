@@ -8,6 +8,7 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
 from minitriton.target import GPUTarget
+from minitriton.target.backends import active_backend, backend
 
 
 def default_target() -> GPUTarget:
@@ -20,6 +21,8 @@ def default_target() -> GPUTarget:
                 f"TRITON_OVERRIDE_ARCH is {override!r}, which names no architecture", help="write it as in sm90"
             )
         return GPUTarget("cuda", int(arch[1]), 32)
+    if (name := active_backend()) != "cuda":
+        return backend(name).load("driver")().get_current_target()
     if not has_gpu():
         return GPUTarget("cuda", 90, 32)
     driver = get_driver()

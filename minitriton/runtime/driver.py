@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from minitriton.runtime.active_driver import ActiveDriver
 from minitriton.runtime.benchmarking import TimingDriver as Driver
 from minitriton.runtime.cuda_driver import CudaDriver, get_driver, has_gpu, torch_module
+from minitriton.target.backends import active_backend, backend
 
 __all__ = ["CudaDriver", "get_driver", "has_gpu", "reset_active", "set_active", "torch_module"]
 
@@ -31,23 +31,23 @@ def reset_active() -> None:
 
 def active_driver() -> Driver:
     """`driver.active`, made when first asked for."""
+    return _default_driver() if _active is None else _active
+
+
+def _default_driver() -> Driver:
     global _default
-    if _active is not None:
-        return _active
     if _default is None:
-        _default = ActiveDriver()
+        _default = backend(active_backend()).load("driver")()
+    assert _default is not None
     return _default
 
 
 def __getattr__(name: str) -> Any:
     """`driver.active` and `driver.default`, as in Triton. `driver`, Triton's object in this module that has them, is the module itself."""
-    global _default
     if name == "driver":
         return sys.modules[__name__]
     if name == "active":
         return active_driver()
     if name != "default":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _default is None:
-        _default = ActiveDriver()
-    return _default
+    return _default_driver()

@@ -13,7 +13,7 @@ from minitriton.pipeline.pass_manager import Hook
 from minitriton.pipeline.request import Request
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.compiled_kernel import CompiledKernel
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 
 def fresh_kernel(request: Request, key: str, hooks: list[Hook], until: str | None) -> CompiledKernel:
@@ -26,7 +26,7 @@ def fresh_kernel(request: Request, key: str, hooks: list[Hook], until: str | Non
 
 
 def _let_inspect(
-    hook: Callable[..., object], target: GPUTarget, options: CUDAOptions, stages: dict[str, Stage]
+    hook: Callable[..., object], target: GPUTarget, options: CompileOptions, stages: dict[str, Stage]
 ) -> None:
     """Shows `stages` (name → function of the value and the metadata) to a program, which may replace or add some."""
     backend = make_backend(target)

@@ -45,7 +45,7 @@ from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hook
 from minitriton.runtime.launching.loading import current_stream, resolve_grid
 from minitriton.runtime.launching.native_specialization import native_specialize_impl
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, CUDAOptions, GPUTarget, options_for
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -425,7 +425,7 @@ class JITFunction(JITCallable, KernelInterface):
         self,
         key: str,
         source: ASTSource,
-        options: CUDAOptions,
+        options: CompileOptions,
         target: GPUTarget,
         device: int,
         is_warmup: bool,
@@ -448,10 +448,10 @@ class JITFunction(JITCallable, KernelInterface):
         finish(kernel)
         return kernel
 
-    def _full_options(self, target: GPUTarget, options: dict[str, object]) -> CUDAOptions:
+    def _full_options(self, target: GPUTarget, options: dict[str, object]) -> CompileOptions:
         """All options. Raises, with the line of the launch, for what is none."""
         try:
-            return CUDAOptions.for_target(target, **options)
+            return options_for(target, **options)
         except MinitritonError as error:
             error.location = error.location or location_of_caller()
             error.message = f"kernel {self.__name__!r}: {error.message}"
@@ -596,7 +596,7 @@ _MISSING = object()
 _name = operator.itemgetter(0)
 
 
-def _compile(source: ASTSource, target: GPUTarget, options: CUDAOptions, *, assemble: bool = True) -> CompiledKernel:
+def _compile(source: ASTSource, target: GPUTarget, options: CompileOptions, *, assemble: bool = True) -> CompiledKernel:
     """`compile`. The compiler is imported with the first kernel that is compiled: programs that only define some start fast."""
     with finished_before_forks():
         from minitriton.runtime.compiling import compile

@@ -1,6 +1,7 @@
 """What a kernel is compiled for: frozen values handed down through every layer.
 
-`GPUTarget` and `CUDAOptions` have Triton's names and fields (`triton.backends.compiler`, `triton.backends.nvidia.compiler`).
+`GPUTarget` and `CUDAOptions` have Triton's names and fields (`triton.backends.compiler`, `triton.backends.nvidia.compiler`). The options of each back
+end are a subclass of `CompileOptions`, which its entry in `target.backends` names.
 """
 
 from __future__ import annotations
@@ -10,29 +11,40 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources, did_you_mean
 from minitriton.host.damaged_files import read_regular
-from minitriton.target.architectures import ARCHITECTURES, Architecture
+from minitriton.target.architectures import ARCHITECTURES, LIMITS, WARP_SIZE, Architecture
 from minitriton.target.backends import backend
-from minitriton.target.option_types import OPTION_TYPES, checked
+from minitriton.target.option_types import OptionType, checked, integer
 
 
 @dataclass(frozen=True)
 class GPUTarget:
-    """A device architecture: `GPUTarget("cuda", 90, 32)` is Hopper. `arch` is the compute capability times ten."""
+    """A device architecture: `GPUTarget("cuda", 90, 32)` is Hopper."""
 
     backend: str
-    arch: int
-    warp_size: int = 32
+    arch: int | str
+    """The compute capability times ten; of other back ends what their table of architectures calls it, such as `gfx942`."""
+    warp_size: int = 0
+    """0: the architecture's."""
 
     def __post_init__(self) -> None:
-        known: Mapping[int, Architecture] = backend(self.backend).load("architectures")
+        known: Mapping[int | str, Architecture] = backend(self.backend).load("architectures")
         if self.arch not in known:
             name = f"sm_{self.arch}" if self.backend == "cuda" else f"{self.backend}:{self.arch}"
             raise MinitritonError(f"unsupported architecture {name}", help=f"supported: {', '.join(map(str, known))}")
+        if not self.warp_size:
+            object.__setattr__(self, "warp_size", known[self.arch].warp_size)
+
+    @property
+    def capability(self) -> int:
+        """The compute capability times ten. Raises `MinitritonError` for an architecture that has a name instead."""
+        if isinstance(self.arch, int):
+            return self.arch
+        raise MinitritonError(f"{self.ttg_target} lacks a compute capability", help="this is for NVIDIA's back end")
 
     @property
     def sm(self) -> str:
@@ -54,12 +66,21 @@ class GPUTarget:
         """Bytes of shared memory that one block can opt in to (CUDA programming guide, table of capabilities)."""
         return self.features.max_shared_memory
 
+    @property
+    def arch_option(self) -> str:
+        """What the compile option `arch` is: `sm90`, `gfx942`."""
+        return f"sm{self.arch}" if isinstance(self.arch, int) else self.arch
+
     def with_arch(self, arch: str) -> GPUTarget:
         """The target that `arch` names (`sm80`), of the same backend. Raises `MinitritonError` for anything else."""
-        named = _ARCHITECTURE.fullmatch(str(arch))
-        if named is None:
+        if arch == self.arch_option or arch == self.arch:
+            return self
+        numbered = _ARCHITECTURE.fullmatch(str(arch))
+        if isinstance(self.arch, str):
+            return GPUTarget(self.backend, arch)
+        if numbered is None:
             raise MinitritonError(f"arch is {arch!r}, which names no architecture", help="write it as in sm90")
-        return self if int(named[1]) == self.arch else GPUTarget(self.backend, int(named[1]), self.warp_size)
+        return self if int(numbered[1]) == self.arch else GPUTarget(self.backend, int(numbered[1]), self.warp_size)
 
 
 SUPPORTED_ARCHITECTURES = tuple(ARCHITECTURES)
@@ -81,30 +102,24 @@ class UnsupportedOption(MinitritonError, ValueError):
     """An option that this target cannot compile with; also a `ValueError`, as in Triton."""
 
 
-_MAX_THREADS = 1024
-"""Threads of one block, on every architecture (CUDA programming guide, table of technical specifications)."""
-
-
 OPTIONS_THAT_NAME_FILES = ("extern_libs", "ir_override", "ptx_options")
 """Compile options that have other files read or written: not taken from data of another user."""
 
 
 @dataclass(frozen=True)
-class CUDAOptions:
-    """Compile options of one kernel, named and defaulted as in Triton 3.6.0."""
+class CompileOptions:
+    """Compile options of one kernel that every back end has, named and defaulted as in Triton 3.6.0."""
+
+    TYPES: ClassVar[Mapping[str, OptionType]] = {}
+    """What the options of a back end's own may be."""
 
     num_warps: int = 4
     num_ctas: int = 1
     num_stages: int = 3
-    warp_size: int = 32
-    maxnreg: int | None = None
-    ptx_version: int | None = None
-    ptx_options: str | None = None
+    warp_size: int = WARP_SIZE
     ir_override: str | None = None
     enable_fp_fusion: bool = True
-    enable_reflect_ftz: bool = True
     launch_cooperative_grid: bool = False
-    launch_pdl: bool = False
     supported_fp8_dtypes: tuple[str, ...] = ("fp8e5", "fp8e4b15")
     deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
     default_dot_input_precision: str = "tf32"
@@ -112,9 +127,9 @@ class CUDAOptions:
     max_num_imprecise_acc_default: int = 0
     extern_libs: tuple[tuple[str, str], ...] = ()
     debug: bool = False
-    backend_name: str = "cuda"
+    backend_name: str = ""
     sanitize_overflow: bool = True
-    arch: str = "sm90"
+    arch: str = ""
     instrumentation_mode: str = ""
     pipeline: str | None = field(default=None)
     """A textual pipeline that replaces the target's own (minitriton's addition)."""
@@ -124,18 +139,22 @@ class CUDAOptions:
     """Passes to be left out, separated by commas; `minitriton` leaves out all that Triton does not have (minitriton's addition)."""
 
     def __post_init__(self) -> None:
-        for name in OPTION_TYPES:
+        for option in fields(self):
+            name = option.name
             given = getattr(self, name)
-            value = checked(name, given)
+            value = checked(name, given, self.TYPES)
             if value is not given:
                 object.__setattr__(self, name, value)
-        for name, most in (("num_warps", 32), ("num_ctas", 16)):
+        for name, most in (
+            ("num_warps", LIMITS.threads_per_cta // self.warp_size),
+            ("num_ctas", LIMITS.ctas_per_cluster),
+        ):
             value = getattr(self, name)
             if value & (value - 1):
                 known = ", ".join(str(1 << i) for i in range(most.bit_length()))
                 raise InvalidOption(f"{name} must be a power of 2, got {value}", help=f"use one of {known}")
-        if self.num_warps * self.warp_size > _MAX_THREADS:
-            raise OutOfResources(self.num_warps * self.warp_size, _MAX_THREADS, "threads")
+        if self.num_warps * self.warp_size > LIMITS.threads_per_cta:
+            raise OutOfResources(self.num_warps * self.warp_size, LIMITS.threads_per_cta, "threads")
 
     def hash(self) -> str:
         """Names these options and the contents of the files of `extern_libs`. Raises `OSError` for one that cannot be read."""
@@ -143,7 +162,7 @@ class CUDAOptions:
         return hashlib.sha256(f"{self}{libraries}".encode()).hexdigest()
 
     @classmethod
-    def for_target(cls, target: GPUTarget, **given: Any) -> CUDAOptions:
+    def for_target(cls, target: GPUTarget, **given: Any) -> Self:
         """The options for `target`: its defaults, overridden by `given`. Raises on an unknown option name.
 
         `arch` among `given` names another architecture than that of `target`, to compile for.
@@ -155,9 +174,11 @@ class CUDAOptions:
                 f"unknown compile option {unknown[0]!r}",
                 help=f"{did_you_mean(unknown[0], known)} known options: {', '.join(sorted(known))}".lstrip(),
             )
-        target = target.with_arch(given.get("arch") or f"sm{target.arch}")
+        target = target.with_arch(given.get("arch") or target.arch_option)
         values: dict[str, Any] = {
-            "arch": f"sm{target.arch}",
+            "arch": target.arch_option,
+            "backend_name": target.backend,
+            "warp_size": target.warp_size,
             "enable_fp_fusion": knobs.language.default_fp_fusion,
             "triton_version": knobs.language.triton_version,
         }
@@ -171,7 +192,27 @@ class CUDAOptions:
             values["enable_fp_fusion"] = False
         if checked("num_ctas", values.get("num_ctas", 1)) != 1 and not target.features.has_clusters:
             raise UnsupportedOption(
-                f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",
+                f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is {target.features.sm}",
                 help="set num_ctas=1, or compile for sm90",
             )
         return cls(**values)
+
+
+def options_for(target: GPUTarget, **given: Any) -> CompileOptions:
+    """The options of the back end of `target` for it, overridden by `given`. Raises `MinitritonError` for one that it has not."""
+    return backend(target.backend).load("options").for_target(target, **given)
+
+
+@dataclass(frozen=True)
+class CUDAOptions(CompileOptions):
+    """Compile options of one kernel for NVIDIA GPUs, named and defaulted as in Triton 3.6.0."""
+
+    TYPES: ClassVar[Mapping[str, OptionType]] = {"warp_size": integer(WARP_SIZE, WARP_SIZE, WARP_SIZE)}
+
+    backend_name: str = "cuda"
+    arch: str = "sm90"
+    maxnreg: int | None = None
+    ptx_version: int | None = None
+    ptx_options: str | None = None
+    enable_reflect_ftz: bool = True
+    launch_pdl: bool = False

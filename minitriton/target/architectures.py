@@ -11,12 +11,14 @@ them in CCCL, `libcudacxx/include/cuda/__device/arch_traits.h`, 2026-11-27); PTX
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 
 from minitriton.errors import MinitritonError
 from minitriton.target.backends import backend
 
+WARP_SIZE = 32
+"""Threads of a warp, on every architecture here."""
 WIDEST_ACCESS_BITS = 128
 """What one thread moves at once at most, on every architecture here."""
 
@@ -47,7 +49,8 @@ class Architecture:
     threads_per_cta: int = 1024
     ctas_per_cluster: int = 1
     """The most CTAs of a cluster, those that a kernel has to opt in to included."""
-    warp_size: int = 32
+    warp_size: int = WARP_SIZE
+    local_bytes_per_thread: int = 512 * 1024
 
     # Families of instructions (PTX ISA, "Target ISA Notes" of each)
 
@@ -100,6 +103,36 @@ class Architecture:
         """Bytes of the registers of an SM."""
         return self.registers_per_sm * 4
 
+    # How many CTAs of a kernel an SM holds at once, and with how many registers it holds more
+
+    def warps_of(self, threads: int) -> int:
+        """Warps of a CTA of `threads`."""
+        return -(-threads // self.warp_size)
+
+    def allotted(self, registers: int) -> int:
+        """The registers that each thread of a kernel which asks for `registers` takes from an SM."""
+        return -(-max(registers, 1) // self.register_step) * self.register_step
+
+    def ctas_on_sm(self, registers: int, threads: int, shared_bytes: int = 0) -> int:
+        """How many CTAs of `threads`, each thread with `registers`, and of `shared_bytes` run on an SM at once.
+
+        ARCHITECTURES[90].ctas_on_sm(registers=80, threads=256)     3
+        """
+        warps = self.warps_of(threads)
+        by_registers = self.registers_per_sm // (self.warp_size * self.allotted(registers)) // warps
+        by_shared_memory = self.shared_kib_per_sm * 1024 // max(shared_bytes + self.reserved_shared_bytes, 1)
+        return min(by_registers, self.warps_per_sm // warps, self.ctas_per_sm, by_shared_memory)
+
+    def registers_for(self, ctas: int, threads: int) -> int:
+        """The most registers of a thread with which an SM holds `ctas` CTAs of `threads`."""
+        most = self.registers_per_sm // (self.warp_size * ctas * self.warps_of(threads))
+        return most // self.register_step * self.register_step
+
+    @property
+    def full_occupancy_registers(self) -> int:
+        """Registers a thread with which an SM still holds as many warps as it can."""
+        return self.registers_for(self.warps_per_sm, self.warp_size)
+
 
 _VOLTA = Architecture("sm_70", 70, shared_memory_kib=96, shared_kib_per_sm=96)
 _TURING = replace(
@@ -142,6 +175,16 @@ ARCHITECTURES: dict[int, Architecture] = {
     ),
 }  # fmt: skip
 """By compute capability times ten."""
+
+LIMITS = replace(
+    _HOPPER,
+    **{
+        f.name: max(getattr(a, f.name) for a in ARCHITECTURES.values()) for f in fields(Architecture) if f.type == "int"
+    },
+)
+"""In each number the most that an architecture here has: what is checked where the architecture is not known."""
+H100_MULTIPROCESSORS = 132
+"""SMs of an H100, for which times are estimated (H100 white paper)."""
 
 
 @cache

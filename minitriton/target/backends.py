@@ -27,6 +27,8 @@ class BackEnd:
     """The lowering's primitives (`TargetInfo`). Importing its module registers the lowerings and text writers of the back end."""
     pipeline: str
     """The passes from the frontend's IR to the last stage, as text (`PipelineSteps`)."""
+    options: str = "minitriton.target:CompileOptions"
+    """Its compile options: a subclass of `CompileOptions`."""
     passes: Mapping[str, str] = field(default_factory=dict[str, str])
     """The module of each pass and translation of its own, by its name."""
     dialects: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -35,6 +37,10 @@ class BackEnd:
     """The stages of its own, in order, after those of every target (`ttir`, `ttgir`, `llir`)."""
     stages_when_asked: tuple[str, ...] = ()
     """The stage that is run when its binary is first asked for, not by each compile."""
+    binary: str = ""
+    """The stage that is bytes, not text."""
+    assembly: str | None = None
+    """The text of the step for that stage: a function of target, options and switches."""
     emulator: str | None = None
     """What runs its last text on the CPU (`Emulator`); None if nothing does."""
     driver: str | None = None
@@ -60,14 +66,29 @@ BACKENDS: dict[str, BackEnd] = {
         architectures="minitriton.target.architectures:ARCHITECTURES",
         target_info="minitriton.codegen.nvidia.target_info:NVIDIA",
         pipeline="minitriton.pipeline.pipelines:cuda_steps",
+        options="minitriton.target:CUDAOptions",
+        passes={
+            "translate-to-llvm-ir": "minitriton.codegen.emission",
+            "optimize-llvm-ir": "minitriton.codegen.emission",
+            "emit-ptx": "minitriton.codegen.emission",
+            "assemble-ptx": "minitriton.codegen.assemble_ptx",
+        },
         dialects={"nvvm": "minitriton.dialects.nvvm:NVVM", "ttng": "minitriton.dialects.ttng:TTNG"},
         stages=("ptx",),
         stages_when_asked=("cubin",),
+        binary="cubin",
+        assembly="minitriton.pipeline.pipelines:assembly_step",
         emulator="minitriton.emulator.launch:run",
         driver="minitriton.runtime.active_driver:ActiveDriver",
     )
 }
 """By name."""
+
+
+def active_backend() -> str:
+    """The back end whose GPU this machine has: of those added to NVIDIA's the first whose driver says so, else NVIDIA's."""
+    others = (name for name, found in BACKENDS.items() if name != "cuda" and found.driver is not None)
+    return next((name for name in others if BACKENDS[name].load("driver").is_active()), "cuda")
 
 
 def backend(name: str) -> BackEnd:
@@ -76,3 +97,24 @@ def backend(name: str) -> BackEnd:
     if found is None:
         raise MinitritonError(f"unknown backend {name!r}", help="known back ends: " + ", ".join(BACKENDS))
     return found
+
+
+# The stages of a compile, by name.
+
+COMMON_STAGES = ("ttir", "ttgir", "llir")
+"""Those of every target."""
+
+STAGES = (*COMMON_STAGES, "ptx")
+"""The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
+
+ALL_STAGES = (*STAGES, "cubin")
+
+
+def stages_of(backend_name: str) -> tuple[str, ...]:
+    """The stages of a back end that a compile runs, in order: those of every target, then its own."""
+    return (*COMMON_STAGES, *backend(backend_name).stages)
+
+
+def all_stages_of(backend_name: str) -> tuple[str, ...]:
+    """Also the stage that is run when its binary is first asked for."""
+    return (*stages_of(backend_name), *backend(backend_name).stages_when_asked)

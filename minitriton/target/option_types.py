@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, SupportsIndex, cast
 
 from minitriton.errors import MinitritonError
+from minitriton.target.architectures import LIMITS
 
 
 class InvalidOptionType(MinitritonError, TypeError):
@@ -28,7 +29,9 @@ class OptionType(NamedTuple):
     convert: Callable[[object], object]
 
 
-def _integer(least: int, most: int, example: int) -> OptionType:
+def integer(least: int, most: int, example: int) -> OptionType:
+    """A whole number from `least` to `most`."""
+
     def convert(value: object) -> int:
         if isinstance(value, bool) or type(value).__name__ == "bool_":
             raise TypeError
@@ -92,19 +95,17 @@ def _libraries(value: object) -> tuple[tuple[str, str], ...]:
 _SWITCH = OptionType("True or False", "True", _switch)
 _NAMES = OptionType("a list of names", "('tf32',)", _names)
 
-_REGISTERS = 1 << 16
-"""The registers of a multiprocessor, on every architecture (CUDA programming guide, table of technical specifications)."""
 _MANY_STAGES = 1 << 10
 """More than the shared memory of any target has room for: a buffer is of 16 bytes at least, in practice of kilobytes."""
 
 OPTION_TYPES: dict[str, OptionType] = {
-    "num_warps": _integer(1, 1 << 16, 4),
-    "num_ctas": _integer(1, 16, 1),
-    "num_stages": _integer(0, _MANY_STAGES, 3),
-    "warp_size": _integer(32, 32, 32),
-    "maxnreg": _integer(1, _REGISTERS, 128),
-    "ptx_version": _integer(1, 999, 87),
-    "max_num_imprecise_acc_default": _integer(0, 2**31 - 1, 0),
+    "num_warps": integer(1, 1 << 16, 4),
+    "num_ctas": integer(1, LIMITS.ctas_per_cluster, 1),
+    "num_stages": integer(0, _MANY_STAGES, 3),
+    "warp_size": integer(1, 64, 32),
+    "maxnreg": integer(1, LIMITS.registers_per_sm, 128),
+    "ptx_version": integer(1, 999, 87),
+    "max_num_imprecise_acc_default": integer(0, 2**31 - 1, 0),
     "ptx_options": OptionType("a string", "'-O3'", _text),
     "pipeline": OptionType("a string", "'tritongpu-coalesce,...'", _text),
     "instrumentation_mode": OptionType("a string", "''", _text),
@@ -135,11 +136,11 @@ OPTIONAL = frozenset(("maxnreg", "ptx_version", "ptx_options", "ir_override", "p
 """Options that may be None."""
 
 
-def checked(name: str, value: object) -> object:
-    """`value` in the one form that option `name` has. Raises `InvalidOptionType`."""
+def checked(name: str, value: object, own: Mapping[str, OptionType] = {}) -> object:
+    """`value` in the one form that option `name` has; `own` are a back end's. Raises `InvalidOptionType`."""
     if value is None and name in OPTIONAL:
         return None
-    kind = OPTION_TYPES[name]
+    kind = own.get(name) or OPTION_TYPES[name]
     try:
         return kind.convert(value)
     except TypeError as error:

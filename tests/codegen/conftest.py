@@ -89,13 +89,22 @@ class Kernel:
     module: ModuleOp
 
     def __call__(self, *arguments: Any, program: tuple[int, int, int] = (0, 0, 0)) -> None:
-        function = next(op for op in self.module.ops if op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
+        function = next(op for op in self.module.ops if op.name == "llvm.func" and op.attributes.keys() & _KERNELS)
         _Machine(function, arguments, program).run()
+
+
+_KERNELS = {"nvvm.kernel", "toy.kernel"}
 
 
 class _Machine:
     def __init__(self, function: Any, arguments: Sequence[Any], program: tuple[int, int, int]):
-        self.threads = function.attributes["nvvm.reqntid"].get_values()[0]
+        is_toy = "toy.threads" in function.attributes
+        self.threads = (
+            function.attributes["toy.threads"].value.data
+            if is_toy
+            else function.attributes["nvvm.reqntid"].get_values()[0]
+        )
+        self.lanes = 64 if is_toy else 32
         self.program = program
         self.function = function
         self.shared = np.full(SHARED_BYTES, 0xA5, np.uint8)
@@ -305,7 +314,7 @@ def _insert(m: _Machine, op: Any, vector: np.ndarray, value: np.ndarray, index: 
     return result
 
 
-@_handles("nvvm.pack")
+@_handles("llvm.pack")
 def _pack(m: _Machine, op: Any, *values: np.ndarray) -> np.ndarray:
     return np.stack(values, axis=1)
 
@@ -357,17 +366,19 @@ def _intrinsic(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
         "fabs": lambda: np.abs(v[0]),
         "rint": lambda: np.rint(v[0]),
         "copysign": lambda: np.copysign(v[0], v[1]),
+        "ssub": lambda: np.clip(v[0].astype(np.int64) - v[1], -(2**31), 2**31 - 1).astype(np.int32),
         "vector": lambda: v[0].any(axis=1),
     }[name]()
 
 
-@_handles("nvvm.each_lane")
+@_handles("llvm.each_lane")
 def _each_lane(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         return {
             "llvm.nvvm.ex2.approx.f": lambda: np.exp2(v[0]),
             "llvm.nvvm.ex2.approx.ftz.f": lambda: np.exp2(v[0]),
             "llvm.nvvm.div.full": lambda: v[0] / v[1],
+            "toy_exp": lambda: np.exp(v[0]),
         }[op.properties["callee"].data]()
 
 
@@ -388,11 +399,40 @@ def _barrier(m: _Machine, op: Any) -> None:
 
 @_handles("nvvm.shfl.sync")
 def _shfl(m: _Machine, op: Any, value: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    lane = np.arange(m.threads) % 32
-    kind = op.properties["kind"].data
-    source = {"bfly": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": offset & 31}[kind]
-    source = np.where((source < 0) | (source > 31), lane, source)
-    return value[np.arange(m.threads) // 32 * 32 + source]
+    return _of_lane(m, op.properties["kind"].data, value, offset)
+
+
+def _of_lane(m: _Machine, kind: str, value: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    lanes, lane = m.lanes, np.arange(m.threads) % m.lanes
+    source = {"bfly": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": offset & (lanes - 1)}[kind]
+    source = np.where((source < 0) | (source >= lanes), lane, source)
+    return value[np.arange(m.threads) // lanes * lanes + source]
+
+
+@_handles("toy.op")
+def _toy(m: _Machine, op: Any, *v: np.ndarray) -> Any:
+    """The one op of `tests/plugins/toy_target`."""
+    what, types = op.properties["what"].data, [operand.type for operand in op.operands]
+    if what == "thread":
+        return _tid(m, op)
+    if what == "program0":
+        return _block(m, op)
+    if what.startswith("shuffle_"):
+        return _of_lane(m, what.removeprefix("shuffle_"), *v)
+    if what == "load":
+        pointer, *mask_and_other = v
+        result = mask_and_other[1].copy() if len(mask_and_other) == 2 else m.full(op.results[0].type, 0)
+        for thread in range(m.threads):
+            if not mask_and_other or mask_and_other[0][thread]:
+                result[thread] = m.load(pointer[thread], types[0], 1, op.results[0].type)[0]
+        return result
+    if what in ("store", "store_shared"):
+        pointer, value, *mask = v if what == "store" else (v[1], v[0], *v[2:])
+        pointer_type, value_type = types[:2] if what == "store" else types[1::-1]
+        for thread in range(m.threads):
+            if not mask or mask[0][thread]:
+                m.store(pointer[thread], pointer_type, value[thread], value_type)
+    return None
 
 
 @_handles("nvvm.redux.sync")
@@ -611,6 +651,12 @@ def _wgmma_wait(m: _Machine, op: Any, value: np.ndarray) -> np.ndarray:
 def kernel() -> Callable[[str], Kernel]:
     """Lowers TTGIR text to a kernel that can be called with arrays and numbers."""
     return lambda text: Kernel(lower(text))
+
+
+@pytest.fixture
+def run_module() -> Callable[..., None]:
+    """Runs the kernel of a module of the `llvm` dialect: `run_module(module, *arguments)`."""
+    return lambda module, *arguments: Kernel(module)(*arguments)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from minitriton import emulator
 from minitriton.codegen import nvjitlink
-from minitriton.codegen.inline_calls import without_calls
+from minitriton.codegen.nvjitlink import without_calls
 
 _KERNEL = """.version 8.7
 .target sm_90a

@@ -14,7 +14,8 @@ from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import i32_array, string_attr
 from minitriton.dialects.fast_paths.op_making import make
-from minitriton.dialects.nvvm.base import GLOBAL, SHARED, words_of
+from minitriton.dialects.llvm import GLOBAL, SHARED
+from minitriton.dialects.nvvm.base import words_of
 
 
 def written(cls, types, results, properties):

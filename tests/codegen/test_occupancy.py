@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minitriton.analysis.register_demand import RegisterDemand
-from minitriton.codegen.occupancy import ctas_on_sm, registers_for
-from minitriton.codegen.register_limits import candidate_limits
+from minitriton.codegen.assemble_ptx import candidate_limits
 from minitriton.target.architectures import ARCHITECTURES
 
 H100 = ARCHITECTURES[90]
@@ -34,7 +33,7 @@ H100 = ARCHITECTURES[90]
     ],
 )
 def test_ctas_on_an_sm(arch: int, registers: int, threads: int, shared: int, ctas: int) -> None:
-    assert ctas_on_sm(ARCHITECTURES[arch], registers, threads, shared) == ctas
+    assert ARCHITECTURES[arch].ctas_on_sm(registers, threads, shared) == ctas
 
 
 @pytest.mark.parametrize(
@@ -42,9 +41,9 @@ def test_ctas_on_an_sm(arch: int, registers: int, threads: int, shared: int, cta
     [(b, t) for t in (32, 64, 128, 256, 512, 1024) for b in range(1, 33) if b * t <= 2048],
 )
 def test_registers_for_ctas_are_the_most(ctas: int, threads: int) -> None:
-    most = registers_for(H100, ctas, threads)
-    assert ctas_on_sm(H100, most, threads) >= ctas
-    assert ctas_on_sm(H100, most + 1, threads) < ctas
+    most = H100.registers_for(ctas, threads)
+    assert H100.ctas_on_sm(most, threads) >= ctas
+    assert H100.ctas_on_sm(most + 1, threads) < ctas
 
 
 @pytest.mark.parametrize(

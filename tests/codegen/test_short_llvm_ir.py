@@ -15,8 +15,7 @@ from minitriton.codegen.emission import EmitPTX, OptimizeLLVMIR
 from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.registers import Range
 from minitriton.compiler import ASTSource
-from minitriton.dialects.llvm import GEPOp
-from minitriton.dialects.nvvm.base import GLOBAL
+from minitriton.dialects.llvm import GLOBAL, GEPOp
 from minitriton.target import GPUTarget
 
 

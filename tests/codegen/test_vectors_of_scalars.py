@@ -11,7 +11,7 @@ import minitriton.language as tl
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.types import lanes, vector_type
 from minitriton.compiler import ASTSource
-from minitriton.dialects import nvvm
+from minitriton.dialects import llvm as ours
 from minitriton.target import GPUTarget
 
 
@@ -42,7 +42,7 @@ def test_lanes_of_several_parts_are_packed_anew() -> None:
     mixed = builder.permute(builder.concat(pairs), (1, 6))
     builder.fadd(mixed, mixed)
     builder.erase_unused_vectors()
-    assert [op.name for op in body.ops if "pack" in op.name or "shuffle" in op.name] == ["nvvm.pack"]
+    assert [op.name for op in body.ops if "pack" in op.name or "shuffle" in op.name] == ["llvm.pack"]
     assert mixed.owner.parent is body  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -53,7 +53,7 @@ def test_a_vector_stays_if_it_is_used(used: bool) -> None:
     if used:
         builder.fadd(vector, vector)
     builder.erase_unused_vectors()
-    assert len([op for op in body.ops if isinstance(op, nvvm.PackOp)]) == used
+    assert len([op for op in body.ops if isinstance(op, ours.PackOp)]) == used
 
 
 @triton.jit

@@ -20,7 +20,7 @@ import minitriton.pipeline.pass_manager
 from minitriton.compiler import ASTSource
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import print_module
-from minitriton.pipeline.idle_passes import IdlePasses
+from minitriton.pipeline.pass_manager import IdlePasses
 from minitriton.pipeline.pass_registry import Pass, known_passes
 from minitriton.target import GPUTarget
 

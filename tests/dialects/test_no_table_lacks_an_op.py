@@ -22,7 +22,7 @@ from minitriton.dialects.llvm import LLVM
 from minitriton.dialects.nvvm import NVVM
 from minitriton.dialects.tt.traits import TensorLayouts
 from minitriton.dialects.tt.verify.checks import VERIFIERS
-from minitriton.interpreter import meanings
+from minitriton.interpreter import launch as meanings
 
 KNOWN = [op for dialect in dialects() for op in dialect.operations]
 COMPUTING = [op for op in KNOWN if op.name.startswith(("arith.", "math.", "tt.", "ttg.", "ttng."))]

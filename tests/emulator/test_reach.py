@@ -3,7 +3,7 @@
 import numpy as np
 
 from minitriton import emulator
-from minitriton.emulator.memory.reach import Reach
+from minitriton.emulator.memory.access_cost import Reach
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import CorrectnessChecker

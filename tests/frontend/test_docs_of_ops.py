@@ -80,9 +80,9 @@ LEFT_OUT = [
     ("add-an-op.md", "minitriton/dialects/math.py", "", "minitriton/dialects/math.py"),
     (
         "add-an-op.md",
-        "minitriton/interpreter/numbers/math_functions.py",
+        "minitriton/interpreter/numbers/floats.py",
         "1",
-        "minitriton/interpreter/numbers/math_functions.py",
+        "minitriton/interpreter/numbers/floats.py",
     ),
     (MEMORY, "minitriton/dialects/tt/__init__.py", "", "AccumulateOp"),
     (MEMORY, "minitriton/frontend/emitters.py", "", "minitriton/frontend/emitters.py"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from minitriton.errors import MinitritonError
-from minitriton.host.output_files import write_output
+from minitriton.host.subcommands import write_output
 from minitriton.host.whole_file import whole_folder, write_whole
 
 PACKAGE = Path(__file__).parents[2] / "minitriton"

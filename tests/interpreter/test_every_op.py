@@ -1,6 +1,6 @@
 """Every op of `tt`, `ttg`, `ttng` and `nvws` that a kernel for sm_80 to sm_90 can hold has a meaning; those of sm_100 are refused.
 
-A new op of these dialects belongs to a table of `meanings`, or to one of the lists here.
+A new op of these dialects belongs to a table of `launch`, or to one of the lists here.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import TT
 from minitriton.dialects.ttg import TTG
 from minitriton.dialects.ttng import TTNG
-from minitriton.interpreter import interpret, meanings
+from minitriton.interpreter import interpret
+from minitriton.interpreter import launch as meanings
 from minitriton.interpreter.errors import UnsupportedOpError
+from minitriton.interpreter.registry import is_forwarding_terminator
 
 STRUCTURE = {"tt.func"}
 """Ops that hold others and are not run themselves."""
@@ -35,9 +37,7 @@ OPS = sorted(KINDS)
 
 def has_meaning(name: str) -> bool:
     kind = KINDS[name]
-    return (
-        kind in meanings.PURE_OPS or kind in meanings.STATEFUL_OPS or meanings.is_forwarding_terminator(kind.create())
-    )
+    return kind in meanings.PURE_OPS or kind in meanings.STATEFUL_OPS or is_forwarding_terminator(kind.create())
 
 
 @pytest.mark.parametrize("name", OPS)

@@ -16,10 +16,10 @@ from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.launch_arguments import placed_arguments
 from minitriton.fuzz.running.oracles import run_oracles
 from minitriton.fuzz.tree import Array
-from minitriton.interpreter import meanings
+from minitriton.interpreter import launch as meanings
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
-from minitriton.interpreter.numbers.math_functions import round_half_away
+from minitriton.interpreter.numbers.libdevice import round_half_away
 
 
 def meaning(line: str, arguments: str) -> Callable[..., Any]:

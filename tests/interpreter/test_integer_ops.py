@@ -9,7 +9,7 @@ import pytest
 from xdsl.ir import Operation
 
 from minitriton.dialects.text import parse_module
-from minitriton.interpreter import meanings
+from minitriton.interpreter import launch as meanings
 
 
 def the_op(line: str, arguments: str) -> Operation:

@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, Block, Region
 from minitriton.codegen.nvidia.device_library import find_libdevice
 from minitriton.dialects import tt
 from minitriton.emulator import device_functions
+from minitriton.interpreter.launch import meaning_of
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.meanings import meaning_of
 from minitriton.interpreter.numbers.libdevice import function_of
 from minitriton.language.extra.libdevice import OVERLOADS
 

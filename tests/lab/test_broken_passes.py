@@ -128,7 +128,7 @@ def test_the_reproducer_is_smaller_and_holds_the_pass(tmp_path: Path) -> None:
 
 
 def test_ir_that_nothing_can_run_is_reported_and_blamed_on_no_pass() -> None:
-    from minitriton.interpreter import meanings
+    from minitriton.interpreter import launch as meanings
 
     with meanings.PURE_OPS.replaced(arith.SIToFPOp, None):
         report = checked(mixed_call(), {})

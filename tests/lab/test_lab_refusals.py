@@ -18,7 +18,7 @@ import minitriton.language as tl
 from minitriton import lab
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
-from minitriton.host.output_files import write_output
+from minitriton.host.subcommands import write_output
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.store import Store
 

@@ -19,8 +19,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import BlockArguments, FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.registers import Elements
+from minitriton.codegen.registers import Elements, SharedView
 from minitriton.codegen.types import SHARED, lanes
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of

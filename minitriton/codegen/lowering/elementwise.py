@@ -31,10 +31,9 @@ from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.lowering.signed_division import known_division
 from minitriton.codegen.registers import Constants, Expression, Pointwise, Range, Registers, RegisterView
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
-from minitriton.dialects import arith, nvvm, tt, ttg
+from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import string_attr
-from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import PointerType
 from minitriton.layouts.encodings import Slice
@@ -214,32 +213,7 @@ LOWERINGS.update(
 def add(f: FunctionLowering, op: arith.AddiOp) -> None:
     """A range plus a scalar stays a range."""
     reps = operands_of(f, op)
-    if OPAQUE in op.attributes:
-        f.values[op.result] = f.b.add(f.scalar(op.lhs), _unknown_step(f, f.scalar(op.rhs)))
-        return
     f.values[op.result] = _moved_range(f, op, reps) or apply_lazily(f, op.result, reps, _integer(L.AddOp))
-
-
-def _unknown_step(f: FunctionLowering, step: SSAValue) -> SSAValue:
-    """`step`, an integer of 64 bits, as one that LLVM knows nothing of, and ptxas not that it is the same in all lanes.
-
-    What it is added to stays in registers of each thread: additions with uniform registers ptxas puts off until a copy needs the
-    address, after the wgmma instructions and the barrier.
-    """
-    if f.unknown_zero is None:
-        with f.b.in_prologue():
-            f.unknown_zero = _unknown_zero(f.b)
-    moved = f.b.inline_asm("mov.b64 $0, $1;", "=l,l", [f.b.add(step, f.unknown_zero)], I64)
-    assert moved is not None
-    return moved
-
-
-def _unknown_zero(b: Builder) -> SSAValue:
-    """0: no lane is both before and after another (PTX ISA, "Special Registers: %lanemask_lt")."""
-    both = "{ .reg .b32 after; mov.u32 $0, %lanemask_lt; mov.u32 after, %lanemask_gt; and.b32 $0, $0, after; }"
-    zero = b.inline_asm(both, "=r", [], I32, pure=True)
-    assert zero is not None
-    return b.value(L.ZExtOp, (zero,), I64)
 
 
 def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) -> Range | None:
@@ -369,9 +343,8 @@ def mulhiui(f: FunctionLowering, op: tt.MulhiUIOp) -> None:
     bits = bit_width(element)
 
     def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
-        if bits == 64:
-            return each_lane(b, "llvm.nvvm.mulhi.ull", v, element)
-        first, second = (b.value(L.ZExtOp, (x,), vector_type(I64, lanes(x.type))) for x in v)
+        wide = I64 if bits <= 32 else IntegerType(2 * bits)
+        first, second = (b.value(L.ZExtOp, (x,), vector_type(wide, lanes(x.type))) for x in v)
         product = b.mul(first, second)
         return b.cast(L.TruncOp, b.lshr(product, bits), element)
 
@@ -432,21 +405,7 @@ def cmpf(f: FunctionLowering, op: arith.CmpfOp) -> None:
 def each_lane(b: Builder, callee: str, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:
     """Calls a scalar function for every lane."""
     type_ = vector_type(element, lanes(operands[0].type))
-    return b.value(nvvm.EachLaneOp, operands, type_, {"callee": string_attr(callee)})
-
-
-def inline_ptx(
-    b: Builder, text: str, constraints: str, packed: int, operands: Sequence[SSAValue], elements: Sequence[Attribute]
-) -> Sequence[SSAValue]:
-    """Pure inline PTX for every `packed` lanes."""
-    properties: dict[str, Attribute] = {
-        "asm_string": string_attr(text),
-        "constraints": string_attr(constraints),
-        "packed": IntegerAttr(packed, 32),
-        "pure": _UNIT,
-    }
-    types = [vector_type(element, lanes(operands[0].type)) for element in elements]
-    return b.operation(nvvm.InlinePtxOp, operands, types, properties).results
+    return b.value(ours.EachLaneOp, operands, type_, {"callee": string_attr(callee)})
 
 
 # Comparisons of many registers of a range with a bound: an offset of each, which is a constant, with the room between base and bound.

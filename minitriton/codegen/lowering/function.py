@@ -20,8 +20,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.registry import where_to_add
-from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.registers import Registers
+from minitriton.codegen.registers import Registers, SharedView
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, scalar_type
 from minitriton.dialects.facts.synchronization import meets_threads

@@ -27,8 +27,6 @@ from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 
-LANE_BITS = 5
-
 
 class Sharing(NamedTuple):
     """Bits of a lane's number, of those that lanes with the same results differ in: the lowest `results` of them choose a result, the
@@ -47,13 +45,13 @@ class Sharing(NamedTuple):
         return self.lanes[self.results : self.results + self.warps]
 
 
-def sharing(op: Operation, redundant_bits: int, warps: int, results: int) -> Sharing | None:
+def sharing(op: Operation, lane_bits: int, redundant_bits: int, warps: int, results: int) -> Sharing | None:
     """How lanes share `warps` partial results of each of a thread's `results` (both powers of two) with the fewest instructions; None where
     a thread alone needs hardly more. `redundant_bits` has the bits of a lane's number that do not choose other results.
 
     A shuffle counts as two instructions, for its latency.
     """
-    lanes_ = tuple(bit for bit in range(LANE_BITS) if redundant_bits >> bit & 1)
+    lanes_ = tuple(bit for bit in range(lane_bits) if redundant_bits >> bit & 1)
     operands = len(op.operands)
     combination = sum(1 for _ in op.regions[0].block.ops) - 1
     one_number = exchangeable(op)
@@ -126,8 +124,8 @@ def by_lanes(
 
 def _from_lanes(f: FunctionLowering, values: list[SSAValue], shared: Sharing) -> list[SSAValue]:
     """All results: of each the lane's that chose it and combined in the right order, with its bits for warps 0."""
-    kept = ~sum(1 << bit for bit in (*shared.of_results, *shared.of_warps)) & ((1 << LANE_BITS) - 1)
-    idle = all(bit in shared.lanes for bit in range(LANE_BITS))
+    kept = ~sum(1 << bit for bit in (*shared.of_results, *shared.of_warps)) & ((1 << f.module.lane_bits) - 1)
+    idle = all(bit in shared.lanes for bit in range(f.module.lane_bits))
     like = f.b.i32(0) if idle else f.b.and_(f.lane_id(), f.b.i32(kept))
     indices = f2.span([1 << bit for bit in shared.of_results])
     sources = [f.b.or_(like, f.b.i32(bits)) if bits else like for bits in indices]

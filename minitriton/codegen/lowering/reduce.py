@@ -41,7 +41,6 @@ from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 
-WARP_BITS = 5
 _RANKS = 15
 """All bits that the rank of a CTA in its cluster can have."""
 
@@ -88,7 +87,7 @@ def plan_reduction(facts: LayoutFacts, axis: int) -> ReductionPlan:
         return tuple(sorted(bits, key=lambda bit: bases[bit][axis]))
 
     lane_bits, warp_bits = along("lane", lane_free), along("warp", warp_free)
-    redundant_bits = lane_free | sum(1 << bit for bit in lane_bits) | warp_free << WARP_BITS
+    redundant_bits = lane_free | sum(1 << bit for bit in lane_bits) | warp_free << len(facts.layout.bases["lane"])
     entering = tuple(zip(*steps.values(), strict=True))
     blocks = along("block", free.get("block", 0))
     return ReductionPlan(axis, entering, tuple(steps), lane_bits, warp_bits, blocks, redundant_bits)
@@ -205,7 +204,7 @@ _REDUX.update(
 
 
 def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values: list[SSAValue]) -> list[SSAValue]:
-    if len(plan.lane_bits) == WARP_BITS:
+    if len(plan.lane_bits) == f.module.lane_bits:
         kind = _redux_kind(f, op)
         if kind is not None:
             return [_redux(f, values[0], kind)]
@@ -222,7 +221,7 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
         # Lanes that combined the same two numbers in another order may have another one: the mean of Welford's algorithm rounds
         # differently, the index of equal numbers may be either's. The first lane's holds, as Triton has it in that lane.
         along = sum(1 << bit for bit in plan.lane_bits)
-        first = f.b.and_(f.lane_id(), f.b.i32(~along & (1 << WARP_BITS) - 1))
+        first = f.b.and_(f.lane_id(), f.b.i32(~along & (1 << f.module.lane_bits) - 1))
         values = [shuffle(f, value, first, "idx") for value in values]
     return values
 
@@ -276,7 +275,9 @@ def _across_warps(
         access = plan_access(_write_layout(source, plan, order, shape, results), bit_width(lane_type(stored.type)))
         store_shared(f, access, stored, base, at, is_writer)
     bases = _bases_in_cluster(f, plan, base)
-    shared = None if plan.block_bits else sharing(op, plan.redundant_bits, plan.warps, len(plan.keys))
+    shared = (
+        None if plan.block_bits else sharing(op, f.module.lane_bits, plan.redundant_bits, plan.warps, len(plan.keys))
+    )
     if shared is not None:
         written = _write_layout(source, plan, order, shape, results)
         values = by_lanes(f, op, shared, written, plan.warp_bits, base, offsets)

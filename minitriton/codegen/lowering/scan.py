@@ -225,7 +225,11 @@ class _Scan:
         b = self.f.b
         mask = sum(1 << bit for bit in self.plan.lane_bits)
         lane = self.f.lane_id()
-        last = b.and_(lane, b.i32(31 & ~mask)) if self.reverse else b.or_(lane, b.i32(mask))
+        last = (
+            b.and_(lane, b.i32((1 << self.f.module.lane_bits) - 1 & ~mask))
+            if self.reverse
+            else b.or_(lane, b.i32(mask))
+        )
         return [shuffle(self.f, value, last, "idx") for value in total]
 
     def _across_warps(

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import from_memory, load_shared, memory_type, store_shared, to_memory
-from minitriton.codegen.lowering.shared_view import SharedView
+from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I8, bit_width, scalar_type
 from minitriton.dialects import ttg
 from minitriton.dialects.ttg import MemDescType, layout_of

@@ -17,8 +17,8 @@ from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
 from minitriton.codegen.lowering.shared_access import addresses, store_shared
-from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.nvidia import lowers
+from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, INTEGERS, vector_type
 from minitriton.dialects import nvvm, ttg
 from minitriton.dialects.attribute_values import i32_array, string_attr

@@ -16,7 +16,7 @@ from xdsl.ir import Block, SSAValue
 
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.types import F64, I1, I32, I64, lanes, mangled, vector_type
-from minitriton.dialects import nvvm
+from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import string_attr
 
 # sin(r) = r + r^3 (S1 + S2 r^2 + ...), cos(r) = 1 - r^2 / 2 + r^4 (C1 + C2 r^2 + ...), for |r| <= pi/4.
@@ -132,7 +132,7 @@ def _each_by_call(b: Builder, x: SSAValue, callee: str) -> SSAValue:
 
 
 def _called(b: Builder, x: SSAValue, callee: str) -> SSAValue:
-    return b.value(nvvm.EachLaneOp, (x,), F64, {"callee": string_attr(callee), "noinline": UnitAttr()})
+    return b.value(ours.EachLaneOp, (x,), F64, {"callee": string_attr(callee), "noinline": UnitAttr()})
 
 
 def sin(b: Builder, v: Sequence[SSAValue]) -> SSAValue:

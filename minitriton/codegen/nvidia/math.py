@@ -31,6 +31,7 @@ from minitriton.codegen.lowering.registry import Lowering
 from minitriton.codegen.nvidia import LOWERINGS, device_math, device_math_f64, lowers
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, math, nvvm, tt
+from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import is_true, string_attr, word
 from minitriton.dialects.facts import DeviceFunction
 from minitriton.dialects.narrowing import instance_of
@@ -166,7 +167,7 @@ def extern_elementwise(f: FunctionLowering, op: tt.ExternElementwiseOp) -> None:
     f.module.external_functions.add(symbol.data)
     element = scalar_type(result.type)
     if not reps:
-        f.values[result] = f.b.value(nvvm.EachLaneOp, (), element, {"callee": string_attr(symbol.data)})
+        f.values[result] = f.b.value(ours.EachLaneOp, (), element, {"callee": string_attr(symbol.data)})
         return
     f.values[result] = apply(f, reps, lambda b, v: each_lane(b, symbol.data, v, element))
 

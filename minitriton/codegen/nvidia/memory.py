@@ -28,7 +28,7 @@ from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import i32_array, integer_attr, is_true, string_attr, word
 from minitriton.dialects.facts.pass_attributes import CACHE_HINT, IN_L1, PREFETCH_BYTES
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pipeline.remarks import remark
+from minitriton.pipeline.choice import remark
 
 _UNIT = UnitAttr()
 

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.nvidia import async_copy as async_copy  # these fill the tables
 from minitriton.codegen.nvidia import atomics as atomics
+from minitriton.codegen.nvidia import casts as casts
 from minitriton.codegen.nvidia import diagnostics as diagnostics
 from minitriton.codegen.nvidia import math as math
 from minitriton.codegen.nvidia import memory as memory
@@ -19,16 +20,14 @@ from minitriton.codegen.nvidia import warp_specialize
 from minitriton.codegen.nvidia import wgmma as wgmma
 from minitriton.codegen.nvidia.text import nvvm_global as nvvm_global
 from minitriton.codegen.nvidia.text import nvvm_lanes as nvvm_lanes
-from minitriton.codegen.nvidia.text import nvvm_partial_vectors as nvvm_partial_vectors
 from minitriton.codegen.target_interface import TargetInfo
 from minitriton.codegen.types import I32, vector_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.nvvm import tma as nvvm_tma
+from minitriton.target.architectures import LIMITS
 
 _UNIT = UnitAttr()
-_MOST_REGISTERS = 255
-"""Registers that a thread can name; ptxas leaves a larger limit out of account."""
 
 _BLOCK_ID = (nvvm.BlockIdXOp, nvvm.BlockIdYOp, nvvm.BlockIdZOp)
 _CLUSTER_ID = (nvvm.ClusterIdXOp, nvvm.ClusterIdYOp, nvvm.ClusterIdZOp)
@@ -91,7 +90,7 @@ class _Nvidia:
             "nvvm.reqntid": DenseArrayBase.from_list(i32, (num_threads,)),
         }
         if registers is not None:
-            attributes["nvvm.maxnreg"] = IntegerAttr(min(registers, _MOST_REGISTERS), i32)
+            attributes["nvvm.maxnreg"] = IntegerAttr(min(registers, LIMITS.registers_per_thread), i32)
         if num_ctas > 1:
             attributes["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, (num_ctas,))
         return attributes

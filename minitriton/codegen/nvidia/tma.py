@@ -20,8 +20,8 @@ from minitriton.analysis.locations import source_location
 from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
-from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.nvidia import lowers, needs_scratch
+from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
@@ -36,6 +36,7 @@ from minitriton.layouts.encodings import NVMMAShared
 from minitriton.layouts.nvmma_layout import tma_block_shape
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.rewriting.constants import constant_attr, number_of
+from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.tensor_map import GRAIN, SHARED_ALIGNMENT, illegal_corner
 
 TENSOR_MAP_BYTES = 128
@@ -55,7 +56,7 @@ def _first_thread(f: FunctionLowering) -> SSAValue:
 
 
 def _first_warp(f: FunctionLowering) -> SSAValue:
-    return f.b.icmp("ult", f.thread_id(), f.b.i32(32))
+    return f.b.icmp("ult", f.thread_id(), f.b.i32(WARP_SIZE))
 
 
 # Barriers in memory ---------------------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def wait_barrier(f: FunctionLowering, op: ttng.WaitBarrierOp) -> None:
 def first_warp_barrier(f: FunctionLowering, op: ttng.ArriveForFirstWarpOp | ttng.FirstWarpWaitsOp) -> None:
     """One half of a barrier at which only the first warp waits."""
     waits = isinstance(op, ttng.FirstWarpWaitsOp)
-    mine = _first_warp(f) if waits else f.b.icmp("uge", f.thread_id(), f.b.i32(32))
+    mine = _first_warp(f) if waits else f.b.icmp("uge", f.thread_id(), f.b.i32(WARP_SIZE))
     number = f.b.add(f.scalar(op.operands[0]), f.b.i32(integer(op.first)))
     properties: dict[str, Attribute] = {"number_of_threads": IntegerAttr(f.num_warps << f.module.lane_bits, 32)}
     f.b.operation(nvvm.NamedBarrierOp, (number, mine), (), properties if waits else properties | {"arrives": _UNIT})

@@ -23,8 +23,8 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering, WorkerWarps
-from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.nvidia import lowers
+from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
 from minitriton.dialects.facts.named_barriers import ALL_WARPS, PARTITIONS

@@ -17,17 +17,20 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Inte
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.lowering import elementwise
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding
-from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.nvidia import lowers
+from minitriton.codegen.registers import SharedView
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type, lanes, vector_type
+from minitriton.dialects import arith, nvvm, ttng
 from minitriton.dialects import llvm as ours
-from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.attribute_values import i32_array, integer, is_true, string_attr
+from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.layouts.to_linear import to_linear_layout
@@ -283,3 +286,34 @@ def warp_group_dot_wait(f: FunctionLowering, op: ttng.WarpGroupDotWaitOp) -> Non
 def fence_async_shared(f: FunctionLowering, op: ttng.FenceAsyncSharedOp) -> None:
     properties = {"cluster": _UNIT} if is_true(op.b_cluster) else {}
     f.b.operation(nvvm.FenceProxyAsyncOp, (), (), properties)
+
+
+@lowers(arith.AddiOp)
+def add(f: FunctionLowering, op: arith.AddiOp) -> None:
+    """Of a step that a loop of dots shares among pointers, what the assembler must not put off."""
+    if OPAQUE in op.attributes:
+        f.values[op.result] = f.b.add(f.scalar(op.lhs), _unknown_step(f, f.scalar(op.rhs)))
+    else:
+        elementwise.add(f, op)
+
+
+def _unknown_step(f: FunctionLowering, step: SSAValue) -> SSAValue:
+    """`step`, an integer of 64 bits, as one that LLVM knows nothing of, and ptxas not that it is the same in all lanes.
+
+    What it is added to stays in registers of each thread: additions with uniform registers ptxas puts off until a copy needs the
+    address, after the wgmma instructions and the barrier.
+    """
+    if f.unknown_zero is None:
+        with f.b.in_prologue():
+            f.unknown_zero = _unknown_zero(f.b)
+    moved = f.b.inline_asm("mov.b64 $0, $1;", "=l,l", [f.b.add(step, f.unknown_zero)], I64)
+    assert moved is not None
+    return moved
+
+
+def _unknown_zero(b: Builder) -> SSAValue:
+    """0: no lane is both before and after another (PTX ISA, "Special Registers: %lanemask_lt")."""
+    both = "{ .reg .b32 after; mov.u32 $0, %lanemask_lt; mov.u32 after, %lanemask_gt; and.b32 $0, $0, after; }"
+    zero = b.inline_asm(both, "=r", [], I32, pure=True)
+    assert zero is not None
+    return b.value(L.ZExtOp, (zero,), I64)

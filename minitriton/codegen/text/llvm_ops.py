@@ -11,10 +11,11 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnregisteredAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.codegen.text.values import constant_text, symbol_text, type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, inserted
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import integer, integers, plain_text
 from minitriton.dialects.fast_paths.op_access import block_successors, operand_at, operand_values
+from minitriton.dialects.llvm import lane_type, lanes
 from minitriton.errors import LoweringError
 
 # Values without an instruction ----------------------------------------------------------------------------------------
@@ -104,49 +105,38 @@ _CASTS = (
 WRITERS.update({kind: _cast(kind.name.removeprefix("llvm.")) for kind in _CASTS})
 
 
-@WRITERS.add(L.FNegOp)
-def _fneg(w: FunctionWriter, op: Operation) -> None:
-    a = operand_at(op, 0)
-    w.emit(f"{w.define(op.results[0])} = fneg {w.typed(a)}")
-
-
 _ICMP = tuple(str(p) for p in L.ICmpPredicateFlag)
 _FCMP = tuple(str(p).lstrip("_") for p in L.FCmpPredicateFlag)
 
 
-@WRITERS.add(L.ICmpOp)
-def _icmp(w: FunctionWriter, op: Operation) -> None:
-    a, b = operand_values(op)
-    predicate = _ICMP[integer(op.properties["predicate"])]
-    w.emit(f"{w.define(op.results[0])} = icmp {predicate} {w.typed(a)}, {w.names[b]}")
+def _compare(keyword: str, predicates: tuple[str, ...]) -> Writer:
+    def write(w: FunctionWriter, op: Operation) -> None:
+        a, b = operand_values(op)
+        predicate = predicates[integer(op.properties["predicate"])]
+        w.emit(f"{w.define(op.results[0])} = {keyword} {predicate} {w.typed(a)}, {w.names[b]}")
+
+    return write
 
 
-@WRITERS.add(ours.FCmpOp)
-def _fcmp(w: FunctionWriter, op: Operation) -> None:
-    a, b = operand_values(op)
-    predicate = _FCMP[integer(op.properties["predicate"])]
-    w.emit(f"{w.define(op.results[0])} = fcmp {predicate} {w.typed(a)}, {w.names[b]}")
+WRITERS.update({L.ICmpOp: _compare("icmp", _ICMP), ours.FCmpOp: _compare("fcmp", _FCMP)})
 
 
-@WRITERS.add(ours.SelectOp)
-def _select(w: FunctionWriter, op: Operation) -> None:
-    c, a, b = map(w.typed, operand_values(op))
-    w.emit(f"{w.define(op.results[0])} = select {c}, {a}, {b}")
+def _of_operands(keyword: str) -> Writer:
+    """An instruction that is its name and its operands."""
+    return lambda w, op: w.emit(f"{w.define(op.results[0])} = {keyword} {', '.join(map(w.typed, operand_values(op)))}")
+
+
+WRITERS.update(
+    {
+        L.FNegOp: _of_operands("fneg"),
+        ours.SelectOp: _of_operands("select"),
+        ours.ExtractElementOp: _of_operands("extractelement"),
+        L.InsertElementOp: _of_operands("insertelement"),
+    }
+)
 
 
 # Vectors and aggregates -----------------------------------------------------------------------------------------------
-
-
-@WRITERS.add(ours.ExtractElementOp)
-def _extract_element(w: FunctionWriter, op: Operation) -> None:
-    vector, index = map(w.typed, operand_values(op))
-    w.emit(f"{w.define(op.results[0])} = extractelement {vector}, {index}")
-
-
-@WRITERS.add(L.InsertElementOp)
-def _insert_element(w: FunctionWriter, op: Operation) -> None:
-    vector, value, index = map(w.typed, operand_values(op))
-    w.emit(f"{w.define(op.results[0])} = insertelement {vector}, {value}, {index}")
 
 
 @WRITERS.add(L.ShuffleVectorOp)
@@ -162,19 +152,17 @@ def _mask(lanes: tuple[int, ...]) -> str:
     return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {i}" if i >= 0 else "i32 poison" for i in lanes) + ">"
 
 
-def _position(op: Operation) -> str:
-    return ", ".join(map(str, integers(op.properties["position"])))
+def _at_position(keyword: str) -> Writer:
+    def write(w: FunctionWriter, op: Operation) -> None:
+        operands = ", ".join(map(w.typed, operand_values(op)))
+        w.emit(
+            f"{w.define(op.results[0])} = {keyword} {operands}, {', '.join(map(str, integers(op.properties['position'])))}"
+        )
+
+    return write
 
 
-@WRITERS.add(L.ExtractValueOp)
-def _extract_value(w: FunctionWriter, op: Operation) -> None:
-    w.emit(f"{w.define(op.results[0])} = extractvalue {w.typed(operand_at(op, 0))}, {_position(op)}")
-
-
-@WRITERS.add(L.InsertValueOp)
-def _insert_value(w: FunctionWriter, op: Operation) -> None:
-    container, value = map(w.typed, operand_values(op))
-    w.emit(f"{w.define(op.results[0])} = insertvalue {container}, {value}, {_position(op)}")
+WRITERS.update({L.ExtractValueOp: _at_position("extractvalue"), L.InsertValueOp: _at_position("insertvalue")})
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -360,3 +348,32 @@ def loop_properties(op: Operation) -> list[str]:
             if value == "true":
                 found.append(known)
     return found
+
+
+# Lane by lane ---------------------------------------------------------------------------------------------------------
+
+
+@WRITERS.add(ours.EachLaneOp)
+def _each_lane(w: FunctionWriter, op: ours.EachLaneOp) -> None:
+    callee = op.callee.data
+    result = op.res
+    element = type_text(lane_type(result.type))
+    w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in op.args))
+    count = lanes(result.type)
+    if count == 1:
+        kept = " noinline" if op.noinline is not None else ""
+        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, op.args))}){kept}")
+        return
+    operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in op.args]
+    vector = "poison"
+    type_ = type_text(result.type)
+    for lane in range(count):
+        arguments = [f"{scalar} {w.let(f'extractelement {v}, i32 {lane}')}" for scalar, v in operands]
+        one = w.let(f"call {element} @{callee}({', '.join(arguments)})")
+        vector = w.let(f"insertelement {type_} {vector}, {element} {one}, i32 {lane}")
+    w.names[result] = vector
+
+
+@WRITERS.add(ours.PackOp)
+def _pack(w: FunctionWriter, op: ours.PackOp) -> None:
+    w.names[op.res] = inserted(w, [w.names[value] for value in op.values], type_text(lane_type(op.res.type)))

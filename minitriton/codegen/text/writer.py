@@ -21,6 +21,13 @@ Writer = Callable[["FunctionWriter", Any], None]
 WRITERS = OpRules[Writer]()
 """How each op is written."""
 
+KERNEL_CONVENTIONS: dict[str, str] = {}
+"""LLVM's calling convention of kernels, by the attribute with which a back end marks their `llvm.func`."""
+FUNCTION_ATTRIBUTES: list[str] = []
+"""Attributes of an `llvm.func` that LLVM IR has as strings, in the order of the text: a back end adds its own."""
+PARAMETER_ATTRIBUTES: set[str] = set()
+"""Those of parameters, likewise."""
+
 
 class ModuleWriter:
     """What the functions of a module share: declarations, attribute groups, metadata."""
@@ -91,3 +98,13 @@ class FunctionWriter:
 def escaped(text: str) -> str:
     """A text inside LLVM's quotes."""
     return text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A").replace("\t", "\\09")
+
+
+def inserted(w: FunctionWriter, values: Sequence[str], type_: str) -> str:
+    """A vector of the named values."""
+    if len(values) == 1:
+        return values[0]
+    result = "poison"
+    for lane, value in enumerate(values):
+        result = w.let(f"insertelement <{len(values)} x {type_}> {result}, {type_} {value}, i32 {lane}")
+    return result

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Operation
 
 from minitriton.errors import IRError, MinitritonError
-from minitriton.target.architectures import Architecture, architecture_named
+from minitriton.target.architectures import WARP_SIZE, Architecture, architecture_named
 from minitriton.target.backends import BACKENDS
 
 NUM_WARPS = "ttg.num-warps"
@@ -82,7 +82,12 @@ def num_warps(op: Operation) -> int:
 
 def threads_per_warp(op: Operation) -> int:
     """Threads of one warp, 32 unless the module says otherwise."""
-    return _integer(op, THREADS_PER_WARP, 32)
+    return _integer(op, THREADS_PER_WARP, WARP_SIZE)
+
+
+def num_threads(op: Operation) -> int:
+    """Threads that run `op`."""
+    return num_warps(op) * threads_per_warp(op)
 
 
 def shared_bytes(op: Operation) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i32
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     AnyAttr,
@@ -29,9 +29,9 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
-from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.llvm import lanes
 from minitriton.dialects.nvvm import tma as nvvm_tma
-from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, lanes, one_of
+from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of
 from minitriton.dialects.nvvm.memory import AtomicOp as AtomicOp
 from minitriton.dialects.nvvm.memory import CpAsyncCommitGroupOp as CpAsyncCommitGroupOp
 from minitriton.dialects.nvvm.memory import CpAsyncOp as CpAsyncOp
@@ -52,6 +52,7 @@ from minitriton.dialects.nvvm.memory import WgmmaOp as WgmmaOp
 from minitriton.dialects.nvvm.memory import WgmmaWaitGroupOp as WgmmaWaitGroupOp
 from minitriton.dialects.nvvm.partial_vectors import LoadPartialOp as LoadPartialOp
 from minitriton.dialects.nvvm.partial_vectors import StorePartialOp as StorePartialOp
+from minitriton.target.architectures import WARP_SIZE
 
 # Special registers ----------------------------------------------------------------------------------------------------
 
@@ -186,38 +187,6 @@ class ElectSyncOp(IntrinsicOp):
 
 
 @op_definition
-class EachLaneOp(IRDLOperation):
-    """Calls a scalar function or intrinsic, `callee`, for every lane of its operands; with `noinline` it stays a call."""
-
-    name = "nvvm.each_lane"
-
-    args = var_operand_def(AnyAttr())
-    res = result_def(AnyAttr())
-    callee = prop_def(StringAttr)
-    noinline = opt_prop_def(UnitAttr)
-
-    def verify_(self) -> None:
-        if any(lanes(arg.type) != lanes(self.res.type) for arg in self.args):
-            raise VerifyException("nvvm.each_lane needs operands and a result of as many lanes")
-
-
-@op_definition
-class PackOp(IRDLOperation):
-    """A vector of scalars, the first in lane 0."""
-
-    name = "nvvm.pack"
-
-    values = var_operand_def(AnyAttr())
-    res = result_def(AnyAttr())
-
-    def verify_(self) -> None:
-        type_ = self.res.type
-        element = type_.element_type if instance_of(type_, VectorType) else type_
-        if lanes(type_) != len(self.values) or any(value.type != element for value in self.values):
-            raise VerifyException("nvvm.pack needs a scalar of the vector's element type for each lane")
-
-
-@op_definition
 class InlinePtxOp(IRDLOperation):
     """Inline PTX for every `packed` lanes; lanes narrower than 32 bits share a register."""
 
@@ -254,7 +223,7 @@ class BarrierOp(IntrinsicOp):
     def verify_(self) -> None:
         if self.barrier_id is not None and not 0 <= self.barrier_id.value.data < 16:
             raise VerifyException("nvvm.barrier: a block has barriers 0 to 15")
-        if self.number_of_threads is not None and self.number_of_threads.value.data % 32:
+        if self.number_of_threads is not None and self.number_of_threads.value.data % WARP_SIZE:
             raise VerifyException("nvvm.barrier: the number of threads must be a multiple of the warp size")
 
     def calls(self) -> str:

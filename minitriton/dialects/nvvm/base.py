@@ -13,16 +13,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import FixedBitwidthType, Float32Type, Float64Type, IntAttr, StringAttr, VectorType
+from xdsl.dialects.builtin import FixedBitwidthType, Float32Type, Float64Type, StringAttr
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.narrowing import instance_of
-
-GLOBAL = LLVMPointerType(IntAttr(1))
-SHARED = LLVMPointerType(IntAttr(3))
+from minitriton.dialects.llvm import SHARED, lane_type, lanes
 
 
 class PtxOp(IRDLOperation, ABC):
@@ -65,16 +62,6 @@ class IntrinsicOp(IRDLOperation, ABC):
 
 
 # Registers --------------------------------------------------------------------------------------------------------------
-
-
-def lanes(type_: Attribute) -> int:
-    """Registers of a value: the lanes of a vector, 1 for a scalar."""
-    return type_.shape.data[0].data if type_.__class__ is VectorType and instance_of(type_, VectorType) else 1
-
-
-def lane_type(type_: Attribute) -> Attribute:
-    """The type of one lane."""
-    return type_.element_type if instance_of(type_, VectorType) else type_
 
 
 _FLOATS: dict[type[Attribute], str] = {Float32Type: "float", Float64Type: "double"}

@@ -29,8 +29,9 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.llvm import GLOBAL, SHARED, lanes
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.nvvm.base import GLOBAL, SHARED, IntrinsicOp, PtxOp, lanes, one_of, vector, words_of
+from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of, vector, words_of
 
 # Global memory --------------------------------------------------------------------------------------------------------
 

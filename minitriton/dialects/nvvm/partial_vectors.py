@@ -23,7 +23,8 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_definition import op_definition
-from minitriton.dialects.nvvm.base import GLOBAL, PtxOp, lanes, words_of
+from minitriton.dialects.llvm import GLOBAL, lanes
+from minitriton.dialects.nvvm.base import PtxOp, words_of
 from minitriton.dialects.nvvm.memory import cache_modifiers
 
 

@@ -13,7 +13,8 @@ from xdsl.irdl import AnyAttr, operand_def, opt_operand_def, opt_prop_def, prop_
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_definition import op_definition
-from minitriton.dialects.nvvm.base import GLOBAL, SHARED, IntrinsicOp, PtxOp, one_of, words_of
+from minitriton.dialects.llvm import GLOBAL, SHARED
+from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of, words_of
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 

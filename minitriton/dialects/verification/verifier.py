@@ -25,6 +25,7 @@ from minitriton.dialects.printing.printer import TritonPrinter
 from minitriton.dialects.verification.dominance import immediate_dominators
 from minitriton.dialects.verification.upstream import complaint_about
 from minitriton.errors import IRError, MinitritonError, SourceLocation
+from minitriton.target.architectures import LIMITS
 
 _POSITION = re.compile(
     r"^(operand|result) '\w+' (?:at|expected at) positions? (\d+)[^\n]* does not verify:\n", re.DOTALL
@@ -199,7 +200,7 @@ def _check_block(block: Block, visible: set[SSAValue], refuse: Refuse) -> list[S
 
 _POWERS = {NUM_WARPS: 64, NUM_CTAS: 16, THREADS_PER_WARP: 64}
 """The most of each."""
-_RANGES = {MAXNREG: (1, 65536), SHARED_BYTES: (0, 1 << 31), "ttg.total-num-warps": (1, 64)}
+_RANGES = {MAXNREG: (1, LIMITS.registers_per_sm), SHARED_BYTES: (0, 1 << 31), "ttg.total-num-warps": (1, 64)}
 
 
 def verify_symbols(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:

@@ -7,7 +7,10 @@ apply("fma", "rn", 2**1000, 2**1000, -inf) -> -inf
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -17,19 +20,17 @@ _BITS = {np.dtype(np.float64): (53, -1074), np.dtype(np.float32): (24, -149)}
 """Bits of a significand and exponent of the smallest number."""
 
 
-def _exact(operation: str, values: list[Fraction]) -> Fraction:
-    a, *rest = values
-    match operation:
-        case "add":
-            return a + rest[0]
-        case "sub":
-            return a - rest[0]
-        case "mul":
-            return a * rest[0]
-        case "div":
-            return a / rest[0]
-        case _:
-            return a * rest[0] + rest[1]
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    return a * b + c
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return a / b
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": _quotient, "fma": _fused,
+}  # fmt: skip
 
 
 def _unit(size: Fraction, bits: int, smallest: int) -> Fraction:
@@ -82,7 +83,7 @@ def _one(operation: str, mode: str, dtype: np.dtype, plain: float, *operands: fl
     values = [Fraction(float(v)) for v in operands]
     if operation == "sqrt":
         return _root(values[0], mode, dtype)
-    exact = _exact(operation, values)
+    exact = _OPERATIONS[operation](*values)
     if exact:
         return _to_float(exact, mode, dtype)
     if operation in ("mul", "div"):
@@ -101,12 +102,7 @@ def apply(operation: str, mode: str, *operands: Lanes) -> Lanes:
     arrays = np.broadcast_arrays(*(np.asarray(o) for o in operands))
     dtype = arrays[0].dtype
     with np.errstate(all="ignore"):
-        a, *rest = arrays
-        plain = np.asarray(
-            a + rest[0] if operation == "add" else a - rest[0] if operation == "sub" else a * rest[0]
-            if operation == "mul" else a / rest[0] if operation == "div" else np.sqrt(a) if operation == "sqrt"
-            else a * rest[0] + rest[1]
-        )  # fmt: skip
+        plain = np.asarray(_OPERATIONS.get(operation, np.sqrt)(*arrays))
     rows = zip(plain.ravel().tolist(), *(v.ravel().tolist() for v in arrays), strict=True)
     found = [_one(operation, mode, dtype, *row) for row in rows]
     return np.array(found, dtype).reshape(plain.shape)

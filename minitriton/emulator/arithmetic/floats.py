@@ -7,12 +7,15 @@ In and out: float32 or float64 arrays (or scalars). `fma32(a, b, c)` rounds a*b 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
 from minitriton.emulator.arithmetic import exact
 from minitriton.emulator.lanes import Doubles, Lanes, Singles, Words16, Words32, Words64
-from minitriton.host.extremes import extreme
+from minitriton.interpreter.numbers.formats import extreme
 
 U32, U64, F32, F64 = np.uint32, np.uint64, np.float32, np.float64
 _NAN32 = U32(0x7FFFFFFF)
@@ -153,34 +156,15 @@ def round32(x: Doubles, mode: str) -> Singles:
     return np.where(wrong, np.nextafter(near, target), near)
 
 
-def exp2_32(x: Singles) -> Singles:
-    """2**x (`ex2.approx`)."""
-    return np.exp2(x.astype(F64)).astype(F32)
+def _in_double(function: Callable[[Doubles], Doubles]) -> Callable[[Singles], Singles]:
+    """A function of float32 that an `.approx` instruction computes: in float64, rounded once."""
+    return lambda x: function(x.astype(F64)).astype(F32)
 
 
-def log2_32(x: Singles) -> Singles:
-    """log2(x) (`lg2.approx`)."""
-    return np.log2(x.astype(F64)).astype(F32)
-
-
-def sin32(x: Singles) -> Singles:
-    """sin(x) (`sin.approx`)."""
-    return np.sin(x.astype(F64)).astype(F32)
-
-
-def cos32(x: Singles) -> Singles:
-    """cos(x) (`cos.approx`)."""
-    return np.cos(x.astype(F64)).astype(F32)
-
-
-def tanh32(x: Singles) -> Singles:
-    """tanh(x) (`tanh.approx`)."""
-    return np.tanh(x.astype(F64)).astype(F32)
-
-
-def rsqrt32(x: Singles) -> Singles:
-    """1/sqrt(x) (`rsqrt.approx`)."""
-    return (1.0 / np.sqrt(x.astype(F64))).astype(F32)
+exp2_32, log2_32, sin32, cos32, tanh32 = map(_in_double, (np.exp2, np.log2, np.sin, np.cos, np.tanh))
+rsqrt32 = _in_double(lambda x: 1.0 / np.sqrt(x))
+reciprocal32, root32, quotient32 = partial(np.divide, F32(1)), np.sqrt, np.divide
+"""What `rcp`, `sqrt.approx`, and `div.full` and `div.approx` compute: rounded to nearest, as the ISA permits."""
 
 
 def upper64(x: Doubles) -> Doubles:
@@ -200,21 +184,6 @@ def minmax_by_size(a: Singles, b: Singles, largest: bool, nan: bool) -> Singles:
     size = extreme(np.abs(a), np.abs(b), largest, nan)
     sign = (a.view(U32) ^ b.view(U32)) & _SIGN32
     return np.where(size != size, size, (size.view(U32) | sign).view(F32))
-
-
-def reciprocal32(x: Singles) -> Singles:
-    """1/x rounded to nearest (`rcp.approx` too)."""
-    return F32(1) / x
-
-
-def root32(x: Singles) -> Singles:
-    """sqrt(x) (`sqrt.approx`)."""
-    return np.sqrt(x)
-
-
-def quotient32(a: Singles, b: Singles) -> Singles:
-    """a/b (`div.full`, `div.approx`)."""
-    return a / b
 
 
 def saturate32(x: Singles) -> Singles:

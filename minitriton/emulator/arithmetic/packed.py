@@ -15,8 +15,8 @@ import numpy as np
 
 from minitriton.emulator.arithmetic import floats as fm
 from minitriton.emulator.arithmetic import small_floats as sf
-from minitriton.emulator.lanes import Singles, Words16, Words32
-from minitriton.host.extremes import extreme
+from minitriton.emulator.lanes import Lanes, Singles, Words16, Words32
+from minitriton.interpreter.numbers.formats import extreme
 
 U16, U32 = np.uint16, np.uint32
 
@@ -32,6 +32,10 @@ def widen(bits: Words16, format: str) -> Singles:
     return sf.f16_to(bits) if format == "f16" else sf.bf16_to(bits)
 
 
+def _from(format: str) -> Callable[[Lanes], Words16]:
+    return sf.f16_from if format == "f16" else sf.bf16_from
+
+
 def narrow(operation: str, format: str, *operands: Words16) -> Words16:
     """One operation on 16-bit patterns; its modifiers (`ftz`, `sat`, `relu`, `NaN`, `xorsign`) follow its name after dots."""
     name, *modifiers = operation.split(".")
@@ -44,14 +48,14 @@ def narrow(operation: str, format: str, *operands: Words16) -> Words16:
         values = [_flushed(v, format) for v in values]
     if name == "fma":
         wide = fm.fused64(*values)
-        result = sf.f16_from(wide) if format == "f16" else sf.bf16_from64(wide)
+        result = _from(format)(wide)
     else:
         if name in ("min", "max"):
             function = fm.minmax_by_size if "xorsign" in modifiers else extreme
             value = function(values[0], values[1], name == "max", "NaN" in modifiers)
         else:
             value = _OPERATIONS[name](*values)
-        result = sf.f16_from(value) if format == "f16" else sf.bf16_from(value)
+        result = _from(format)(value)
     if "ftz" in modifiers:
         small = (result & U16(0x7FFF)) < (U16(0x0400) if format == "f16" else U16(0x0080))
         result = np.where(small, result & U16(0x8000), result)

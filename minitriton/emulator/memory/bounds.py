@@ -1,7 +1,4 @@
-"""What no GPU has: refused before NumPy is asked for it.
-
-Sizes are from the CUDA programming guide, table of technical specifications (compute capability 9.0).
-"""
+"""What no GPU has: refused before NumPy is asked for it."""
 
 from __future__ import annotations
 
@@ -11,15 +8,8 @@ import numpy as np
 
 from minitriton.emulator.ptx.program import EmulationError, PTXKernel, Variable
 from minitriton.errors import SourceLocation
+from minitriton.target.architectures import LIMITS
 
-MOST_THREADS = 1024
-"""Of a block."""
-MOST_CTAS = 16
-"""Of a cluster."""
-MOST_SHARED = 227 * 1024
-"""Bytes of a block."""
-MOST_LOCAL = 512 * 1024
-"""Bytes of a thread."""
 MOST_GLOBAL = 1 << 30
 """Bytes of a variable in global or constant memory: a choice of the emulator's."""
 MOST_PARAMETERS = 1 << 20
@@ -35,9 +25,9 @@ def check_threads(kernel: PTXKernel) -> None:
             SourceLocation("<ptx>", kernel.line),
             help="write .reqntid N after its parameters",
         )
-    if not 0 < count <= MOST_THREADS:
+    if not 0 < count <= LIMITS.threads_per_cta:
         raise EmulationError(
-            f"kernel `{kernel.name}` has {count} threads a block; the most is {MOST_THREADS}, the least is 1",
+            f"kernel `{kernel.name}` has {count} threads a block; the most is {LIMITS.threads_per_cta}, the least is 1",
             SourceLocation("<ptx>", kernel.threads_line),
         )
 
@@ -47,9 +37,9 @@ def check_sizes(kernel: PTXKernel, variables: Sequence[Variable], shared: int, l
     other = max((v.size for v in variables if v.space in ("global", "const")), default=0)
     parameters = max((p.offset + p.size for p in kernel.parameters), default=0)
     for what, number, most in (
-        ("CTAs a cluster", int(np.prod(kernel.cluster, dtype=object)), MOST_CTAS),
-        ("bytes of shared memory", shared, MOST_SHARED),
-        ("bytes of local memory a thread", local, MOST_LOCAL),
+        ("CTAs a cluster", int(np.prod(kernel.cluster, dtype=object)), LIMITS.ctas_per_cluster),
+        ("bytes of shared memory", shared, LIMITS.max_shared_memory),
+        ("bytes of local memory a thread", local, LIMITS.local_bytes_per_thread),
         ("bytes in one variable", other, MOST_GLOBAL),
         ("bytes of parameters", parameters, MOST_PARAMETERS),
     ):

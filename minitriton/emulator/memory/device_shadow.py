@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minitriton.target.architectures import WARP_SIZE
+
 if TYPE_CHECKING:
     from minitriton.emulator.memory.ordering import Clocks
 
@@ -100,7 +102,7 @@ class GlobalShadow:
 
     def __init__(self, size: int, granule: int, starts: list[int], followed: set[int], group_lanes: int) -> None:
         self.granule, self.starts, self.group_lanes = granule, starts, group_lanes
-        self.warps = group_lanes // 32
+        self.warps = group_lanes // WARP_SIZE
         count = -(-size // granule)
         self.followed = np.zeros(len(starts) + 1, np.bool_)
         self.followed[list(followed)] = True
@@ -194,12 +196,12 @@ class GlobalShadow:
         clash = self.reader_group[g] != named
         if clash.any():
             self.reader_group[g[clash]] = SEVERAL
-        warp = a.lanes // 32
+        warp = a.lanes // WARP_SIZE
         now = self.clocks.clock[warp][:, None]
         old = self.reader[g] - 1
         over = (old == me) | (old < 0) | (old // self.group_lanes + 1 != group)
         if not over.all():
-            over |= self.read_time[g] <= self.clocks.known[warp[:, None], old // 32 % self.warps]
+            over |= self.read_time[g] <= self.clocks.known[warp[:, None], old // WARP_SIZE % self.warps]
         simple = over & (self.row[g] == 0)
         if simple.all():
             self.reader[g], self.read_time[g], self.read_site[g] = me + 1, now, a.site
@@ -213,8 +215,8 @@ class GlobalShadow:
         at = g[rest]
         lanes = np.broadcast_to(a.lanes[:, None], g.shape)[rest]
         self._give_rows(at)
-        warps, groups = lanes // 32, (lanes + self.first) // self.group_lanes
-        self.rows.note(self.row[at], groups, warps % self.warps, lanes % 32, self.clocks.clock[warps], a.site)
+        warps, groups = lanes // WARP_SIZE, (lanes + self.first) // self.group_lanes
+        self.rows.note(self.row[at], groups, warps % self.warps, lanes % WARP_SIZE, self.clocks.clock[warps], a.site)
 
     def _give_rows(self, granules: np.ndarray) -> None:
         """Rows for granules that have none yet, with the reader that each has."""
@@ -225,9 +227,9 @@ class GlobalShadow:
         reader = self.reader[wanted] - 1
         some = reader >= 0
         rows, reader, at = rows[some], reader[some], wanted[some]
-        warp = reader // 32 % self.warps
+        warp = reader // WARP_SIZE % self.warps
         self.rows.group[rows] = reader // self.group_lanes
-        self.rows.time[rows, warp], self.rows.lane[rows, warp] = self.read_time[at], reader % 32
+        self.rows.time[rows, warp], self.rows.lane[rows, warp] = self.read_time[at], reader % WARP_SIZE
         self.rows.site[rows, warp] = self.read_site[at]
 
     def copy_begins(self, offset: np.ndarray, size: int) -> np.ndarray | None:
@@ -277,7 +279,7 @@ class GlobalShadow:
             self.followed[unfollowed] = self.following = True
         g = self.granules(a.offset, a.size)
         me = (a.lanes + self.first).astype(np.int32)[:, None]
-        warp = a.lanes // 32
+        warp = a.lanes // WARP_SIZE
         before = self.writer[g], self.write_time[g]
         self.writer[g] = me + 1
         races = self._races_of_write(a, g, me, *before, same)
@@ -298,7 +300,7 @@ class GlobalShadow:
     def _races_of_write(
         self, a: Access, g: np.ndarray, me: np.ndarray, writer: np.ndarray, time: np.ndarray, same: np.ndarray
     ) -> Races | None:
-        changes, warp, writer = ~same[:, None], a.lanes // 32, writer - 1
+        changes, warp, writer = ~same[:, None], a.lanes // WARP_SIZE, writer - 1
         others = (writer != me) & (writer >= 0) & changes
         if a.strong:
             others &= (time & 1) == 0
@@ -312,7 +314,7 @@ class GlobalShadow:
         late = (reader != me) & (reader // self.group_lanes + 1 == group) & (reader >= 0) & changes
         row = self.row[g] if self.rows.count > 1 else None
         if late.any():
-            times, theirs = self.read_time[g], reader // 32 % self.warps
+            times, theirs = self.read_time[g], reader // WARP_SIZE % self.warps
             late &= times > known[warp[:, None], theirs]
             late &= (theirs != (warp % self.warps)[:, None]) | (times > self.clocks.exchanged[warp][:, None])
             if row is not None:
@@ -334,7 +336,7 @@ class GlobalShadow:
         by copies of it."""
         found = np.zeros(row.shape, np.bool_)
         at, k = np.nonzero(row > 0)
-        r, w, lane = row[at, k], lanes[at] // 32, lanes[at] % 32
+        r, w, lane = row[at, k], lanes[at] // WARP_SIZE, lanes[at] % WARP_SIZE
         local = w % self.warps
         times, known = self.rows.time[r], self.clocks.known[w]
         unseen = (times > known) & (self.rows.group[r] == group[at])[:, None]
@@ -354,7 +356,7 @@ class GlobalShadow:
         near = other // self.group_lanes == group
         within = candidates & near
         if within.any():
-            within &= time > self.clocks.known[(lanes // 32)[:, None], other // 32 % self.warps]
+            within &= time > self.clocks.known[(lanes // WARP_SIZE)[:, None], other // WARP_SIZE % self.warps]
         far = candidates & ~near
         if far.any() and self.seen:
             for i, k in zip(*np.nonzero(far), strict=True):
@@ -362,7 +364,7 @@ class GlobalShadow:
                 cluster = thread // self.group_lanes
                 upto = self.seen.get(int(group[i, 0]), {}).get(cluster)
                 if upto is not None:
-                    far[i, k] = time[i, k] > self.releases[cluster][upto][thread // 32 % self.warps]
+                    far[i, k] = time[i, k] > self.releases[cluster][upto][thread // WARP_SIZE % self.warps]
         inside, outside = within.any(1), far.any(1)
         return Races(inside, outside) if inside.any() or outside.any() else None
 
@@ -389,7 +391,7 @@ class GlobalShadow:
         if acquire and address in self.released:
             _merge(self.seen.setdefault(group, {}), self.released[address])
         if release:
-            covered = self.clocks.release(np.array([lane // 32]))
+            covered = self.clocks.release(np.array([lane // WARP_SIZE]))
             own = self.releases.setdefault(group, [])
             own.append(np.maximum(own[-1], covered) if own else covered)
             published = self.released.setdefault(address, {})

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from minitriton.target.architectures import WARP_SIZE
+
 ASYNC_PROXY = ("cp.async.bulk", "cp.reduce.async.bulk", "wgmma.mma_async")
 """Instructions that access shared memory by the async proxy."""
 NO_STORE = -1
@@ -37,12 +39,12 @@ class ProxyFences:
         self.known_at_fence = np.zeros_like(known)
         self.first, self.last = granules, -1
         """Of those that threads have ever stored to."""
-        self.took_part = np.zeros(32 * len(known), np.bool_)
+        self.took_part = np.zeros(WARP_SIZE * len(known), np.bool_)
         """Which threads were active at the last fence of their warp."""
 
     def stored(self, site: int, granules: np.ndarray, threads: np.ndarray, clock: np.ndarray) -> None:
         """Threads (one a row of granules) write by the generic proxy."""
-        self.time[granules] = clock[threads // 32][:, None]
+        self.time[granules] = clock[threads // WARP_SIZE][:, None]
         self.first, self.last = min(self.first, int(granules.min())), max(self.last, int(granules.max()))
         self.site[granules] = site
         self.thread[granules] = threads[:, None]
@@ -61,9 +63,9 @@ class ProxyFences:
             self.took_part[:] = True
         else:
             granules = granules[mask[self.thread[granules]]]
-            lanes = mask.reshape(-1, 32)
+            lanes = mask.reshape(-1, WARP_SIZE)
             here = lanes.any(1)
             self.known_at_fence[here] = known[here]
-            self.took_part.reshape(-1, 32)[here] = lanes[here]
-        self.fence_time[granules] = clock[self.thread[granules] // 32]
+            self.took_part.reshape(-1, WARP_SIZE)[here] = lanes[here]
+        self.fence_time[granules] = clock[self.thread[granules] // WARP_SIZE]
         self.unfenced[granules] = False

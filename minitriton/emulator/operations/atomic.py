@@ -16,7 +16,7 @@ from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.memory import by_space, check_global_write, locate_to_write, measure, pass_order
-from minitriton.host.extremes import extreme
+from minitriton.interpreter.numbers.formats import extreme
 
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Of what is in memory and what a thread brings, in this order."""

@@ -6,22 +6,23 @@ import numpy as np
 
 from minitriton.emulator.batch import Batch
 from minitriton.emulator.operations.barriers import BARRIERS, Arrival, BarrierArrivals
+from minitriton.target.architectures import WARP_SIZE
 
 
 def check_numbers(x: Batch, number: int, expected: int, site: int) -> None:
     """A barrier's number and its count of threads, which must be whole warps."""
     if number >= BARRIERS:
         x.find("barrier", site, x.index[:1], f"barrier {number}: a CTA has barriers 0 to {BARRIERS - 1}")
-    if expected % 32 and expected != x.threads:
+    if expected % WARP_SIZE and expected != x.threads:
         x.find("barrier", site, x.index[:1], f"a barrier of {expected} threads, which are not whole warps")
 
 
 def check_completed(x: Batch, arrivals: BarrierArrivals, last: Arrival) -> None:
     """Of threads that have met at a barrier: whether aligned instructions were executed by whole warps, and only one of them."""
     for site, threads in arrivals.aligned.items():
-        warps = threads.reshape(-1, 32)
+        warps = threads.reshape(-1, WARP_SIZE)
         some = np.any(warps, axis=1, keepdims=True)
-        apart = (some & x.alive.reshape(-1, 32) & ~warps).ravel()
+        apart = (some & x.alive.reshape(-1, WARP_SIZE) & ~warps).ravel()
         if apart.any():
             x.find(
                 "barrier", site, np.nonzero(apart)[0],

@@ -19,6 +19,7 @@ from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import tensor_core
 from minitriton.emulator.operations.memory import check_read, check_write, locate, measure
+from minitriton.target.architectures import WARP_SIZE
 
 ACCUMULATORS: dict[str, type[np.float16 | np.float32 | np.int32 | np.float64]] = {
     "f16": np.float16,
@@ -79,7 +80,7 @@ def store_matrix(x: Machine, site: int, transposed: bool, address: Lanes, values
     count = len(values)
     giving = x.lane < 8 * count
     offset, got = locate(x, site, "shared", address, giving if mask is None else giving & mask, 16)
-    rows = np.zeros((x.count // 32, 32, 4), np.uint32)
+    rows = np.zeros((x.count // WARP_SIZE, WARP_SIZE, 4), np.uint32)
     for j, value in enumerate(values):
         matrix = np.ascontiguousarray(x.spread(value)).reshape(-1, 8, 4)
         if transposed:

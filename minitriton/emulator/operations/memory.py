@@ -19,6 +19,7 @@ from minitriton.emulator.memory.device_shadow import Access, Races
 from minitriton.emulator.operations import cluster as cluster_operations
 from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.report import Traffic
+from minitriton.target.architectures import WARP_SIZE
 
 
 def both(first: Mask, second: np.ndarray) -> Mask:
@@ -338,7 +339,7 @@ def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.nda
     warp = x.warp[who]
     traffic.threads += len(who)
     traffic.bytes += len(who) * size
-    traffic.requests += x.count // 32 if lanes is None else int(np.count_nonzero(np.diff(warp, prepend=-1)))
+    traffic.requests += x.count // WARP_SIZE if lanes is None else int(np.count_nonzero(np.diff(warp, prepend=-1)))
     if space == "global":
         sectors, lines = access_cost.sectors_and_lines(offsets, size, warp)
         traffic.sectors += sectors

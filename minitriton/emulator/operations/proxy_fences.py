@@ -6,6 +6,7 @@ import numpy as np
 
 from minitriton.emulator.batch import Batch, Mask
 from minitriton.emulator.memory.proxy_fences import NO_STORE
+from minitriton.target.architectures import WARP_SIZE
 
 
 def note_store(x: Batch, site: int, granules: np.ndarray, threads: np.ndarray) -> None:
@@ -32,7 +33,7 @@ def check(x: Batch, site: int, thread: int, granules: np.ndarray | slice, what: 
     if high < proxies.first or low > proxies.last or (proxies.site[granules] == NO_STORE).all():
         return
     writers, warp = proxies.thread[granules], x.warp[thread]
-    columns = writers // 32 % shared.warps
+    columns = writers // WARP_SIZE % shared.warps
     unordered = (proxies.fence_time[granules] > shared.known[warp, columns]) & (writers != thread)
     wrong = (proxies.site[granules] != NO_STORE) & (proxies.unfenced[granules] | unordered)
     if proxies.took_part[thread]:

@@ -18,6 +18,7 @@ from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.operations import bulk_copies
 from minitriton.emulator.operations.memory import check_write, locate
 from minitriton.target import tensor_map
+from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.tensor_map import TensorMap
 
 _SWIZZLE_MASK = (0, 0x10, 0x30, 0x70)
@@ -63,7 +64,7 @@ def _check_grain(x: Machine, site: int, field: str, values: np.ndarray, mask: Ma
 def publish_descriptor(x: Machine, site: int, target: Lanes, source: Lanes, size: int, mask: Mask) -> None:
     """`tensormap.cp_fenceproxy`: copies a map from shared to global memory, once a warp."""
     chosen = x.mask(mask)
-    first = (x.lane == 0) if chosen is None else chosen & (np.cumsum(chosen.reshape(-1, 32), 1).ravel() == 1)
+    first = (x.lane == 0) if chosen is None else chosen & (np.cumsum(chosen.reshape(-1, WARP_SIZE), 1).ravel() == 1)
     read, got = locate(x, site, "shared", source, first, 16)
     written, got = locate(x, site, "global", target, got, 16)
     for thread in bulk_copies.active_threads(x, got):

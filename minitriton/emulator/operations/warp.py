@@ -10,10 +10,11 @@ import numpy as np
 from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
+from minitriton.target.architectures import WARP_SIZE
 
 
 def _rows(x: Machine, value: Lanes) -> np.ndarray:
-    return x.spread(value).reshape(-1, 32)
+    return x.spread(value).reshape(-1, WARP_SIZE)
 
 
 def _members(x: Machine, site: int, members: Lanes, mask: Mask) -> np.ndarray | None:
@@ -70,13 +71,13 @@ def vote(x: Machine, site: int, mode: str, predicate: Lanes, members: Lanes, mas
     mask = x.mask(mask)
     present = _members(x, site, members, mask)
     p = _rows(x, np.asarray(predicate))
-    here = np.ones_like(p) if present is None else present.reshape(-1, 32)
+    here = np.ones_like(p) if present is None else present.reshape(-1, WARP_SIZE)
     yes = p & here
     if mode == "ballot":
-        return np.repeat(_word(yes), 32)
+        return np.repeat(_word(yes), WARP_SIZE)
     any_, all_ = yes.any(1), (p | ~here).all(1)
     result = {"all": all_, "any": any_, "uni": all_ | ~any_}[mode]
-    return np.repeat(result, 32)
+    return np.repeat(result, WARP_SIZE)
 
 
 def _word(rows: np.ndarray) -> np.ndarray:
@@ -87,7 +88,7 @@ def _word(rows: np.ndarray) -> np.ndarray:
 def active_mask(x: Machine, mask: Mask) -> np.ndarray:
     """`activemask`."""
     mask = x.mask(mask)
-    return np.repeat(_word((x.alive if mask is None else mask).reshape(-1, 32)), 32)
+    return np.repeat(_word((x.alive if mask is None else mask).reshape(-1, WARP_SIZE)), WARP_SIZE)
 
 
 def elect(x: Machine, members: Lanes, mask: Mask) -> tuple[np.ndarray, np.ndarray]:
@@ -104,12 +105,12 @@ def match(x: Machine, site: int, mode: str, value: Lanes, members: Lanes, mask: 
     mask = x.mask(mask)
     present = _members(x, site, members, mask)
     rows = _rows(x, value)
-    here = np.ones(rows.shape, np.bool_) if present is None else present.reshape(-1, 32)
+    here = np.ones(rows.shape, np.bool_) if present is None else present.reshape(-1, WARP_SIZE)
     equal = (rows[:, :, None] == rows[:, None, :]) & here[:, None, :]
     words = np.packbits(equal, axis=2, bitorder="little").view(np.uint32).reshape(-1)
     if mode == "any":
         return words, np.ones(x.count, np.bool_)
-    agree = words == np.repeat(_word(here), 32)
+    agree = words == np.repeat(_word(here), WARP_SIZE)
     return np.where(agree, words, np.uint32(0)), agree
 
 
@@ -131,5 +132,5 @@ def reduce(x: Machine, site: int, operation: str, value: Lanes, members: Lanes, 
             neutral = limits.max if operation == "min" else limits.min
         elif neutral == -1:
             neutral = np.array(-1).astype(rows.dtype)
-        rows = np.where(present.reshape(-1, 32), rows, rows.dtype.type(neutral))
-    return np.repeat(function.reduce(rows, axis=1, dtype=rows.dtype), 32)
+        rows = np.where(present.reshape(-1, WARP_SIZE), rows, rows.dtype.type(neutral))
+    return np.repeat(function.reduce(rows, axis=1, dtype=rows.dtype), WARP_SIZE)

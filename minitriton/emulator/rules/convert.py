@@ -81,7 +81,7 @@ def keep_positive(x: Singles) -> Singles:
 NAMES.update({
     "clip": np.clip, "float_to_integer": float_to_integer, "integer_to_float": integer_to_float, "saturate_integer": saturate_integer,
     "round_integral": round_integral, "pack8": pack8, "low8": low8, "high8": high8, "keep_positive": keep_positive,
-    "bf16_from": sf.bf16_from, "f16_from": sf.f16_from, "tf32_from": sf.tf32_from, "bf16_from64": sf.bf16_from64,
+    "bf16_from": sf.bf16_from, "f16_from": sf.f16_from, "tf32_from": sf.tf32_from,
     "e4m3_from": sf.e4m3_from, "e5m2_from": sf.e5m2_from, "e4m3_to": sf.e4m3_to, "e5m2_to": sf.e5m2_to,
 })  # fmt: skip
 
@@ -150,7 +150,7 @@ def _from_integer(w: BlockWriter, i: Instruction, parts: list[str], to: str, of:
     if to in ("f32", "f64"):
         w.write(i.operands[0], to, f"integer_to_float({value}, {mode!r}, {to!r})")
     elif to == "bf16":
-        w.write(i.operands[0], "u16", f"bf16_from64({value}.astype(D_f64))")
+        w.write(i.operands[0], "u16", f"bf16_from({value}.astype(D_f64))")
     else:
         w.write(i.operands[0], "u16", f"f16_from({value}.astype(D_f64), {mode!r})")
 
@@ -162,9 +162,7 @@ def _float(w: BlockWriter, i: Instruction, parts: list[str], to: str, of: str) -
     if integral:
         value = f"round_integral({value}, {integral!r})"
     if to in ("f16", "bf16"):
-        wide = "bf16_from64" if to == "bf16" and of == "f64" else f"{to}_from"
-        extra = "" if wide == "bf16_from64" else f", {'rz' if mode == 'rz' else 'rn'!r}, {'relu' in parts}"
-        w.write(i.operands[0], "u16", f"{wide}({value}{extra})")
+        w.write(i.operands[0], "u16", f"{to}_from({value}, {'rz' if mode == 'rz' else 'rn'!r}, {'relu' in parts})")
         return
     if to == "f32" and of == "f64":
         value = f"round32({value}, {mode!r})"

@@ -5,6 +5,8 @@ fma.rn.f32 %r4, %r1, %r2, %r3   →   r4_f32 = fma32(r1_f32, r2_f32, r3_f32)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from minitriton.emulator.arithmetic import exact
@@ -12,8 +14,8 @@ from minitriton.emulator.arithmetic import floats as float_math
 from minitriton.emulator.arithmetic import packed as packed_math
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.emulator.rules import integer as rules_integer
-from minitriton.emulator.translate import NAMES, BlockWriter, rule
-from minitriton.host.extremes import extreme
+from minitriton.emulator.translate import NAMES, BlockWriter, Rule, rule
+from minitriton.interpreter.numbers.formats import extreme
 
 for _name in (
     "bits16", "bits32", "bits64", "flush32", "fma32", "fma64", "fma_directed", "add_directed", "multiply_directed",
@@ -26,8 +28,7 @@ NAMES.update({"absolute": np.abs, "copysign": np.copysign, "exactly": exact.appl
 NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs", "f16"), "bf16x2": ("pairs", "bf16")}
 DIRECTED = ("rz", "rm", "rp")
 _UNARY = {
-    "ex2": "exp2_32", "lg2": "log2_32", "sin": "sin32", "cos": "cos32", "tanh": "tanh32", "sqrt": "sqrt",
-    "rsqrt": "rsqrt32", "rcp": "reciprocal32", "sqrt.approx": "root32", "rcp.approx": "reciprocal32",
+    "ex2": "exp2_32", "lg2": "log2_32", "sin": "sin32", "cos": "cos32", "tanh": "tanh32", "sqrt": "sqrt", "rsqrt": "rsqrt32", "rcp": "reciprocal32",
 }  # fmt: skip
 
 
@@ -89,21 +90,27 @@ def _wide(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     w.write(i.operands[0], "f64", expression)
 
 
-@rule("add", "sub", "mul", "div", "min", "max")
-def _binary(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    type, name = parts[-1], parts[0]
-    if not is_float(type):
-        by_name = {"mul": rules_integer.multiply, "div": rules_integer.divide, "min": rules_integer.minmax}
-        by_name["max"] = rules_integer.minmax
-        by_name.get(name, rules_integer.arithmetic)(w, i, parts)
-    elif type in NARROW:
-        _narrow(w, i, parts)
-    elif type == "f64":
-        _wide(w, i, parts)
-    else:
-        _binary32(w, i, parts)
+def _by_type(*names: str, integers: Callable[[str], Rule] | None = None) -> Callable[[Rule], Rule]:
+    """Registers how an instruction of float32 is written; f64, narrow floats and integers have their own way."""
+
+    def register(function: Rule) -> Rule:
+        def write(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+            type = parts[-1]
+            own = _narrow if type in NARROW else _wide if type == "f64" else function
+            (integers(parts[0]) if integers is not None and not is_float(type) else own)(w, i, parts)
+
+        rule(*names)(write)
+        return function
+
+    return register
 
 
+_INTEGERS = {
+    "mul": rules_integer.multiply, "div": rules_integer.divide, "min": rules_integer.minmax, "max": rules_integer.minmax,
+}  # fmt: skip
+
+
+@_by_type("add", "sub", "mul", "div", "min", "max", integers=lambda name: _INTEGERS.get(name, rules_integer.arithmetic))
 def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     name = parts[0]
     a, b, *third = operands32(w, i, parts)
@@ -131,57 +138,31 @@ def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     result32(w, i, parts, expression)
 
 
-@rule("fma", "mad")
+@_by_type("fma", "mad", integers=lambda name: rules_integer.multiply)
 def _fused(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    type = parts[-1]
-    if not is_float(type):
-        rules_integer.multiply(w, i, parts)
-    elif type in NARROW:
-        _narrow(w, i, parts)
-    elif type == "f64":
-        _wide(w, i, parts)
-    else:
-        a, b, c = operands32(w, i, parts)
-        mode = next((p for p in parts if p in DIRECTED), None)
-        expression = f"fma_directed({a}, {b}, {c}, {mode!r})" if mode else f"fma32({a}, {b}, {c})"
-        result32(w, i, parts, expression)
+    a, b, c = operands32(w, i, parts)
+    mode = next((p for p in parts if p in DIRECTED), None)
+    result32(w, i, parts, f"fma_directed({a}, {b}, {c}, {mode!r})" if mode else f"fma32({a}, {b}, {c})")
 
 
-@rule("ex2", "lg2", "sin", "cos", "tanh", "sqrt", "rsqrt", "rcp")
+@_by_type("ex2", "lg2", "sin", "cos", "tanh", "sqrt", "rsqrt", "rcp")
 def _function(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    type = parts[-1]
-    if type in NARROW:
-        _narrow(w, i, parts)
-    elif type == "f64":
-        _wide(w, i, parts)
+    (a,) = operands32(w, i, parts)
+    mode = next((p for p in parts if p in DIRECTED), None)
+    if mode is None:
+        function = "root32" if parts[:2] == ["sqrt", "approx"] else _UNARY[parts[0]]
+        result32(w, i, parts, f"{function}({a})")
     else:
-        (a,) = operands32(w, i, parts)
-        mode = next((p for p in parts if p in DIRECTED), None)
-        if mode is None:
-            function = _UNARY.get(f"{parts[0]}.{parts[1]}") or _UNARY[parts[0]]
-            result32(w, i, parts, f"{function}({a})")
-        elif parts[0] == "sqrt":
-            result32(w, i, parts, f"exactly('sqrt', {mode!r}, {a})")
-        else:
-            result32(w, i, parts, f"exactly('div', {mode!r}, {w.constant(1.0, 'f32')}, {a})")
+        operands = a if parts[0] == "sqrt" else f"{w.constant(1.0, 'f32')}, {a}"
+        result32(w, i, parts, f"exactly({'sqrt' if parts[0] == 'sqrt' else 'div'!r}, {mode!r}, {operands})")
 
 
-@rule("neg", "abs")
+@_by_type("neg", "abs")
 def _sign(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     """Sign changes are bit operations: a NaN keeps its payload."""
-    type = parts[-1]
-    if type in NARROW:
-        _narrow(w, i, parts)
-    elif type == "f64":
-        _wide(w, i, parts)
-    elif type == "f32":
-        if "ftz" in parts:
-            (a,) = operands32(w, i, parts)
-            a = f"bits32({a})"
-        else:
-            a = w.read(i.operands[1], "u32")
-        mask = w.constant(0x80000000 if parts[0] == "neg" else 0x7FFFFFFF, "u32")
-        w.write(i.operands[0], "u32", f"{a} {'^' if parts[0] == 'neg' else '&'} {mask}")
+    a = f"bits32({operands32(w, i, parts)[0]})" if "ftz" in parts else w.read(i.operands[1], "u32")
+    mask = w.constant(0x80000000 if parts[0] == "neg" else 0x7FFFFFFF, "u32")
+    w.write(i.operands[0], "u32", f"{a} {'^' if parts[0] == 'neg' else '&'} {mask}")
 
 
 @rule("copysign")

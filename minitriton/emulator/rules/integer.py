@@ -5,6 +5,8 @@ mad.wide.s32 %rd3, %r1, 4, %rd2   →   (r1.astype(s64) * k4).view(u64) + rd2
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from minitriton.emulator.arithmetic import integers as integer_math
@@ -47,16 +49,41 @@ def arithmetic(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 rule("and", "or", "xor")(arithmetic)
 
 
-@rule("not")
-def _not(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    kind = kind_of(parts[-1])
-    w.write(i.operands[0], kind, f"~{w.read(i.operands[1], kind)}")
+def _formula(opcodes: str, text: str, *kinds: str, result: str = "") -> None:
+    """An instruction that is one expression of its operands, which are read as `kinds` (as its own kind where that is ""). `text` also knows its
+    `kind` and `parts`."""
+
+    @rule(*opcodes.split())
+    def write(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+        kind = kind_of(parts[-1])
+        values = [w.read(o, read or kind) for o, read in zip(i.operands[1:], kinds, strict=False)]
+        w.write(i.operands[0], result or kind, text.format(*values, kind=kind, parts=parts))
 
 
-@rule("cnot")
-def _cnot(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    kind = kind_of(parts[-1])
-    w.write(i.operands[0], kind, f"({w.read(i.operands[1], kind)} == 0).astype(D_{kind})")
+_formula("not", "~{0}", "")
+_formula("cnot", "({0} == 0).astype(D_{kind})", "")
+_formula("abs.s16 abs.s32 abs.s64", "where({0} < 0, -{0}, {0})", "")
+_formula("sad", "where({0} < {1}, {1} - {0}, {0} - {1}) + {2}", "", "", "")
+_formula("bfi", "insert_bits({0}, {1}, {2}, {3})", "", "", "u32", "u32")
+_formula("brev", "reverse_bits({0})", "")
+_formula("popc", "popcount({0})", "", result="u32")
+_formula("clz", "leading_zeros({0})", "", result="u32")
+_formula("bfind", "find_top({0})", "", result="u32")
+_formula("bfind.shiftamt", "shift_amount({0})", "", result="u32")
+_formula("shf.l.clamp", "funnel({0}, {1}, {2}, True, False)", "u32", "u32", "u32", result="u32")
+_formula("shf.l.wrap", "funnel({0}, {1}, {2}, True, True)", "u32", "u32", "u32", result="u32")
+_formula("shf.r.clamp", "funnel({0}, {1}, {2}, False, False)", "u32", "u32", "u32", result="u32")
+_formula("shf.r.wrap", "funnel({0}, {1}, {2}, False, True)", "u32", "u32", "u32", result="u32")
+for _a, _b in itertools.product(("u32", "s32"), repeat=2):
+    _sum = "{2}.view(D_s32)" if "s32" in (_a, _b) else "{2}"
+    _text = f"dot4({{0}}, {{1}}, {_sum}, {_a == 's32'}, {_b == 's32'})"
+    _formula(f"dp4a.{_a}.{_b}", _text, "u32", "u32", "u32", result="u32")
+
+
+@rule("neg.s16", "neg.s32", "neg.s64")
+def _negate(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = unsigned(kind_of(parts[-1]))
+    w.write(i.operands[0], kind, f"~{w.read(i.operands[1], kind)} + {w.constant(1, kind)}")
 
 
 def multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
@@ -125,12 +152,6 @@ def _shift(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         w.write(i.operands[0], kind, f"shift_{'left' if left else 'right'}({value}, {w.read(amount, 'u32')})")
 
 
-@rule("shf")
-def _funnel(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    a, b, c = (w.read(o, "u32") for o in i.operands[1:4])
-    w.write(i.operands[0], "u32", f"funnel({a}, {b}, {c}, {parts[1] == 'l'}, {parts[2] == 'wrap'})")
-
-
 @rule("prmt")
 def _permute(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     a, b = (w.read(o, "u32") for o in i.operands[1:3])
@@ -164,53 +185,6 @@ def _extract(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
             w.write(i.operands[0], kind, f"({value} << {left}) >> {right}")
             return
     w.write(i.operands[0], kind, f"extract_bits({value}, {w.read(position, 'u32')}, {w.read(length, 'u32')})")
-
-
-@rule("bfi")
-def _insert(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    kind = kind_of(parts[-1])
-    a, b = (w.read(o, kind) for o in i.operands[1:3])
-    c, d = (w.read(o, "u32") for o in i.operands[3:5])
-    w.write(i.operands[0], kind, f"insert_bits({a}, {b}, {c}, {d})")
-
-
-@rule("popc", "clz", "bfind", "brev")
-def _count(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    kind = kind_of(parts[-1])
-    name = {"popc": "popcount", "clz": "leading_zeros", "bfind": "find_top", "brev": "reverse_bits"}[parts[0]]
-    if "shiftamt" in parts:
-        w.write(i.operands[0], "u32", f"shift_amount({w.read(i.operands[1], kind)})")
-        return
-    result = kind if parts[0] == "brev" else "u32"
-    w.write(i.operands[0], result, f"{name}({w.read(i.operands[1], kind)})")
-
-
-@rule("dp4a")
-def _dot4(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    a, b, c = (w.read(o, "u32") for o in i.operands[1:4])
-    if "s32" in parts[1:]:
-        c = f"{c}.view(D_s32)"
-    w.write(i.operands[0], "u32", f"dot4({a}, {b}, {c}, {parts[1] == 's32'}, {parts[2] == 's32'})")
-
-
-@rule("sad")
-def _sad(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    kind = kind_of(parts[-1])
-    a, b, c = (w.read(o, kind) for o in i.operands[1:4])
-    w.write(i.operands[0], kind, f"where({a} < {b}, {b} - {a}, {a} - {b}) + {c}")
-
-
-@rule("neg.s16", "neg.s32", "neg.s64")
-def _negate(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    kind = unsigned(kind_of(parts[-1]))
-    w.write(i.operands[0], kind, f"~{w.read(i.operands[1], kind)} + {w.constant(1, kind)}")
-
-
-@rule("abs.s16", "abs.s32", "abs.s64")
-def _absolute(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    kind = kind_of(parts[-1])
-    a = w.read(i.operands[1], kind)
-    w.write(i.operands[0], kind, f"where({a} < 0, -{a}, {a})")
 
 
 def minmax(w: BlockWriter, i: Instruction, parts: list[str]) -> None:

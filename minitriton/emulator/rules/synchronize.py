@@ -21,6 +21,7 @@ from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import Immediate, Instruction, Register
 from minitriton.emulator.rules.memory import address_text
 from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
+from minitriton.target.architectures import WARP_SIZE
 
 
 def barrier(
@@ -63,7 +64,7 @@ def warp_barrier(x: Machine, site: int, members: Lanes, mask: Mask) -> None:
         if stray.any():
             text = "the member mask does not name a thread that executes this barrier"
             x.find("inactive-lane", site, np.nonzero(stray)[0], text)
-    x.clocks.synchronize_warps(np.arange(x.count // 32) if mask is None else np.unique(x.warp[mask]))
+    x.clocks.synchronize_warps(np.arange(x.count // WARP_SIZE) if mask is None else np.unique(x.warp[mask]))
 
 
 NAMES.update({

@@ -125,7 +125,7 @@ def _reduce(kind: str, dtypes: tuple[str, ...]) -> Callable[..., None]:
         if kind in ("min", "max") and desc.dtype.is_floating() and not b.target.features.has_tma:
             raise LanguageTypeError(
                 f"16-bit float types require native tma support for atomic {kind}",
-                f"the target is sm_{b.target.arch}, which lacks tensor copies",
+                f"the target is {b.target.features.sm}, which lacks tensor copies",
             )
         block = _block(desc, value)
         if ir_type(block.type) != ir_type(desc.block_type):

@@ -31,6 +31,7 @@ from minitriton.fuzz.tree import (
 )
 from minitriton.fuzz.validity.analysis import Analysis, analyse
 from minitriton.fuzz.validity.facts import Unsound
+from minitriton.target.architectures import WARP_SIZE
 
 ATTEMPTS = 50
 MOST_STORES = 4
@@ -62,7 +63,7 @@ def _generate(seed: int, rng: random.Random) -> Kernel:
     num_warps = rng.choice([1, 2, 4, 4, 4, 8])
     is_small = rng.random() < 0.2
     b = KernelBuilder(seed, rng, grid, num_warps, rng.random() < 0.75)
-    b.shapes = _shapes(rng, 32 * num_warps if is_small else 1 << 10)
+    b.shapes = _shapes(rng, WARP_SIZE * num_warps if is_small else 1 << 10)
     for _ in range(rng.randint(2, 4)):
         b.attempt(lambda: emit_load(b, rng.choice(b.shapes)))
     if rng.random() < 0.3:

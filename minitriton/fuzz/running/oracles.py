@@ -158,7 +158,7 @@ class Compilation:
                 self.case.grid,
                 inline_assembly=inline_assembly.evaluate,
                 device_functions=device_functions.evaluate,
-                capability=self.target.arch,
+                capability=self.target.capability,
                 seconds=knobs.emulator.seconds,
             ),
         )

@@ -18,8 +18,8 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects import math as math_ops
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import PropagateNan
-from minitriton.host.extremes import extreme
 from minitriton.interpreter.machine import TileMachine
+from minitriton.interpreter.numbers.formats import extreme
 from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float
 from minitriton.rewriting.constants import constant_attr, number_of

@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from minitriton.interpreter.arrays import Array
 
@@ -123,10 +125,12 @@ def decode_bf16(patterns: Array) -> Array:
 
 def encode_bf16(numbers: Array, *, toward_zero: bool = False) -> Array:
     """float32 or float64 rounded to bf16 bit patterns (uint16)."""
-    bits = np.asarray(to_float32_odd(numbers)).view(np.uint32)
+    exact = np.asarray(numbers)
+    bits = (exact if exact.dtype == np.float32 else to_float32_odd(exact)).view(np.uint32)
     rounded = bits if toward_zero else bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
     patterns = (rounded >> np.uint32(16)).astype(np.uint16)
-    return np.where(np.isnan(numbers), np.uint16(0x7FFF), patterns)
+    nan = exact != exact
+    return np.where(nan, np.uint16(0x7FFF), patterns) if nan.any() else patterns
 
 
 def to_float32_odd(numbers: Array) -> Array:
@@ -177,3 +181,21 @@ def unpack_e2m1(packed: Array, axis: int) -> Array:
     shape = list(nibbles.shape)
     shape[axis] *= 2
     return decode_small("e2m1", both.reshape(shape))
+
+
+# The smaller and the larger of floats as PTX and IEEE 754-2019 order them, where NumPy's choice among zeros is any.
+#
+# extreme(-0.0, 0.0, largest=True) = 0.0        extreme(1.0, nan, largest=True) = 1.0
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+def extreme(a: Floats, b: Floats, largest: bool, nan: bool = False) -> Floats:
+    """min or max of float arrays of one type: -0 < +0; one NaN gives the other operand, or NaN with `nan` (PTX ISA, `min` and `max`)."""
+    result = (np.fmax if largest else np.fmin)(a, b)
+    zeros = (a == 0) & (b == 0)
+    if zeros.any():
+        result = np.where(zeros, a + b if largest else -(-a - b), result)
+    if nan:
+        result = np.where((a != a) | (b != b), a.dtype.type(np.nan), result)
+    return result

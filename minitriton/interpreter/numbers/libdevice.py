@@ -1,4 +1,4 @@
-"""Functions of NVIDIA's libdevice, by symbol: `__nv_expf`, `__nv_fast_sinf`, `__nv_pow`, ...
+"""Functions of floats: those of the `math` dialect, and of NVIDIA's libdevice by symbol: `__nv_expf`, `__nv_fast_sinf`, `__nv_pow`, ...
 
 In: a `tt.extern_elementwise`. Out: the NumPy function of the same name, for float and double alike; the fast variants and those
 with a rounding to nearest (`_rn`) are the plain ones. Of a function that NumPy lacks, the library's own code is run.
@@ -14,14 +14,51 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects import math as math_ops
 from minitriton.dialects import tt
-from minitriton.host.extremes import extreme
 from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import DeviceFunctions, TileMachine
-from minitriton.interpreter.numbers.floats import fma, on_numbers
-from minitriton.interpreter.numbers.math_functions import elementwise, erf, round_half_away, rsqrt
-from minitriton.interpreter.registry import STATEFUL_OPS, Meaning
+from minitriton.interpreter.numbers.floats import float_op, fma, on_numbers
+from minitriton.interpreter.numbers.formats import extreme
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
 from minitriton.interpreter.values import Array, dtype_of, is_float
+
+
+def elementwise(function: Callable[..., float], arguments: int = 1) -> Callable[..., Array]:
+    """A function of Python floats over arrays, computed in float64 and rounded to the operands' type."""
+    each = np.frompyfunc(function, arguments, 1)
+
+    def run(*values: Array) -> Array:
+        dtype = np.result_type(values[0])
+        return np.asarray(each(*[np.asarray(value, np.float64) for value in values]), np.float64).astype(dtype)[()]
+
+    return run
+
+
+erf = elementwise(math.erf)
+
+
+def rsqrt(x: Array) -> Array:
+    """1 / sqrt(x), with one rounding for the widths below 64 bits."""
+    dtype = np.result_type(x)
+    return (np.float64(1) / np.sqrt(np.asarray(x, np.float64))).astype(dtype)[()]
+
+
+def _flushing(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """`function` as an approximate instruction of 32 bits computes it, to which subnormal numbers are zeros (PTX ISA, `.ftz`)."""
+
+    def run(x: Array) -> Array:
+        if np.result_type(x) == np.float32:
+            x = np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)[()]
+        return function(x)
+
+    return run
+
+
+def round_half_away(x: Array) -> Array:
+    """To the nearest integer, halves away from zero. Adding 0.5 itself would round up what is just below a half."""
+    zero, half = np.result_type(x).type(0), np.result_type(x).type(0.5)
+    return np.copysign(np.floor(np.abs(x) + np.nextafter(half, zero)), x)
 
 
 def _of_half_turns(x: Array, quarters: int) -> Array:
@@ -131,6 +168,19 @@ _OF_TWO: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 _FUNCTIONS: dict[str, Callable[..., Array]] = {**_OF_ONE, **_OF_TWO, "fma": fma}
+
+_OF_DIALECT: dict[str, Callable[..., Array]] = _FUNCTIONS | {
+    "absf": np.abs, "powf": np.power, "roundeven": np.rint, "rsqrt": _flushing(rsqrt), "sqrt": _flushing(np.sqrt),
+}  # fmt: skip
+"""By the names of the `math` dialect, in the precision of the type (narrow formats in float32)."""
+
+PURE_OPS.update(
+    {
+        op: float_op(_OF_DIALECT[name])
+        for op in math_ops.MATH.operations
+        if (name := op.name.removeprefix("math.")) in _OF_DIALECT
+    }
+)
 
 
 def function_of(symbol: str) -> Callable[..., Array] | None:

@@ -125,7 +125,7 @@ class Recorder:
         is_file = Path(file).exists()
         launch = RecordedLaunch(
             kernel.__name__, str(Path(file).resolve()) if is_file else "", is_file and "<locals>" not in kernel.fn.__qualname__,
-            hashlib.sha256(Path(file).read_bytes()).hexdigest() if is_file else "", grid, target.arch,
+            hashlib.sha256(Path(file).read_bytes()).hexdigest() if is_file else "", grid, target.capability,
             {name: written(value, {}) for name, value in options.items()},
             {name: _kind(kind) for name, kind in source.signature.items()},
             [(list(path), written(value, kernel.__globals__)) for path, value in source.constants.items()],

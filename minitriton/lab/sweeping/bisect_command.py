@@ -15,8 +15,7 @@ from pathlib import Path
 
 from minitriton.commands.output import add_json, print_json
 from minitriton.errors import MinitritonError
-from minitriton.host.output_files import check_writable, write_output
-from minitriton.host.subcommands import Subcommands
+from minitriton.host.subcommands import Subcommands, check_writable, write_output
 from minitriton.lab.sweeping.command_arguments import add_kernel_arguments, references_of
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, Evaluation

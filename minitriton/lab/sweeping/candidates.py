@@ -164,7 +164,7 @@ class Candidates:
     def own_value(self, name: str) -> object:
         """What a constant, an option or `arch` is in the kernel's own launch."""
         if name == "arch":
-            return self.task.target.arch
+            return self.task.target.capability
         return self.task.constants.get(name, getattr(self.task.options, name, None))
 
     def _make_variant(self, settings: Settings) -> _Variant | None:
@@ -270,7 +270,7 @@ def memory_steps(task: TuningTask) -> list[list[Step]]:
     module = task.make_ir()
     loads, stores = len(ops_of(module, LoadOp)), len(ops_of(module, StoreOp))
     found: list[list[Step]] = []
-    if task.target.arch >= _FIRST_OVERLAPPING:
+    if task.target.capability >= _FIRST_OVERLAPPING:
         found.append([make_step(OVERLAP, {})])
     if loads:
         alone = [_hint(hint=hint) for hint in HINTS["loads"]] + [_hint(prefetch=str(size)) for size in PREFETCHES]

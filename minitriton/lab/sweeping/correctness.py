@@ -151,7 +151,7 @@ class CorrectnessChecker:
             return Evaluation(self.task.name, "", Class.REFUSED, "", reason, "", metrics)
         options = self.task.options
         self.programs[digest] = KernelProgram(
-            self.task.name, digest, ptx, target.arch, replace(options, launch_pdl=True) if facts.overlaps else options, self._settings, facts.shared,
+            self.task.name, digest, ptx, target.capability, replace(options, launch_pdl=True) if facts.overlaps else options, self._settings, facts.shared,
             facts.global_scratch, facts.maps,
         )  # fmt: skip
         if not self._run:

@@ -30,10 +30,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from minitriton.target.architectures import H100_MULTIPROCESSORS
+
 Amount = float | np.ndarray
 """Of one program, or of each of several."""
 
-MULTIPROCESSORS = 132
 SCHEDULERS = 4
 WARPS_OF_SM = 64
 MEGAHERTZ = 1980
@@ -174,11 +175,11 @@ def parts(counted: Mapping[str, Amount], model: Model = FITTED) -> Parts:
     ctas, scale = counted["programs"], counted["scale"]
     warps = np.maximum(1.0, np.ceil(counted["threads"] / 32))
     launched = ctas * scale
-    used = np.minimum(launched, MULTIPROCESSORS)
-    of_sm = np.maximum(1.0, launched / MULTIPROCESSORS)
+    used = np.minimum(launched, H100_MULTIPROCESSORS)
+    of_sm = np.maximum(1.0, launched / H100_MULTIPROCESSORS)
     at_once = _at_once(counted, warps)
     resident = np.minimum(at_once, np.ceil(of_sm))
-    schedulers = used * np.where(launched >= MULTIPROCESSORS, SCHEDULERS, np.minimum(SCHEDULERS, warps))
+    schedulers = used * np.where(launched >= H100_MULTIPROCESSORS, SCHEDULERS, np.minimum(SCHEDULERS, warps))
     special = counted["mix_special"] + 0.5 * counted["mix_convert"]
     path = _waiting({name: counted[name] / ctas / warps for name in _WAITED_FOR}, model)
     rounds = of_sm / at_once
@@ -228,7 +229,7 @@ def _memory(counted: Mapping[str, Amount], model: Model, launched: Amount, resid
     partial_lines = np.maximum(0.0, counted["reached_lines"] - counted["reached_sectors"] / LINE_SECTORS) * scale
     at_once = (
         resident
-        * np.minimum(launched, MULTIPROCESSORS)
+        * np.minimum(launched, H100_MULTIPROCESSORS)
         * counted["read_bytes"]
         / counted["programs"]
         / counted["turns"]

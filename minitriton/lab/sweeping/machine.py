@@ -12,13 +12,13 @@ import time
 
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources, text_bytes
-from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.pipeline.pipelines import assembly_step
 from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stages import assemble
 from minitriton.target import GPUTarget
+from minitriton.target.architectures import WARP_SIZE
 
 _SASS_BYTES = 16
 """Of one instruction, from compute capability 7.0 on."""
@@ -71,13 +71,13 @@ def machine_metrics(program: KernelProgram) -> dict[str, float]:
     seconds = time.perf_counter() - start
     name, threads = entry_of(program.ptx), threads_of(program.ptx)
     taken = kernel_resources(cubin, name)
-    warps, sm = max(1, -(-threads // 32)), GPUTarget("cuda", program.arch).features
+    warps, sm = max(1, -(-threads // WARP_SIZE)), GPUTarget("cuda", program.arch).features
     return {
         "registers": taken.registers,
         "spill_bytes": taken.local_bytes,
         "sass_instructions": text_bytes(cubin, name) // _SASS_BYTES,
         "cubin_bytes": len(cubin),
-        "occupancy": ctas_on_sm(sm, taken.registers, threads, program.shared) * warps / sm.warps_per_sm,
+        "occupancy": sm.ctas_on_sm(taken.registers, threads, program.shared) * warps / sm.warps_per_sm,
         "cubin_seconds": seconds,
     }
 

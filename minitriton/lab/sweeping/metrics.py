@@ -23,6 +23,7 @@ import numpy as np
 
 from minitriton.emulator import Report
 from minitriton.errors import MinitritonError
+from minitriton.target.architectures import WARP_SIZE
 
 _LOCATIONS = re.compile(r"^[^\S\n]*\.(?:loc|file)\s.*$|//.*$|^\$L__(?:tmp|func_begin|func_end)\d+:$", re.MULTILINE)
 _DEBUG_SECTIONS = "\t.section\t.debug_"
@@ -219,7 +220,7 @@ def global_metrics(report: Report) -> dict[str, float]:
             found["read_lines"] += traffic.lines
             is_small = opcode.startswith("cp.") and traffic.bytes < _WIDE_COPY * traffic.threads
             found["small_copies"] += traffic.requests if is_small else 0
-    warps = np.prod(report.grid) * -(-np.prod(report.kernel.threads) // 32)
+    warps = np.prod(report.grid) * -(-np.prod(report.kernel.threads) // WARP_SIZE)
     return {**found, "turns": max(1.0, most / float(warps))}
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
-from minitriton.host.output_files import check_writable, write_output
+from minitriton.host.subcommands import check_writable, write_output
 from minitriton.lab.sweeping import plots
 from minitriton.lab.sweeping.ablation import leave_one_out
 from minitriton.lab.sweeping.agreement import agreed_order, ranking

@@ -57,8 +57,8 @@ from minitriton.passes.accelerate_matmul.operands import (
 )
 from minitriton.passes.accelerate_matmul.scaled import decompose_scaled, transpose_for_left_scale
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
+from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
-from minitriton.pipeline.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

@@ -42,7 +42,7 @@ from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import ViewOfTensor
 from minitriton.dialects.facts.in_flight import Kind
-from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.narrowing import instance_of
@@ -197,7 +197,7 @@ class _Body:
 
     def _limit_in_flight(self, dot: ttng.WarpGroupDotOp) -> None:
         """Let no more dots stay in flight than have room for their A next to the accumulator: ptxas holds A until the wait."""
-        threads = 32 * num_warps(dot)
+        threads = num_threads(dot)
         room = REGISTERS - _OTHER_REGISTERS - words_of(dot.result) // threads
         most = max(room * threads // words_of(dot.a) - 1, 1)
         for op in self.ops:

@@ -31,7 +31,7 @@ from xdsl.ir import OpResult, Region, SSAValue
 from minitriton.analysis.axis_info.types import access_shape
 from minitriton.analysis.in_flight.outstanding import dot_of
 from minitriton.dialects import arith, tt, ttng
-from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
@@ -59,7 +59,7 @@ class SharePointerSteps(Pass, stage="llir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every such loop."""
-        threads = 32 * num_warps(op)
+        threads = num_threads(op)
         for loop in list(loops_in(op)):
             dots = [each for each in body_ops(loop) if isinstance(each, ttng.WarpGroupDotOp)]
             moved = _moved_pointers(loop) if dots else []

@@ -28,7 +28,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.dialects import ttg, ttng
-from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.buffers import LOADS
@@ -36,8 +36,9 @@ from minitriton.passes.pipelining.loops import body_ops, loops_in, nested_operan
 from minitriton.passes.pipelining.schedule import Schedule, producers
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
+from minitriton.target.architectures import LIMITS
 
-REGISTERS = 255
+REGISTERS = LIMITS.registers_per_thread
 """Registers of 32 bits that a thread has."""
 
 OTHER_REGISTERS = 36
@@ -57,11 +58,11 @@ class OverlapDots(Pass, stage="ttgir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Change the schedules of all such loops."""
-        warps = num_warps(op)
+        threads = num_threads(op)
         for loop in list(loops_in(op)):
             schedule = Schedule.read(loop)
             if schedule is not None:
-                _overlap(loop, schedule, self.registers - OTHER_REGISTERS, 32 * warps)
+                _overlap(loop, schedule, self.registers - OTHER_REGISTERS, threads)
 
 
 def _overlap(loop: scf.ForOp, schedule: Schedule, registers: int, threads: int) -> None:

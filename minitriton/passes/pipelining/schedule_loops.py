@@ -51,8 +51,8 @@ from minitriton.passes.pipelining.loops import (
 from minitriton.passes.pipelining.predication import can_be_held_back
 from minitriton.passes.pipelining.schedule import Cluster, Schedule, producers, schedule_dependencies
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, roots_around, written_pointers
+from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
-from minitriton.pipeline.remarks import remark
 from minitriton.rewriting.effects import own_effects
 
 

@@ -21,7 +21,7 @@ from minitriton.analysis.moving_addresses import meets_later
 from minitriton.analysis.slices.def_use import PointerRoots, points
 from minitriton.dialects import llvm, tt
 from minitriton.dialects.fast_paths.operations import ops_in
-from minitriton.pipeline.remarks import remark
+from minitriton.pipeline.choice import remark
 
 
 def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Operation]:

@@ -17,6 +17,7 @@ over what one CTA then holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
@@ -36,7 +37,9 @@ def with_cga(
     if isinstance(layout, Blocked):
         if any(len(basis) != layout.rank for basis in cga):
             return None
-        return blocked_for_cga(shape, layout.size_per_thread, layout.order, num_warps, 32, cga)
+        return blocked_for_cga(
+            shape, layout.size_per_thread, layout.order, num_warps, prod(layout.threads_per_warp), cga
+        )
     if isinstance(layout, Slice):
         dim = layout.dim
         inner = tuple((*basis[:dim], 0, *basis[dim:]) for basis in cga)
@@ -59,7 +62,9 @@ def dot_layouts(dot: Operation) -> tuple[list[LayoutOrNone], list[LayoutOrNone]]
     split_m, split_n = _split_of_dot(shape[-2], shape[-1], layout.num_ctas)
     parts = (*(1,) * (len(shape) - 2), split_m, split_n)
     cga = cga_from_split(parts, parts, tuple(range(len(shape) - 1, -1, -1)))
-    new = blocked_for_cga(shape, layout.size_per_thread, layout.order, ttg.num_warps(dot), 32, cga)
+    new = blocked_for_cga(
+        shape, layout.size_per_thread, layout.order, ttg.num_warps(dot), ttg.threads_per_warp(dot), cga
+    )
     return [DotOperand(0, new, 0), DotOperand(1, new, 0), new], [new]
 
 

@@ -31,8 +31,8 @@ from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT
 from minitriton.passes.remove_layout_conversions.forward import propagate_layouts
 from minitriton.passes.remove_layout_conversions.hoist import hoist_conversions
 from minitriton.passes.remove_layout_conversions.loop_patterns import CLEANUP_PATTERNS
+from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
-from minitriton.pipeline.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily
 
 

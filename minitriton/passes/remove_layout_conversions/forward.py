@@ -32,7 +32,7 @@ from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
 from minitriton.passes.remove_layout_conversions.slices import is_anchor
 from minitriton.passes.tensor_layouts import convert_after, layout_of_value, operand_layout, result_layout, set_layout
-from minitriton.pipeline.remarks import remark
+from minitriton.pipeline.choice import remark
 
 Candidates = dict[DistributedEncoding, None]
 

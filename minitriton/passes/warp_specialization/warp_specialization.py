@@ -43,8 +43,8 @@ from minitriton.passes.pipelining.stored_arrays import may_write_anything, writt
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, THREADS, CannotSpecialize, tasks_of
+from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
-from minitriton.pipeline.remarks import remark
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.regions import clone_op
 

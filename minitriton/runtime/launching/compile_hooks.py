@@ -17,7 +17,8 @@ from minitriton.host.containers import is_list, is_object
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
 from minitriton.pipeline.ast_source import ASTSource
-from minitriton.target import CUDAOptions
+from minitriton.target import CompileOptions
+from minitriton.target.backends import backend
 
 _SHOWN = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion", "launch_cooperative_grid")
 
@@ -32,7 +33,12 @@ class JitFunctionInfo:
 
 
 def call_hook(
-    hook: Callable[..., object] | None, source: ASTSource, options: CUDAOptions, key: str, device: int, is_warmup: bool
+    hook: Callable[..., object] | None,
+    source: ASTSource,
+    options: CompileOptions,
+    key: str,
+    device: int,
+    is_warmup: bool,
 ) -> bool:
     """Whether `hook` asks not to compile."""
     if hook is None:
@@ -63,7 +69,7 @@ def call_hook(
     return bool(result)
 
 
-def serialize(source: ASTSource, options: CUDAOptions, key: str) -> str:
+def serialize(source: ASTSource, options: CompileOptions, key: str) -> str:
     """Everything that a compile of the same function needs, as JSON."""
     data = {
         "name": source.function.full_name,
@@ -76,7 +82,7 @@ def serialize(source: ASTSource, options: CUDAOptions, key: str) -> str:
     return json.dumps(data, default=lambda value: {"untold": repr(value)})
 
 
-def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CUDAOptions, str]:
+def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, str]:
     """`(source, options, key)` of `fn`. Raises `RuntimeError` if `text` is about another function."""
     data = json.loads(text)
     if data["name"] != fn.full_name:
@@ -84,7 +90,8 @@ def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CUDAOptions, str
     signature = {name: _tuples(kind) for name, kind in data["signature"].items()}
     constants = {tuple(path): _decoded(value) for path, value in data["constants"]}
     attrs = {tuple(path): value for path, value in data["attrs"]}
-    options = CUDAOptions(**{name: _tuples(value) for name, value in data["options"].items()})
+    kind = backend(data["options"]["backend_name"]).load("options")
+    options = kind(**{name: _tuples(value) for name, value in data["options"].items()})
     return ASTSource(fn, signature, constants, attrs), options, data["key"]
 
 

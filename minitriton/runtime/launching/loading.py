@@ -14,7 +14,6 @@ from typing import Any
 from minitriton import knobs
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import ctas_on_sm
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.runtime.compiled_parts import ASSEMBLED_ON_DEMAND
@@ -55,7 +54,7 @@ def load(kernel: StoredKernel) -> None:
     loaded = driver.load(kernel.name, _binary(kernel), metadata.shared, device)
     if end:
         end(loaded.module, loaded.function, kernel.name, {}, kernel.hash)
-    threads = metadata.num_warps * 32
+    threads = metadata.num_warps * metadata.target.warp_size
     if threads > loaded.n_max_threads:
         raise OutOfResources(threads, loaded.n_max_threads, "threads")
     if metadata.num_ctas > _MOST_PORTABLE_CTAS:
@@ -93,12 +92,13 @@ def _small_grid_function(kernel: StoredKernel, driver: CudaDriver, device: int) 
             driver.allow_large_clusters(loaded.function)
         return loaded
 
-    multiprocessors, threads, sm = driver.multiprocessors(device), metadata.num_warps * 32, metadata.target.features
+    multiprocessors, sm = driver.multiprocessors(device), metadata.target.features
+    threads = metadata.num_warps * sm.warp_size
     if kernel.asm["unlimited_cubin"] == ASSEMBLED_ON_DEMAND:
         # The limit made room for one CTA more.
-        ctas = ctas_on_sm(sm, kernel.n_regs or 1, threads, metadata.shared) - 1
+        ctas = sm.ctas_on_sm(kernel.n_regs or 1, threads, metadata.shared) - 1
         return SmallGridFunction(lambda: loaded().function, ctas * multiprocessors)
-    ctas = ctas_on_sm(sm, loaded().n_regs, threads, metadata.shared)
+    ctas = sm.ctas_on_sm(loaded().n_regs, threads, metadata.shared)
     return SmallGridFunction(loaded().function, ctas * multiprocessors)
 
 

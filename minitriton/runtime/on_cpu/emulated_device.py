@@ -16,14 +16,12 @@ from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import is_array, is_on_host
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.loading import given_arguments
-from minitriton.runtime.on_cpu.emulation_cost import CLOCK, MEMORY_BUS, MEMORY_CLOCK, MULTIPROCESSORS, TIMING
+from minitriton.runtime.on_cpu.emulation_cost import CLOCK, MEMORY_BUS, MEMORY_CLOCK, TIMING
 from minitriton.target import GPUTarget
+from minitriton.target.architectures import H100_MULTIPROCESSORS
 
 if TYPE_CHECKING:
     from minitriton.runtime.stored_kernel import StoredKernel
-
-_REGISTERS_OF_SM = 65536
-"""On every architecture (CUDA programming guide, table of technical specifications)."""
 
 
 class EmulatedDevice:
@@ -47,8 +45,8 @@ class EmulatedDevice:
         target = self.target()
         return {
             "max_shared_mem": target.max_shared_memory,
-            "max_num_regs": _REGISTERS_OF_SM,
-            "multiprocessor_count": MULTIPROCESSORS if TIMING.by_count else 1,
+            "max_num_regs": target.features.registers_per_sm,
+            "multiprocessor_count": H100_MULTIPROCESSORS if TIMING.by_count else 1,
             "warpSize": target.warp_size,
             "sm_clock_rate": CLOCK if TIMING.by_count else 0,
             "mem_clock_rate": MEMORY_CLOCK if TIMING.by_count else 0,

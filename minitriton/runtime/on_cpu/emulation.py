@@ -25,6 +25,7 @@ from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
 from minitriton.runtime.on_cpu.emulation_cost import TIMING
 from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, may_handle_addresses
+from minitriton.target.backends import backend
 
 if TYPE_CHECKING:
     from minitriton.emulator import Finding, Report
@@ -85,13 +86,15 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     if may_handle_addresses(kernel.asm):
         reachable = [*(reachable or ()), *arrays_pointed_at(values)]
     metadata = kernel.metadata
+    found = backend(metadata.target.backend)
+    text = next(kernel.asm[stage] for stage in reversed(found.stages) if isinstance(kernel.asm[stage], str))
     grid = (grid[0] * metadata.num_ctas, *grid[1:])
     scratch = getattr(metadata, "global_scratch_size", 0)
     if scratch:
         values.append(np.zeros(scratch * grid[0] * grid[1] * grid[2], np.uint8))
     try:
-        report = emulator.run(
-            kernel.asm["ptx"],
+        report = found.load("emulator")(
+            text,
             None,
             grid,
             values,
@@ -106,6 +109,8 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     except emulator.EmulationError as error:
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER
         raise
+    if report is None:
+        return
     if checked:
         kernel.last_report, kernel.checked_on_emulator = report, True
         TIMING.note(report)

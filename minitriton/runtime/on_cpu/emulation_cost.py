@@ -11,17 +11,16 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
 from minitriton import knobs
+from minitriton.target.architectures import H100_MULTIPROCESSORS
 
 if TYPE_CHECKING:
     from minitriton.emulator import Report
 
-MULTIPROCESSORS = 132
-"""Of an H100 (H100 white paper), for which times are estimated."""
 CLOCK = 1_755_000
 """kHz of its multiprocessors (H100 white paper)."""
 MEMORY_CLOCK, MEMORY_BUS = 2_619_000, 5120
 """kHz and bits of its memory: 3352 GB/s, at two bits a clock and line."""
-ISSUES_A_MILLISECOND = MULTIPROCESSORS * 4 * CLOCK
+ISSUES_A_MILLISECOND = H100_MULTIPROCESSORS * 4 * CLOCK
 """Warp-level instructions: 4 schedulers each."""
 BYTES_A_MILLISECOND = 3.35e9
 """Of its memory."""

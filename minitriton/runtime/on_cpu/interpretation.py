@@ -24,10 +24,10 @@ from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
 from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 
-def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
+def interpretable_module(source: ASTSource, target: GPUTarget, options: CompileOptions) -> ModuleOp:
     """The kernel as it is written: the frontend's TTIR, so that no optimisation takes part in what the interpreter gives. Where numbers are
     chosen with their index, one pass decides what the language leaves open of NaN; it reads functions that are inlined."""
     context = make_context()
@@ -45,7 +45,7 @@ def run_on_interpreter(
     values: list[object] = []
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
-    capability, seconds = target.arch, knobs.emulator.seconds
+    capability, seconds = target.capability, knobs.emulator.seconds
     reachable = memory_around(args)
     if handles_addresses(str(module)):
         reachable += arrays_pointed_at(values)

@@ -1,4 +1,4 @@
-"""The dialect `toy`: one op, an access of global memory."""
+"""The dialect `toy`: one op, whatever LLVM has no instruction for."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, var_operand_d
 
 
 @irdl_op_definition
-class MemoryOp(IRDLOperation):
-    """`what` (`load`, `store`, `thread`, `program`) with operands and results of any type."""
+class ToyOp(IRDLOperation):
+    """`what` (`load`, `store`, `thread`, `program0`, `barrier`, `shuffle_bfly`, ...) with operands and results of any type."""
 
-    name = "toy.memory"
+    name = "toy.op"
 
     inputs = var_operand_def(Attribute)
     outputs = var_result_def(Attribute)
     what = prop_def(StringAttr)
 
 
-DIALECT = Dialect("toy", [MemoryOp])
+DIALECT = Dialect("toy", [ToyOp])

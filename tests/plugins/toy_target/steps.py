@@ -13,7 +13,7 @@ from minitriton.pipeline.pass_registry import Property, Translation, register_pa
 
 def toy_steps(target: Any, options: Any, switches: Any) -> list[str]:
     """Triton's first passes, the memory passes that the lowering requires, the lowering, text, bytes."""
-    convert = f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} threads-per-warp={target.warp_size}}}"
+    convert = f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} threads-per-warp={options.warp_size}}}"
     return [
         "inline", "triton-rewrite-tensor-pointer", "canonicalize", "cse", convert, "tritongpu-coalesce",
         "tritongpu-remove-layout-conversions", "tritongpu-allocate-warp-groups", "tritongpu-global-scratch-memory-allocation",
@@ -54,4 +54,4 @@ class AssembleToy(Translation, stage="toybin", origin="required"):
     name = "toy-assemble"
 
     def translate(self, source: object) -> bytes:
-        return b"\x7fTOY" + str(source).encode()
+        return b"\xffTOY" + str(source).encode()

@@ -9,10 +9,9 @@ from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute
 
 from minitriton.analysis.locations import source_location
-from minitriton.codegen.nvidia.text.nvvm import call_parts
-from minitriton.codegen.nvidia.text.words import inserted, vector_text
+from minitriton.codegen.nvidia.text.nvvm import call_parts, vector_text
 from minitriton.codegen.text.values import type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped, inserted
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
 from minitriton.errors import LoweringError
@@ -64,35 +63,6 @@ def _shuffled_element(w: FunctionWriter, element: Attribute, name: str, shuffled
     narrow = w.let(f"bitcast {type_} {name} to i{bits}")
     word = shuffled(w.let(f"zext i{bits} {narrow} to i32"))
     return w.let(f"bitcast i{bits} {w.let(f'trunc i32 {word} to i{bits}')} to {type_}")
-
-
-# Lane by lane ---------------------------------------------------------------------------------------------------------
-
-
-@WRITERS.add(nvvm.EachLaneOp)
-def _each_lane(w: FunctionWriter, op: nvvm.EachLaneOp) -> None:
-    callee = op.callee.data
-    result = op.res
-    element = type_text(lane_type(result.type))
-    w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in op.args))
-    count = lanes(result.type)
-    if count == 1:
-        kept = " noinline" if op.noinline is not None else ""
-        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, op.args))}){kept}")
-        return
-    operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in op.args]
-    vector = "poison"
-    type_ = type_text(result.type)
-    for lane in range(count):
-        arguments = [f"{scalar} {w.let(f'extractelement {v}, i32 {lane}')}" for scalar, v in operands]
-        one = w.let(f"call {element} @{callee}({', '.join(arguments)})")
-        vector = w.let(f"insertelement {type_} {vector}, {element} {one}, i32 {lane}")
-    w.names[result] = vector
-
-
-@WRITERS.add(nvvm.PackOp)
-def _pack(w: FunctionWriter, op: nvvm.PackOp) -> None:
-    w.names[op.res] = inserted(w, [w.names[value] for value in op.values], type_text(lane_type(op.res.type)))
 
 
 class _Packed:
