@@ -25,7 +25,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (117, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6880, 45, 0),
+    "analysis": (6840, 44, 0),
     "as_triton": (3630, 43, 0),
     "backends": (324, 9, 0),
     "codegen": (11675, 65, 0),
@@ -42,7 +42,7 @@ PACKAGES = {
     "lab": (15233, 80, 0),
     "language": (3311, 24, 0),
     "layouts": (4205, 22, 0),
-    "passes": (18782, 105, 0),
+    "passes": (18800, 105, 0),
     "pipeline": (2119, 12, 0),
     "rewriting": (4135, 24, 0),
     "runtime": (7117, 55, 0),
@@ -58,14 +58,14 @@ PAGES = 1
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133204,
-    "files": 851,
+    "lines": 133182,
+    "files": 850,
     "files under 40 lines": 113,
-    "modules with one importer": 197,
+    "modules with one importer": 196,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
-    "tables of ops": 53,
+    "tables of ops": 52,
     "words": 1,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
