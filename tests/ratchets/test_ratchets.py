@@ -28,22 +28,22 @@ PACKAGES = {
     "analysis": (6840, 44, 0),
     "as_triton": (3630, 43, 0),
     "backends": (324, 9, 0),
-    "codegen": (11676, 65, 0),
+    "codegen": (11675, 65, 0),
     "commands": (1525, 14, 0),
     "dialects": (15409, 96, 1),
     "emulator": (8857, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6864, 49, 0),
+    "explorer": (6894, 49, 0),
     "frontend": (6418, 32, 0),
     "fuzz": (8430, 57, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (15268, 80, 0),
+    "lab": (15233, 80, 0),
     "language": (3311, 24, 0),
-    "layouts": (4209, 22, 0),
-    "passes": (19042, 105, 0),
-    "pipeline": (2140, 12, 0),
+    "layouts": (4205, 22, 0),
+    "passes": (18800, 105, 0),
+    "pipeline": (2119, 12, 0),
     "rewriting": (4135, 24, 0),
     "runtime": (7117, 55, 0),
     "target": (932, 5, 0),
@@ -52,16 +52,17 @@ PACKAGES = {
 
 `target` was raised on 2026-11-27 by about 100: occupancy, the limits of the architectures, options of each back end and the names of stages came in from
 codegen, emulator, runtime and pipeline.
+`explorer` was raised on 2026-11-27 by 30: its page shows what is in flight at each op of TTGIR.
 """
 
 PAGES = 1
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133485,
+    "lines": 133212,
     "files": 850,
     "files under 40 lines": 113,
-    "modules with one importer": 196,
+    "modules with one importer": 195,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
@@ -70,11 +71,8 @@ TOTALS = {
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
-By about 3,200 on 2026-11-27 for Gluon: its language, its rules in the frontend, five passes.
-
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
-By about 300 more, in `passes`, `pipeline`, `lab` and `layouts`: stages, splits, swizzles, recomputation and reductions have options and note their candidates.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
@@ -100,7 +98,6 @@ NOT_STRICT = {
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
     "as_triton/tools/ragged_tma_kernels.py": _KERNELS,
-    "language/gluon/standard.py": _LANGUAGE,
     "language/random.py": _LANGUAGE,
     "language/sorting.py": _LANGUAGE,
     "language/standard.py": _LANGUAGE,
