@@ -23,30 +23,30 @@ import words
 from sources import files, single_importers, sources
 
 PACKAGES = {
-    "__init__": (117, 1, 0),
+    "__init__": (124, 1, 0),
     "__main__": (26, 1, 0),
     "analysis": (6840, 44, 0),
-    "as_triton": (3630, 43, 0),
+    "as_triton": (3425, 32, 0),
     "backends": (324, 9, 0),
-    "codegen": (11675, 65, 0),
-    "commands": (1525, 14, 0),
-    "dialects": (15409, 96, 1),
+    "codegen": (11676, 65, 0),
+    "commands": (1486, 11, 0),
+    "dialects": (15471, 97, 0),
     "emulator": (8857, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6894, 49, 0),
-    "frontend": (6418, 32, 0),
-    "fuzz": (8430, 57, 0),
+    "explorer": (6800, 42, 0),
+    "frontend": (7411, 39, 0),
+    "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (15233, 80, 0),
-    "language": (3311, 24, 0),
-    "layouts": (4205, 22, 0),
-    "passes": (18800, 105, 0),
-    "pipeline": (2119, 12, 0),
-    "rewriting": (4135, 24, 0),
-    "runtime": (7117, 55, 0),
-    "target": (932, 5, 0),
+    "lab": (15207, 76, 0),
+    "language": (4896, 39, 0),
+    "layouts": (4209, 22, 0),
+    "passes": (19411, 110, 0),
+    "pipeline": (2229, 13, 0),
+    "rewriting": (4144, 24, 0),
+    "runtime": (7038, 44, 0),
+    "target": (935, 5, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -55,19 +55,19 @@ codegen, emulator, runtime and pipeline.
 `explorer` was raised on 2026-11-27 by 30: its page shows what is in flight at each op of TTGIR.
 """
 
-PAGES = 1
+PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 133212,
-    "files": 850,
-    "files under 40 lines": 113,
-    "modules with one importer": 195,
+    "lines": 136054,
+    "files": 833,
+    "files under 40 lines": 114,
+    "modules with one importer": 182,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 52,
-    "words": 1,
+    "words": 0,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
