@@ -26,7 +26,7 @@ PACKAGES = {
     "__init__": (124, 1, 0),
     "__main__": (26, 1, 0),
     "analysis": (6840, 44, 0),
-    "as_triton": (3425, 32, 0),
+    "as_triton": (3448, 33, 0),
     "backends": (324, 9, 0),
     "codegen": (11676, 65, 0),
     "commands": (1486, 11, 0),
@@ -60,9 +60,9 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 136054,
-    "files": 833,
-    "files under 40 lines": 114,
+    "lines": 136077,
+    "files": 834,
+    "files under 40 lines": 115,
     "modules with one importer": 182,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,

@@ -18,7 +18,7 @@ from minitriton.runtime.launching.arguments import native_specialize_impl
 
 __all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool", "native_specialize_impl"]
 
-_PARTS = ("ir", "linear_layout", "llvm", "nvidia")
+_PARTS = ("gluon_ir", "ir", "linear_layout", "llvm", "nvidia")
 
 
 def getenv(name: str, default: str | None = None) -> str | None:
