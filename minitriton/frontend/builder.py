@@ -216,7 +216,7 @@ class IRBuilder:
         known = self._constants.get(self.block)
         if known is None:
             known = self._constants[self.block] = {}
-        found = None if self.is_verbatim else known.get(key)
+        found = None if self.is_gluon else known.get(key)
         if found is None:
             result_type = self.ir_type(type)
             scalar = type.scalar

@@ -53,6 +53,21 @@ def test_reductions_and_layouts_that_follow_from_the_uses() -> None:
 
 
 @gluon.jit
+def two_grids(x, out, N: gl.constexpr, rows: gl.constexpr, columns: gl.constexpr):
+    p = x + gl.arange(0, N)[:, None] * N + gl.arange(0, N)[None, :]
+    v = gl.load(gl.set_auto_layout(p, rows))
+    q = out + gl.arange(0, N)[:, None] * N + gl.arange(0, N)[None, :]
+    gl.store(gl.set_auto_layout(q, columns), gl.convert_layout(v, columns))
+
+
+def test_equal_constants_may_get_different_layouts() -> None:
+    x, out = RNG.standard_normal((32, 32), np.float32), np.zeros((32, 32), np.float32)
+    rows, columns = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0]), gl.BlockedLayout([4, 1], [8, 4], [1, 4], [0, 1])
+    two_grids[(1,)](x, out, 32, rows, columns)
+    np.testing.assert_array_equal(out, x)
+
+
+@gluon.jit
 def transposed(x, out, M: gl.constexpr, N: gl.constexpr, shared: gl.constexpr):
     rows: gl.constexpr = gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])
     columns: gl.constexpr = gl.BlockedLayout([4, 1], [4, 8], [1, 4], [0, 1])

@@ -75,7 +75,9 @@ from minitriton.language.dtypes import (
     void,
 )
 from minitriton.language.gluon import buffers as buffers  # the methods of shared_memory_descriptor
+from minitriton.language.gluon import core as _core
 from minitriton.language.gluon import extra, nvidia
+from minitriton.language.gluon import layouts as _layouts
 from minitriton.language.gluon.core import (
     allocate_shared_memory,
     arange,
@@ -146,6 +148,8 @@ __all__ = [
     "SharedLinearLayout",
     "SliceLayout",
     "SwizzledSharedLayout",
+    "_core",
+    "_layouts",
     "abs",
     "add",
     "allocate_shared_memory",
