@@ -50,6 +50,7 @@ _ELSEWHERE = {
     "experimental.gluon.language": "language.gluon",
     "experimental.gluon.language._core": "language.gluon.core",
     "experimental.gluon.language._layouts": "language.gluon.layouts",
+    "experimental.gluon.language.amd._layouts": "language.gluon.amd.layouts",
     "experimental.gluon._runtime": "runtime.gluon",
     "opt": "commands.opt",
     "pass_manager": "pipeline.pass_manager",

@@ -75,7 +75,7 @@ from minitriton.language.dtypes import (
     void,
 )
 from minitriton.language.gluon import buffers as buffers  # the methods of shared_memory_descriptor
-from minitriton.language.gluon import extra, nvidia
+from minitriton.language.gluon import amd, extra, nvidia
 from minitriton.language.gluon.core import (
     allocate_shared_memory,
     arange,
@@ -149,6 +149,7 @@ __all__ = [
     "abs",
     "add",
     "allocate_shared_memory",
+    "amd",
     "arange",
     "associative_scan",
     "assume",
