@@ -50,7 +50,6 @@ _ELSEWHERE = {
     "experimental.gluon.language": "language.gluon",
     "experimental.gluon.language._core": "language.gluon.core",
     "experimental.gluon.language._layouts": "language.gluon.layouts",
-    "experimental.gluon.language.amd._layouts": "language.gluon.amd.layouts",
     "experimental.gluon._runtime": "runtime.gluon",
     "opt": "commands.opt",
     "pass_manager": "pipeline.pass_manager",
@@ -114,7 +113,13 @@ class _Existing:
         return self.module
 
     def exec_module(self, module: ModuleType) -> None:
+        """Modules below it that are there get their other paths too: a finder before ours, such as pytest's, would load them anew."""
+        alias = module.__spec__.name if module.__spec__ else module.__name__
         module.__spec__ = self.spec
+        below = module.__name__ + "."
+        for name, loaded in list(sys.modules.items()):
+            if name.startswith(below):
+                sys.modules.setdefault(f"{alias}.{name.removeprefix(below)}", loaded)
 
     def get_code(self, fullname: str) -> Any:
         """For `python -m`."""

@@ -8,7 +8,6 @@ Counterpart of Triton's third_party/amd/include/Dialect/TritonAMDGPU/IR.
 
 from __future__ import annotations
 
-from abc import ABC
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, i1, i32
@@ -26,13 +25,13 @@ from xdsl.irdl import (
 )
 from xdsl.irdl.declarative_assembly_format import (
     CustomDirective,
-    OptionalOperandVariable,
     ParsingState,
     PrintingState,
+    TypeDirective,
     VariadicOperandVariable,
     irdl_custom_directive,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from minitriton.dialects.attribute_values import i32_attr
@@ -60,23 +59,36 @@ _STRIDE = "(`stride` `=` $stride^)?"
 
 
 @irdl_custom_directive
-class SpaceIfAbsent(CustomDirective):
-    """The space that MLIR writes for an operand that is not there."""
+class TypeOrSpace(CustomDirective):
+    """The type of an operand; a space if it is not there, as MLIR writes it."""
 
-    operand: OptionalOperandVariable
+    type: TypeDirective
 
-    def parse(self, parser: Parser, state: ParsingState) -> None: ...
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        type_ = parser.parse_optional_type()
+        self.type.set(state, () if type_ is None else (type_,))
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        if not self.operand.is_present(op):
-            printer.print_string(" ")
+        state.print_whitespace(printer)
+        printer.print_list(self.type.get(op), printer.print_attribute)
 
 
 @irdl_custom_directive
-class SpaceIfEmpty(SpaceIfAbsent):
-    """The space that MLIR writes for a list of operands that is empty."""
+class TokensOrSpace(CustomDirective):
+    """Tokens; a space if there are none, as MLIR writes it."""
 
-    operand: VariadicOperandVariable  # pyright: ignore[reportIncompatibleVariableOverride]
+    tokens: VariadicOperandVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        tokens: list[UnresolvedOperand] = []
+        while (token := parser.parse_optional_unresolved_operand()) is not None:
+            tokens.append(token)
+            parser.parse_optional_punctuation(",")
+        self.tokens.set(state, tokens)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.tokens.get(op), printer.print_ssa_value)
 
 
 _VALUES = var("V", TENSOR)
@@ -126,11 +138,11 @@ class BufferLoadToLocalOp(IRDLOperation):
     contiguity = prop_def(_I32, default_value=i32_attr(1))
     token = result_def(_TOKEN)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    custom_directives = (MemDesc, Pointer, SpaceIfAbsent)
+    custom_directives = (MemDesc, Pointer, TypeOrSpace)
     traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(("dest", SHARED),)), VerifyTensorLayouts())
     assembly_format = (
         f"$ptr `[` $offsets `]` (`mask` `=` $mask^)? (`other` `=` $other^)? {_STRIDE} {_CACHE} `into` $dest attr-dict `:` "
-        "custom<Pointer>(type($ptr)) `` `[` type($offsets) `]` type($other) custom<SpaceIfAbsent>($other) `->` "
+        "custom<Pointer>(type($ptr)) `` `[` type($offsets) `]` custom<TypeOrSpace>(type($other)) `->` "
         "custom<MemDesc>(type($dest))"
     )
 
@@ -221,48 +233,45 @@ class AsyncTDMWaitOp(IRDLOperation):
     num = prop_def(_I32)
     ret_token = result_def(_TOKEN)
     irdl_options = (ParsePropInAttrDict(),)
-    custom_directives = (SpaceIfEmpty,)
+    custom_directives = (TokensOrSpace,)
     traits = traits_def(OperandEffects(), VerifyTensorLayouts())
-    assembly_format = "$async_token custom<SpaceIfEmpty>($async_token) attr-dict"
-
-
-class _BarrierOp(IRDLOperation, ABC):
-    """An op on an mbarrier."""
-
-    alloc = operand_def(MemDescType)
+    assembly_format = "custom<TokensOrSpace>($async_token) attr-dict"
 
 
 _READS_AND_WRITES_ALLOC = OperandEffects(reads=(("alloc", SHARED),), writes=(("alloc", SHARED),))
 
 
 @op_definition
-class InitBarrierOp(_BarrierOp):
+class InitBarrierOp(IRDLOperation):
     """Makes `alloc` a barrier that expects `count` arrivals a phase."""
 
     name = "amdg.init_barrier"
 
+    alloc = operand_def(MemDescType)
     count = prop_def(_I32)
     traits = traits_def(OperandEffects(writes=(("alloc", SHARED),)), VerifyTensorLayouts())
     assembly_format = "$alloc `,` $count attr-dict `:` type($alloc)"
 
 
 @op_definition
-class WaitBarrierOp(_BarrierOp):
+class WaitBarrierOp(IRDLOperation):
     """Waits until the phase `phase` is complete."""
 
     name = "amdg.wait_barrier"
 
+    alloc = operand_def(MemDescType)
     phase = operand_def(i32)
     traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts())
     assembly_format = "$alloc `,` $phase attr-dict `:` type($alloc)"
 
 
 @op_definition
-class ArriveBarrierOp(_BarrierOp):
+class ArriveBarrierOp(IRDLOperation):
     """Arrives `count` times, and gives the phase before."""
 
     name = "amdg.arrive_barrier"
 
+    alloc = operand_def(MemDescType)
     count = prop_def(_I32)
     result = result_def(i32)
     traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts())

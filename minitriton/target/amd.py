@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 from minitriton.errors import MinitritonError
 from minitriton.target import CompileOptions, GPUTarget
 from minitriton.target.architectures import Architecture
+from minitriton.target.option_types import OptionType, integer
 
 _FP8 = ("fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
 _CDNA = Architecture(
@@ -38,17 +40,29 @@ ARCHITECTURES: dict[str, Architecture] = {
 class HIPOptions(CompileOptions):
     """Compile options of one kernel for AMD's GPUs, named and defaulted as in Triton 3.6.0."""
 
+    TYPES: ClassVar[Mapping[str, OptionType]] = {
+        "waves_per_eu": integer(0, 16, 2),
+        "matrix_instr_nonkdim": integer(0, 32, 16),
+        "kpack": integer(1, 2, 1),
+        "warp_size": integer(32, 64, 64),
+    }
+
     backend_name: str = "hip"
     num_stages: int = 2
     default_dot_input_precision: str = "ieee"
-    allowed_dot_input_precisions: tuple[str, ...] = ("ieee", "tf32", "bf16x3", "bf16x6")
+    allowed_dot_input_precisions: tuple[str, ...] = ("ieee", "bf16x3", "bf16x6")
     waves_per_eu: int = 0
     matrix_instr_nonkdim: int = 0
     kpack: int = 1
-    allow_flush_denorm: bool = False
-    schedule_hint: str = "none"
     maxnreg: int | None = None
     """Of NVIDIA's: always None."""
+
+    @classmethod
+    def for_target(cls, target: GPUTarget, **given: Any) -> Self:
+        """As of every target; gfx942 multiplies tf32, too."""
+        if target.arch == "gfx942":
+            given = {"allowed_dot_input_precisions": (*cls.allowed_dot_input_precisions, "tf32"), **given}
+        return super().for_target(target, **given)
 
 
 def no_steps(target: GPUTarget, *_: object) -> NoReturn:

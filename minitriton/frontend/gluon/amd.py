@@ -37,7 +37,7 @@ from minitriton.frontend.semantic.values import broadcast_pair, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.gluon.amd.cdna4 import get_mfma_scale_layout
 from minitriton.language.gluon.amd.gfx1250 import get_wmma_scale_layout
-from minitriton.language.gluon.amd.layouts import AMDMFMALayout, AMDWMMALayout
+from minitriton.language.gluon.amd._layouts import AMDMFMALayout, AMDWMMALayout
 from minitriton.language.gluon.layouts import (
     BlockedLayout,
     DistributedLayout,
@@ -172,10 +172,15 @@ def buffer_atomic(name: str, takes_bf16: bool) -> Callable[..., tensor]:
 # Matrix cores ------------------------------------------------------------------------------------------------------------
 
 
+def _dot(b: IRBuilder, lhs: tensor, rhs: tensor, acc: tensor) -> tensor:
+    precision = b.options.default_dot_input_precision
+    return dot.dot(b, lhs, rhs, acc, input_precision=precision, out_dtype=acc.dtype)
+
+
 def mfma(builder: IRBuilder, a: object, b: object, acc: object) -> tensor:
     """A dot by `v_mfma`."""
     lhs, rhs, result = dot_operands(a, b, acc, AMDMFMALayout)
-    return dot.dot(builder, lhs, rhs, result, out_dtype=result.dtype)
+    return _dot(builder, lhs, rhs, result)
 
 
 def _check_wmma(version: int, a: object, b: object, acc: object) -> tuple[tensor, tensor, tensor]:
@@ -195,7 +200,7 @@ def _check_wmma(version: int, a: object, b: object, acc: object) -> tuple[tensor
 
 def _wmma(version: int, builder: IRBuilder, a: object, b: object, acc: object) -> tensor:
     lhs, rhs, result = _check_wmma(version, a, b, acc)
-    return dot.dot(builder, lhs, rhs, result, out_dtype=result.dtype)
+    return _dot(builder, lhs, rhs, result)
 
 
 wmma_1, wmma_2, wmma_3 = (functools.partial(_wmma, version) for version in (1, 2, 3))

@@ -10,7 +10,7 @@ from minitriton.language.declare import builtin, constexpr_function
 from minitriton.language.gluon.amd import cdna3
 from minitriton.language.gluon.amd.cdna3 import buffer_load, buffer_store, mfma
 from minitriton.language.gluon.amd.cdna4 import async_copy
-from minitriton.language.gluon.amd.layouts import AMDMFMALayout
+from minitriton.language.gluon.amd._layouts import AMDMFMALayout
 from minitriton.language.gluon.amd.scales import scale_layout
 from minitriton.language.gluon.layouts import DistributedLayout, DotOperandLayout
 from minitriton.language.values import ConstStr, Operand, tensor
