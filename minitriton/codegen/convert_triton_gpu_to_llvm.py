@@ -29,7 +29,7 @@ from minitriton.codegen.lowering import scan as scan
 from minitriton.codegen.lowering import shared as shared
 from minitriton.codegen.lowering import views as views
 from minitriton.codegen.lowering.module import ModuleLowering
-from minitriton.codegen.lowering.signature import lower_function
+from minitriton.codegen.lowering.signature import is_kernel, lower_function
 from minitriton.dialects import tt
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
@@ -66,13 +66,13 @@ class ConvertTritonGPUToLLVM(Pass, stage="llir", origin="triton"):
 def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:
     """The LLVM-level module of a TTGIR module."""
     state = ModuleLowering(module, allocation)
-    functions = [lower_function(state, op) for op in module.ops if isinstance(op, tt.FuncOp)]
+    functions = {op: lower_function(state, op) for op in module.ops if isinstance(op, tt.FuncOp)}
     others = [op.clone() for op in module.ops if op.name.startswith("llvm.") and _symbol(op) not in state.globals]
     demand = StringAttr(str(register_demand(module)))
-    for function in functions:
-        if "nvvm.kernel" in function.attributes:
+    for source, function in functions.items():
+        if is_kernel(source):
             function.attributes[DEMAND] = demand
-    result = ModuleOp([*others, *state.globals.values(), *functions], attributes=dict(module.attributes))
+    result = ModuleOp([*others, *state.globals.values(), *functions.values()], attributes=dict(module.attributes))
     result.location = module.location
     return result
 

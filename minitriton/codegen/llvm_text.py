@@ -25,7 +25,14 @@ from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo, VariableInfo
 from minitriton.codegen.text import llvm_ops as llvm_ops  # fills the table
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
+from minitriton.codegen.text.writer import (
+    FUNCTION_ATTRIBUTES,
+    KERNEL_CONVENTIONS,
+    PARAMETER_ATTRIBUTES,
+    WRITERS,
+    FunctionWriter,
+    ModuleWriter,
+)
 from minitriton.dialects.attribute_values import integer, integers, plain_text
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError
@@ -113,9 +120,8 @@ def _write_function(module: ModuleWriter, op: Operation, out: list[str]) -> None
     for number, block in enumerate(blocks):
         w.labels[block] = f"b{number}"
     parameters = _parameters(w, op, blocks[0])
-    kernel = "nvvm.kernel" in op.attributes
     linkage = "" if _linkage(op) == "external" else "internal "
-    convention = "ptx_kernel " if kernel else ""
+    convention = next((f"{how} " for mark, how in KERNEL_CONVENTIONS.items() if mark in op.attributes), "")
     subprogram = module.debug.enter(name, op.location)
     out.append(
         f"define {linkage}{convention}{result} {symbol_text(name)}({', '.join(parameters)}){_function_attributes(op)}{subprogram} {{"
@@ -145,8 +151,8 @@ def _parameter_attributes(attributes: Attribute) -> str:
             text += f" byval({type_text(value)})"
         elif name == "llvm.align" and instance_of(value, IntegerAttr):
             text += f" align {value.value.data}"
-        elif name == "nvvm.grid_constant":
-            text += ' "nvvm.grid_constant"'
+        elif name in PARAMETER_ATTRIBUTES:
+            text += f' "{name}"'
     return text
 
 
@@ -154,16 +160,13 @@ def _function_attributes(op: Operation) -> str:
     text = " nounwind"
     if "no_inline" in op.properties:
         text += " noinline"
-    for name in ("nvvm.reqntid", "nvvm.cluster_dim"):
-        values = op.attributes.get(name)
-        if values is not None:
-            text += f' "{name}"="{",".join(map(str, integers(values)))}"'
-    registers = op.attributes.get("nvvm.maxnreg")
-    if instance_of(registers, IntegerAttr):
-        text += f' "nvvm.maxnreg"="{registers.value.data}"'
-    demand = op.attributes.get(DEMAND)
-    if isinstance(demand, StringAttr):
-        text += f' "{DEMAND}"="{demand.data}"'
+    for name in (*FUNCTION_ATTRIBUTES, DEMAND):
+        value = op.attributes.get(name)
+        if isinstance(value, StringAttr):
+            text += f' "{name}"="{value.data}"'
+        elif value is not None:
+            numbers = (value.value.data,) if instance_of(value, IntegerAttr) else integers(value)
+            text += f' "{name}"="{",".join(map(str, numbers))}"'
     return text
 
 

@@ -37,6 +37,7 @@ class GluonASTSource(ASTSource):
                 "ttg.threads-per-warp": i32_attr(target.warp_size),
             }
         )
-        if options.maxnreg is not None:
-            module.attributes["ttg.maxnreg"] = i32_attr(options.maxnreg)
+        limit: int | None = getattr(options, "maxnreg", None)
+        if limit is not None:
+            module.attributes["ttg.maxnreg"] = i32_attr(limit)
         return module

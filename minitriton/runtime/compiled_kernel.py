@@ -123,8 +123,11 @@ def load_stored(source: ASTSource | IRSource, key: str) -> CompiledKernel | None
     try:
         metadata: dict[str, Any] = parse_json(files.pop("metadata.json"))
         metadata["target"] = GPUTarget(**metadata["target"])
+        binaries = ("unlimited_cubin", backend(metadata["target"].backend).binary)
         texts: dict[str, str | bytes] = {
-            name.rsplit(".", 1)[1]: data if name.endswith("cubin") else data.decode() for name, data in files.items()
+            stage: data if stage in binaries else data.decode()
+            for name, data in files.items()
+            for stage in (name.rsplit(".", 1)[1],)
         }
         return CompiledKernel(source, texts, metadata, key, {})
     except (LookupError, ValueError, TypeError, AttributeError, MinitritonError):

@@ -39,6 +39,8 @@ class BackEnd:
     """The stages of its own, in order, after those of every target (`ttir`, `ttgir`, `llir`)."""
     stages_when_asked: tuple[str, ...] = ()
     """The stage that is run when its binary is first asked for, not by each compile."""
+    binary: str = ""
+    """The stage that is bytes, not text."""
     assembly: str | None = None
     """The text of the step for that stage: a function of target, options and switches."""
     emulator: str | None = None
@@ -77,6 +79,7 @@ BACKENDS: dict[str, BackEnd] = {
         dialects={"nvvm": "minitriton.dialects.nvvm:NVVM", "ttng": "minitriton.dialects.ttng:TTNG"},
         stages=("ptx",),
         stages_when_asked=("cubin",),
+        binary="cubin",
         assembly="minitriton.pipeline.pipelines:assembly_step",
         emulator="minitriton.emulator.launch:run",
         driver="minitriton.runtime.active_driver:ActiveDriver",

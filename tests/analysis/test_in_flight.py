@@ -9,8 +9,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.in_flight.dots import buffers_read, covering_wait, dot_of
-from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue
+from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue, buffers_read, dot_of
 from minitriton.analysis.in_flight.rings import iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
@@ -114,13 +113,31 @@ def dots_of_two_rings() -> scf.ForOp:
 
 def test_a_wait_covers_a_dot_once_no_more_dots_stay_in_flight_than_began_after_it() -> None:
     found = dots_of_two_rings()
-    ops = list(found.body.block.ops)
+    function = found.parent_op()
+    assert function is not None
+    in_flight = InFlight(function)
     (dot,), (wait,) = ops_of(found, ttng.WarpGroupDotOp), ops_of(found, ttng.WarpGroupDotWaitOp)
-    after = ops[ops.index(dot) + 1 :]
-    assert covering_wait(after) is None
-    assert covering_wait([*after, *ops]) is wait
+    assert in_flight.ended_by(wait) == [(dot, 1)]
+    assert in_flight.end_of(dot) is None
     assert dot_of(wait.results[0]) is dot
     assert dot_of(found.body.block.args[3]) is None
+    assert [in_flight.before[wait].accumulates(each) for each in found.body.block.args] == [False, False, False, True]
+    assert in_flight.after[found].accumulates(found.results[2])
+    wait.properties["pendings"] = i32_attr(0)
+    assert InFlight(function).end_of(dot) is wait
+    assert not InFlight(function).after[found].accumulates(found.results[2])
+
+
+def test_a_slot_is_read_until_the_dot_of_the_iteration_before_has_ended() -> None:
+    found = dots_of_two_rings()
+    function = found.parent_op()
+    assert function is not None
+    in_flight = InFlight(function)
+    filled = ops_of(found, ttg.MemDescIndexOp)[2].results[0]
+    ops = list(found.body.block.ops)
+    (wait,) = ops_of(found, ttng.WarpGroupDotWaitOp)
+    read = [in_flight.before[op].reads(filled, op) for op in ops]
+    assert read == [op.is_before_in_block(wait) or op is wait for op in ops]
 
 
 def test_a_slot_that_is_filled_was_read_one_iteration_before() -> None:
@@ -246,10 +263,11 @@ def test_a_wait_that_covers_a_dot_is_one_after_which_it_is_not_in_flight(name: s
     for dot in ops_of(module, ttng.WarpGroupDotOp):
         assert dot.parent is not None
         following = list(dot.parent.ops)[list(dot.parent.ops).index(dot) + 1 :]
-        wait = covering_wait(following) if dot.is_async.value.data else None
-        for op in following if wait is not None else ():
+        wait = in_flight.end_of(dot) if dot.is_async.value.data else None
+        for op in following if wait in following else ():
             assert (dot in in_flight.after[op].ops(Kind.DOT)) == (op is not wait)
             if op is wait:
+                assert dot in [ended for ended, _ in in_flight.ended_by(op)]
                 break
 
 

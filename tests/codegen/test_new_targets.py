@@ -97,7 +97,9 @@ def test_a_back_end_is_a_folder_and_one_registration(toy: None) -> None:
     text = kernel.asm["toy"]
     assert text.startswith("kernel add\n")
     assert (text.count("= load"), text.count("fadd"), text.count("store ")) == (4, 2, 2)  # two elements a thread
-    assert kernel.asm["toybin"] == b"\x7fTOY" + text.encode()
+    assert kernel.asm["toybin"] == b"\xffTOY" + text.encode()
+    again = triton.compile(source(BLOCK=512), GPUTarget(*TOY), assemble=False)  # from the cache
+    assert again.asm["toybin"] == kernel.asm["toybin"]
     assert "ptx" not in kernel.asm
     assert 'ttg.target = "toy:t64"' in kernel.asm["ttgir"]
     assert "threadsPerWarp = [64]" in kernel.asm["ttgir"]

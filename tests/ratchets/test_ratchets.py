@@ -25,10 +25,10 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (124, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6880, 45, 0),
+    "analysis": (6840, 44, 0),
     "as_triton": (3507, 40, 0),
     "backends": (324, 9, 0),
-    "codegen": (11663, 65, 0),
+    "codegen": (11675, 65, 0),
     "commands": (1525, 14, 0),
     "dialects": (15471, 97, 0),
     "emulator": (8857, 57, 0),
@@ -37,34 +37,40 @@ PACKAGES = {
     "frontend": (7411, 39, 0),
     "fuzz": (8430, 57, 0),
     "host": (1252, 17, 0),
-    "interpreter": (4965, 34, 0),
+    "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15233, 80, 0),
     "language": (4896, 39, 0),
     "layouts": (4205, 22, 0),
-    "passes": (19151, 110, 0),
-    "pipeline": (2207, 13, 0),
+    "passes": (19169, 110, 0),
+    "pipeline": (2208, 13, 0),
     "rewriting": (4144, 24, 0),
-    "runtime": (7147, 56, 0),
-    "target": (932, 5, 0),
+    "runtime": (7150, 56, 0),
+    "target": (935, 5, 0),
 }  # fmt: skip
-"""Lines and files of each package, and its words that docs/glossary.md asks to avoid."""
+"""Lines and files of each package, and its words that docs/glossary.md asks to avoid.
+
+`target` was raised on 2026-11-27 by about 100: occupancy, the limits of the architectures, options of each back end and the names of stages came in from
+codegen, emulator, runtime and pipeline.
+"""
 
 PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 136239,
-    "files": 878,
+    "lines": 136210,
+    "files": 877,
     "files under 40 lines": 120,
-    "modules with one importer": 204,
+    "modules with one importer": 203,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
-    "tables of ops": 53,
+    "tables of ops": 52,
     "words": 0,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
+
+By about 3,200 on 2026-11-27 for Gluon: its language, its rules in the frontend, five passes.
 
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.

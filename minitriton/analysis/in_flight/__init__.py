@@ -3,7 +3,6 @@
 | module | |
 |---|---|
 | `outstanding` | what is in flight at each point: `InFlight(function).before[op]` is an `Outstanding` |
-| `dots` | which dots a value or a loop carries, what they read, which wait covers them |
 | `rings` | which slot of a multi-buffered buffer an iteration uses |
 
 The rules are facts on the classes of ops (`dialects.facts.in_flight`). The passes of `passes.asynchronous` and of `passes.pipelining` ask here.

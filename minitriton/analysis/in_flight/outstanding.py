@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.dataflow import PointDataflow
-from minitriton.analysis.in_flight.rings import ring_slot
-from minitriton.dialects import ttg
+from minitriton.analysis.in_flight.rings import iterations_ago, ring_slot
+from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
 
 MOST_GROUPS = 16
 """Of one queue: older groups count as one."""
@@ -55,13 +57,14 @@ class Outstanding:
         """How many groups of a kind may be in flight."""
         return sum(len(groups) for queue, groups in self.queues.items() if queue.kind is kind)
 
-    def iterations(self, queue: Queue, at: Operation) -> list[list[tuple[Operation, int]]]:
-        """The groups of a queue where this holds after `at`: each op, and how many iterations of the loop around `at` ago it was issued."""
+    def iterations(self, queue: Queue, at: Operation, *, is_before: bool = False) -> list[list[tuple[Operation, int]]]:
+        """The groups of a queue where this holds after `at`, or before it: each op, and how many iterations of the loop around `at` ago it was
+        issued."""
         seen: dict[Operation, int] = {}
         found: list[list[tuple[Operation, int]]] = []
         for group in self.queues.get(queue, ()):
             for op in group:
-                is_earlier = op.parent is at.parent and op is not at and not op.is_before_in_block(at)
+                is_earlier = op.parent is at.parent and (is_before or op is not at) and not op.is_before_in_block(at)
                 seen[op] = seen[op] + 1 if op in seen else int(is_earlier)
             found.append([(op, seen[op]) for op in group])
         return found
@@ -78,6 +81,27 @@ class Outstanding:
         """The buffers that copies write."""
         values = (value for op, starts in self._starts() for value in starts.values_written(op))
         return [value for value in dict.fromkeys(values) if isinstance(value.type, ttg.MemDescType)]
+
+    def reads(self, written: SSAValue, at: Operation) -> bool:
+        """Whether a dot in flight before `at`, or `at` itself, may read the buffer that the iteration of `at` calls `written`."""
+        groups = self.iterations(Queue(Kind.DOT), at, is_before=True)
+        itself = [(at, 0)] if isinstance(at, ttng.WarpGroupDotOp) else []
+        for dot, ago in (*itself, *(each for group in groups for each in group)):
+            for buffer in buffers_read(dot):
+                since = iterations_ago(written, buffer, at.parent_op())
+                if since is None or 0 < since <= ago:
+                    return True
+        return False
+
+    def accumulates(self, value: SSAValue) -> bool:
+        """Whether a dot in flight writes the registers of `value`: what it gives, before or after a wait, or what a loop carries of that."""
+        if isinstance(value, BlockArgument):
+            loop, index = value.block.parent_op(), value.index - 1
+        else:
+            loop, index = value.owner, value.index if isinstance(value, OpResult) else 0
+        if isinstance(loop, scf.ForOp) and index >= 0:
+            value = operand_values(last_op_of(loop.body.block))[index]
+        return dot_of(value) in self.ops(Kind.DOT)
 
     def _read(self) -> list[SSAValue]:
         return list(dict.fromkeys(value for op, starts in self._starts() for value in starts.values_read(op)))
@@ -96,6 +120,20 @@ class InFlight(PointDataflow[Outstanding]):
         super().__init__()
         for region in root.regions:
             self.run(region, Outstanding({}))
+
+    def ended_by(self, wait: Operation) -> list[tuple[Operation, int]]:
+        """What `wait` ends: the ops that started it, and how many iterations of the loop around `wait` ago."""
+        before, after = self.before[wait], self.after[wait].queues
+        ended = (before.iterations(queue, wait)[len(after.get(queue, ())) :] for queue in before.queues)
+        return [each for groups in ended for group in groups for each in group]
+
+    def end_of(self, op: Operation) -> Operation | None:
+        """The first op after `op` in its block, or in the block's next run, after which nothing that `op` started is in flight; None if
+        some always may be."""
+        assert op.parent is not None
+        ops = list(op.parent.ops)
+        at = ops.index(op)
+        return next((each for each in (*ops[at:], *ops[:at]) if op not in self.after[each].ops()), None)
 
     def transfer(self, op: Operation, fact: Outstanding) -> Outstanding:
         starts, commits, waits = Starts.of(op), Commits.of(op), Waits.of(op)
@@ -118,6 +156,20 @@ class InFlight(PointDataflow[Outstanding]):
             for queue in (*a.queues, *(queue for queue in b.queues if queue not in a.queues))
         }
         return Outstanding(queues, a.open_group | b.open_group)
+
+
+def dot_of(value: SSAValue) -> ttng.WarpGroupDotOp | None:
+    """The dot whose result `value` is, before or after a wait."""
+    while isinstance(value, OpResult) and isinstance(value.op, ttng.WarpGroupDotWaitOp):
+        value = value.op.operands[value.index]
+    return value.op if isinstance(value, OpResult) and isinstance(value.op, ttng.WarpGroupDotOp) else None
+
+
+def buffers_read(op: Operation) -> list[SSAValue]:
+    """The buffers in shared memory that what `op` starts reads."""
+    starts = Starts.of(op)
+    values = () if starts is None else starts.values_read(op)
+    return [value for value in values if isinstance(value.type, ttg.MemDescType)]
 
 
 def _with(fact: Outstanding, queue: Queue, groups: tuple[Group, ...], open_group: Group | None = None) -> Outstanding:

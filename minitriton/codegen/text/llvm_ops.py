@@ -105,49 +105,38 @@ _CASTS = (
 WRITERS.update({kind: _cast(kind.name.removeprefix("llvm.")) for kind in _CASTS})
 
 
-@WRITERS.add(L.FNegOp)
-def _fneg(w: FunctionWriter, op: Operation) -> None:
-    a = operand_at(op, 0)
-    w.emit(f"{w.define(op.results[0])} = fneg {w.typed(a)}")
-
-
 _ICMP = tuple(str(p) for p in L.ICmpPredicateFlag)
 _FCMP = tuple(str(p).lstrip("_") for p in L.FCmpPredicateFlag)
 
 
-@WRITERS.add(L.ICmpOp)
-def _icmp(w: FunctionWriter, op: Operation) -> None:
-    a, b = operand_values(op)
-    predicate = _ICMP[integer(op.properties["predicate"])]
-    w.emit(f"{w.define(op.results[0])} = icmp {predicate} {w.typed(a)}, {w.names[b]}")
+def _compare(keyword: str, predicates: tuple[str, ...]) -> Writer:
+    def write(w: FunctionWriter, op: Operation) -> None:
+        a, b = operand_values(op)
+        predicate = predicates[integer(op.properties["predicate"])]
+        w.emit(f"{w.define(op.results[0])} = {keyword} {predicate} {w.typed(a)}, {w.names[b]}")
+
+    return write
 
 
-@WRITERS.add(ours.FCmpOp)
-def _fcmp(w: FunctionWriter, op: Operation) -> None:
-    a, b = operand_values(op)
-    predicate = _FCMP[integer(op.properties["predicate"])]
-    w.emit(f"{w.define(op.results[0])} = fcmp {predicate} {w.typed(a)}, {w.names[b]}")
+WRITERS.update({L.ICmpOp: _compare("icmp", _ICMP), ours.FCmpOp: _compare("fcmp", _FCMP)})
 
 
-@WRITERS.add(ours.SelectOp)
-def _select(w: FunctionWriter, op: Operation) -> None:
-    c, a, b = map(w.typed, operand_values(op))
-    w.emit(f"{w.define(op.results[0])} = select {c}, {a}, {b}")
+def _of_operands(keyword: str) -> Writer:
+    """An instruction that is its name and its operands."""
+    return lambda w, op: w.emit(f"{w.define(op.results[0])} = {keyword} {', '.join(map(w.typed, operand_values(op)))}")
+
+
+WRITERS.update(
+    {
+        L.FNegOp: _of_operands("fneg"),
+        ours.SelectOp: _of_operands("select"),
+        ours.ExtractElementOp: _of_operands("extractelement"),
+        L.InsertElementOp: _of_operands("insertelement"),
+    }
+)
 
 
 # Vectors and aggregates -----------------------------------------------------------------------------------------------
-
-
-@WRITERS.add(ours.ExtractElementOp)
-def _extract_element(w: FunctionWriter, op: Operation) -> None:
-    vector, index = map(w.typed, operand_values(op))
-    w.emit(f"{w.define(op.results[0])} = extractelement {vector}, {index}")
-
-
-@WRITERS.add(L.InsertElementOp)
-def _insert_element(w: FunctionWriter, op: Operation) -> None:
-    vector, value, index = map(w.typed, operand_values(op))
-    w.emit(f"{w.define(op.results[0])} = insertelement {vector}, {value}, {index}")
 
 
 @WRITERS.add(L.ShuffleVectorOp)
@@ -163,19 +152,17 @@ def _mask(lanes: tuple[int, ...]) -> str:
     return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {i}" if i >= 0 else "i32 poison" for i in lanes) + ">"
 
 
-def _position(op: Operation) -> str:
-    return ", ".join(map(str, integers(op.properties["position"])))
+def _at_position(keyword: str) -> Writer:
+    def write(w: FunctionWriter, op: Operation) -> None:
+        operands = ", ".join(map(w.typed, operand_values(op)))
+        w.emit(
+            f"{w.define(op.results[0])} = {keyword} {operands}, {', '.join(map(str, integers(op.properties['position'])))}"
+        )
+
+    return write
 
 
-@WRITERS.add(L.ExtractValueOp)
-def _extract_value(w: FunctionWriter, op: Operation) -> None:
-    w.emit(f"{w.define(op.results[0])} = extractvalue {w.typed(operand_at(op, 0))}, {_position(op)}")
-
-
-@WRITERS.add(L.InsertValueOp)
-def _insert_value(w: FunctionWriter, op: Operation) -> None:
-    container, value = map(w.typed, operand_values(op))
-    w.emit(f"{w.define(op.results[0])} = insertvalue {container}, {value}, {_position(op)}")
+WRITERS.update({L.ExtractValueOp: _at_position("extractvalue"), L.InsertValueOp: _at_position("insertvalue")})
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------

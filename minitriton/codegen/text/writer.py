@@ -21,6 +21,13 @@ Writer = Callable[["FunctionWriter", Any], None]
 WRITERS = OpRules[Writer]()
 """How each op is written."""
 
+KERNEL_CONVENTIONS: dict[str, str] = {}
+"""LLVM's calling convention of kernels, by the attribute with which a back end marks their `llvm.func`."""
+FUNCTION_ATTRIBUTES: list[str] = []
+"""Attributes of an `llvm.func` that LLVM IR has as strings, in the order of the text: a back end adds its own."""
+PARAMETER_ATTRIBUTES: set[str] = set()
+"""Those of parameters, likewise."""
+
 
 class ModuleWriter:
     """What the functions of a module share: declarations, attribute groups, metadata."""

@@ -115,32 +115,6 @@ def _compare_and_swap(op: tt.AtomicCASOp, machine: TileMachine) -> Callable[[Arr
     return run
 
 
-@STATEFUL_OPS.add(tt.AtomicLoadOp)
-def _atomic_load(op: tt.AtomicLoadOp, machine: TileMachine) -> Callable[..., Array]:
-    memory, dtype = machine.memory, dtype_of(op.result.type)
-
-    def run(pointer: Array, mask: Array | None = None) -> Array:
-        addresses = np.asarray(pointer)
-        active = np.ones(addresses.shape, np.bool_) if mask is None else np.broadcast_to(mask, addresses.shape)
-        result = np.zeros(addresses.shape, dtype)
-        result[active] = memory.load(addresses[active], dtype)
-        return result[()]
-
-    return run
-
-
-@STATEFUL_OPS.add(tt.AtomicStoreOp)
-def _atomic_store(op: tt.AtomicStoreOp, machine: TileMachine) -> Callable[..., None]:
-    memory, dtype = machine.memory, dtype_of(op.value.type)
-
-    def run(pointer: Array, values: Array, mask: Array | None = None) -> None:
-        addresses = np.asarray(pointer)
-        active = np.ones(addresses.shape, np.bool_) if mask is None else np.broadcast_to(mask, addresses.shape)
-        memory.store(addresses[active], np.broadcast_to(values, addresses.shape)[active], dtype)
-
-    return run
-
-
 @STATEFUL_OPS.add(tt.AtomicPollOp)
 def _atomic_poll(op: tt.AtomicPollOp, machine: TileMachine) -> Callable[..., Array]:
     """What is not there now never comes: no other program runs meanwhile."""

@@ -102,8 +102,8 @@ def not_a_number(element: Attribute) -> Array:
     return encoder(element)(scalar(np.float64(np.nan)))
 
 
-@STATEFUL_OPS.add(tt.LoadOp)
-def _load(op: tt.LoadOp, machine: TileMachine) -> Callable[..., Array]:
+@STATEFUL_OPS.add(tt.LoadOp, tt.AtomicLoadOp)
+def _load(op: tt.LoadOp | tt.AtomicLoadOp, machine: TileMachine) -> Callable[..., Array]:
     memory, type_ = machine.memory, op.results[0].type
     dtype = dtype_of(type_)
     if is_tensor_pointer(op.operands[0].type):
@@ -120,8 +120,8 @@ def _load(op: tt.LoadOp, machine: TileMachine) -> Callable[..., Array]:
     return run
 
 
-@STATEFUL_OPS.add(tt.StoreOp)
-def _store(op: tt.StoreOp, machine: TileMachine) -> Callable[..., None]:
+@STATEFUL_OPS.add(tt.StoreOp, tt.AtomicStoreOp)
+def _store(op: tt.StoreOp | tt.AtomicStoreOp, machine: TileMachine) -> Callable[..., None]:
     memory, dtype = machine.memory, dtype_of(op.operands[1].type)
     if is_tensor_pointer(op.operands[0].type):
         dims = _checked_dims(op)

@@ -31,7 +31,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.in_flight.dots import buffers_read, end_in_loop
+from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
@@ -56,18 +56,31 @@ class FirstWarpBarriers(Pass, stage="llir"):
         """Rewrite every loop for which it is enough."""
         if num_ctas(op) > 1 or num_warps(op) <= 4 or not taken_barriers(op).isdisjoint(FIRST_WARP_FILLS):
             return
-        for loop in ops_of(op, scf.ForOp):
-            _Loop(loop).rewrite()
+        loops = [loop for loop in ops_of(op, scf.ForOp) if ops_of(loop, ttng.AsyncTMACopyGlobalToLocalOp)]
+        if loops:
+            in_flight = InFlight(op)
+            for loop in loops:
+                _Loop(loop, in_flight).rewrite()
 
 
-_FREE_OF_SHARED_MEMORY = (tt.LoadOp, tt.StoreOp, ttng.WarpGroupDotWaitOp, *VIEWS)
+_KNOWN = (
+    tt.LoadOp,
+    tt.StoreOp,
+    ttg.LocalBarrierOp,
+    ttng.AsyncTMACopyGlobalToLocalOp,
+    ttng.BarrierExpectOp,
+    ttng.WaitBarrierOp,
+    ttng.WarpGroupDotWaitOp,
+    *VIEWS,
+)
 
 
 class _Loop:
     """A loop and what it does to shared memory."""
 
-    def __init__(self, loop: scf.ForOp) -> None:
+    def __init__(self, loop: scf.ForOp, in_flight: InFlight) -> None:
         self.loop = loop
+        self.in_flight = in_flight
         self.body = loop.regions[0].block
         self.ops = list(self.body.ops)
         self.index = {op: number for number, op in enumerate(self.ops)}
@@ -82,7 +95,7 @@ class _Loop:
         if len(barriers) != 1 or not copies or not all(map(self._is_known, self.ops[:-1])):
             return
         barrier = barriers[0]
-        arrival = max((self._arrival_for(copy) for copy in copies), default=0)
+        arrival = max(self._arrival_for(copy, self.index[barrier]) for copy in copies)
         turn = self._turn(copies)
         if turn is None or not arrival <= self.index[barrier] < min(map(self.index.__getitem__, copies)):
             return
@@ -104,33 +117,16 @@ class _Loop:
         if ALLOCATION_SIZE in op.attributes or ALLOCATION_OFFSET in op.attributes or RegionFlow.of(op) is not None:
             return False
         if isinstance(op, ttng.WarpGroupDotOp):
-            return end_in_loop(op, self.ops, self.index[op]) is not None
-        if isinstance(op, (ttng.WaitBarrierOp, ttng.BarrierExpectOp, ttng.AsyncTMACopyGlobalToLocalOp)):
-            return True
-        if isinstance(op, (ttg.LocalBarrierOp, *_FREE_OF_SHARED_MEMORY)):
-            return True
-        return is_memory_effect_free(op)
+            return self.in_flight.end_of(op) is not None
+        return isinstance(op, _KNOWN) or is_memory_effect_free(op)
 
-    def _arrival_for(self, copy: ttng.AsyncTMACopyGlobalToLocalOp) -> int:
-        """Before which op other warps may arrive, so far as what `copy` writes and the mbarrier that it turns; too far for never."""
-        arrival = 0
-        never = len(self.ops) + 1
-        for dot in cast(list[ttng.WarpGroupDotOp], self._of(ttng.WarpGroupDotOp)):
-            for buffer in buffers_read(dot):
-                ago = iterations_ago(copy.destination, buffer, self.loop)
-                ended = end_in_loop(dot, self.ops, self.index[dot])
-                if ago is None or ended is None:
-                    return never
-                if ago == 0:
-                    continue
-                if ended[0] > ago - 1:
-                    if ended[0] != ago:
-                        return never
-                    arrival = max(arrival, self.index[ended[1]] + 1)
-        for wait in cast(list[ttng.WaitBarrierOp], self._of(ttng.WaitBarrierOp)):
-            if iterations_ago(copy.barrier, wait.alloc, self.loop) is None:
-                return never
-        return arrival
+    def _arrival_for(self, copy: ttng.AsyncTMACopyGlobalToLocalOp, barrier: int) -> int:
+        """Before which op other warps may arrive: no dot up to the barrier reads what `copy` writes from there on; beyond all ops for never."""
+        for wait in self._of(ttng.WaitBarrierOp):
+            if iterations_ago(copy.barrier, cast(ttng.WaitBarrierOp, wait).alloc, self.loop) is None:
+                return len(self.ops) + 1
+        read = (self.in_flight.before[op].reads(copy.destination, op) for op in self.ops[: barrier + 1])
+        return max((number + 1 for number, is_read in enumerate(read) if is_read), default=0)
 
     def _turn(self, copies: list[ttng.AsyncTMACopyGlobalToLocalOp]) -> SSAValue | None:
         """An argument of the loop that counts round one of the rings, from 0 on, and rings not shorter than the others'."""

@@ -24,7 +24,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight.dots import is_carried
+from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.fast_paths.op_access import last_op_of
@@ -45,13 +45,14 @@ class GuardDotLoops(Pass, stage="llir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every wait that follows such a loop."""
-        for wait in ops_of(op, ttng.WarpGroupDotWaitOp):
-            loop = _loop_in_flight(wait)
+        waits, in_flight = ops_of(op, ttng.WarpGroupDotWaitOp), InFlight(op)
+        for wait in waits:
+            loop = _loop_in_flight(wait, in_flight)
             if loop is not None:
                 _guard(wait, loop)
 
 
-def _loop_in_flight(wait: Operation) -> scf.ForOp | None:
+def _loop_in_flight(wait: Operation, in_flight: InFlight) -> scf.ForOp | None:
     """The loop before `wait` whose dots are still running, if it may be skipped."""
     for value in wait.operands:
         if not isinstance(value, OpResult) or not isinstance(value.op, scf.ForOp) or value.op.parent is not wait.parent:
@@ -61,7 +62,7 @@ def _loop_in_flight(wait: Operation) -> scf.ForOp | None:
             continue
         if any(not _is_known_before(other, loop) for other in wait.operands):
             continue
-        if is_carried(value):
+        if in_flight.before[wait].accumulates(value):
             return loop
     return None
 

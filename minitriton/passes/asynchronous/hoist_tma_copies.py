@@ -22,6 +22,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.analysis.in_flight.rings import VIEWS, views_of
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
@@ -54,8 +55,8 @@ class HoistTmaCopies(Pass, stage="llir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move the starts of all such copies, the first of a block first, then the waits, the last first."""
-        waits = ops_of(op, ttng.WaitBarrierOp)
-        copies = [copy for wait in waits if (copy := _copy_before(wait)) is not None]
+        waits, in_flight = ops_of(op, ttng.WaitBarrierOp), InFlight(op)
+        copies = [copy for wait in waits if (copy := _copy_before(wait, in_flight)) is not None]
         for copy in copies:
             _hoist(copy)
         for copy in reversed(copies):
@@ -72,13 +73,13 @@ class _AwaitedCopy(NamedTuple):
     """The mbarrier, the buffer, and its views."""
 
 
-def _copy_before(wait: ttng.WaitBarrierOp) -> _AwaitedCopy | None:
+def _copy_before(wait: ttng.WaitBarrierOp, in_flight: InFlight) -> _AwaitedCopy | None:
     """The copy that `wait` is for; None where there is more to it."""
     barrier, following = wait.alloc, wait.next_op
     if not isinstance(barrier, OpResult) or not isinstance(barrier.op, ttg.LocalAllocOp) or wait.pred is not None:
         return None
     users = [use.operation for use in barrier.uses]
-    copies = [user for user in users if isinstance(user, ttng.AsyncTMACopyGlobalToLocalOp)]
+    copies = [copy for copy, _ in in_flight.ended_by(wait) if isinstance(copy, ttng.AsyncTMACopyGlobalToLocalOp)]
     if len(copies) != 1 or any(op.parent is not wait.parent for op in (barrier.op, *users)):
         return None
     if not isinstance(following, ttng.InvalBarrierOp) or following.alloc is not barrier or len(users) != 5:

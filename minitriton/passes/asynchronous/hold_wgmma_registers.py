@@ -37,10 +37,11 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.in_flight.dots import carried_dots, covering_wait
+from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import ViewOfTensor
+from minitriton.dialects.facts.in_flight import Kind
 from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -68,8 +69,10 @@ class HoldWgmmaRegisters(Pass, stage="llir", origin="required"):
                 block = cast(Block, found.parent)
                 if isinstance(block.parent_op(), scf.ForOp):
                     bodies[block] = None
-        for body in bodies:
-            _Body(body).guard()
+        if bodies:
+            in_flight = InFlight(op)
+            for body in bodies:
+                _Body(body, in_flight).guard()
 
 
 def _can_pass_wait(type_: Attribute) -> bool:
@@ -165,8 +168,9 @@ def _with_more(wait: ttng.WarpGroupDotWaitOp, values: list[SSAValue]) -> list[SS
 class _Body:
     """The body of a loop: its ops in order."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, in_flight: InFlight) -> None:
         self.block = block
+        self.in_flight = in_flight
         self.ops = list(block.ops)
         self.index = {op: i for i, op in enumerate(self.ops)}
 
@@ -179,7 +183,7 @@ class _Body:
             if isinstance(op, ttng.WarpGroupDotOp) and _reads_registers(op):
                 sources = self._sources(op.a)
                 position = self._first_write(sources)
-                if sources and covering_wait((*self.ops[self.index[op] + 1 :], *self.ops[:position])) is None:
+                if sources and op in self.in_flight.before[self.ops[position]].ops(Kind.DOT):
                     positions.append(position)
                     held.update(dict.fromkeys(sources))
                     late.extend(self._late_conversion(op))
@@ -202,14 +206,13 @@ class _Body:
 
     def _late_conversion(self, dot: ttng.WarpGroupDotOp) -> list[_LateConversion]:
         """How A can be written after a wait before `dot` that covers the `dot` of the iteration before, if it can."""
-        at = self.index[dot]
-        wait = covering_wait((*self.ops[at + 1 :], *self.ops[:at]))
+        wait = self.in_flight.end_of(dot)
         views: list[OpResult] = []
         value = dot.a
         while isinstance(value, OpResult) and _is_view(value.op) and len(value.op.operands) == 1:
             views.append(value)
             value = value.op.operands[0]
-        if wait is None or not isinstance(value, OpResult):
+        if not isinstance(wait, ttng.WarpGroupDotWaitOp) or not isinstance(value, OpResult):
             return []
         convert = value.op
         if Elementwise.of(convert) is None or effect_kind(convert) is not EffectKind.FREE or len(convert.results) != 1:
@@ -244,8 +247,9 @@ class _Body:
 
     def _wait(self, position: int, held: Iterable[OpResult]) -> None:
         """A wait for everything before the op at `position`; accumulators in flight and `held` go through it."""
-        values: list[SSAValue] = [*carried_dots(cast(scf.ForOp, self.block.parent_op())), *held]
         following = self.ops[position]
+        accumulators = filter(self.in_flight.before[following].accumulates, self.block.args)
+        values: list[SSAValue] = [*accumulators, *held]
         wait = ttng.WarpGroupDotWaitOp(values, pendings=0)
         wait.location = following.location
         self.block.insert_op_before(wait, following)

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.in_flight.dots import buffers_read_until
+from minitriton.analysis.in_flight.outstanding import InFlight, buffers_read
 from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import is_true
@@ -46,13 +46,16 @@ class SinkDotWaits(Pass, stage="llir"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move every wait, the last of a block first: the ones before can pass the dots that it stood after."""
-        for wait in reversed(ops_of(op, ttng.WarpGroupDotWaitOp)):
-            _delay(wait)
+        waits, in_flight = ops_of(op, ttng.WarpGroupDotWaitOp), InFlight(op)
+        for wait in reversed(waits):
+            _delay(wait, in_flight.ended_by(wait))
 
 
-def _delay(wait: ttng.WarpGroupDotWaitOp) -> None:
+def _delay(wait: ttng.WarpGroupDotWaitOp, ended: list[tuple[Operation, int]]) -> None:
+    """Move `wait`, which ends these dots of so many iterations ago."""
     results: set[SSAValue] = set(wait.results)
-    read = buffers_read_until(wait)
+    is_own = all(dot.parent is wait.parent and ago == 0 for dot, ago in ended)
+    read = [buffer for dot, _ in ended for buffer in buffers_read(dot)] if is_own else None
     started = 0
     end = wait.next_op
     while end is not None and not _must_follow(end, results, read):

@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.in_flight.dots import dots_reading
+from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_warp
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
@@ -172,7 +172,7 @@ def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> lis
     written = loads_of_stored_arrays(loop, [op for op, buffers in ahead.items() if buffers])
     for op, buffers in ahead.items():
         if op not in written:
-            extra = bool(dots_reading(op)) and not _is_over_before_copies(op, loop, schedule)
+            extra = bool(_dots_reading(op)) and not _is_over_before_copies(op, loop, schedule)
             copy = _copy(op, buffers, extra, facts) if buffers else None
             if copy is not None:
                 found.append(copy)
@@ -197,7 +197,20 @@ def _is_over_before_copies(load: Load, loop: scf.ForOp, schedule: Schedule) -> b
     """Whether all dots that read the buffer of `load` are waited for before the copies of their iteration begin."""
     if ENDS_AFTER_LOOP not in loop.attributes or num_warps(loop) > _WARP_GROUP:
         return False
-    return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in dots_reading(load))
+    return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in _dots_reading(load))
+
+
+def _dots_reading(op: Operation) -> list[ttng.WarpGroupDotOp]:
+    """The dots that read a buffer which holds the result of `op`."""
+    found: list[ttng.WarpGroupDotOp] = []
+    pending = [use.operation for use in op.results[0].uses]
+    while pending:
+        user = pending.pop()
+        if isinstance(user, ttng.WarpGroupDotOp):
+            found.append(user)
+        if isinstance(user, (ttg.LocalAllocOp, *VIEWS)):
+            pending.extend(use.operation for use in user.results[0].uses)
+    return found
 
 
 def _stages_ahead(load: Load, loop: scf.ForOp, schedule: Schedule) -> int:

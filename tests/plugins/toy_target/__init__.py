@@ -40,6 +40,7 @@ def register() -> None:
         passes={"toy-emit": f"{__name__}.steps", "toy-assemble": f"{__name__}.steps"},
         dialects={"toy": f"{__name__}.dialect:DIALECT"},
         stages=("toy", "toybin"),
+        binary="toybin",
         emulator=f"{__name__}.device:run",
         driver=f"{__name__}.device:ToyDriver",
     )

@@ -54,4 +54,4 @@ class AssembleToy(Translation, stage="toybin", origin="required"):
     name = "toy-assemble"
 
     def translate(self, source: object) -> bytes:
-        return b"\x7fTOY" + str(source).encode()
+        return b"\xffTOY" + str(source).encode()

@@ -16,7 +16,15 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 
 from minitriton.codegen.text.values import type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped, inserted
+from minitriton.codegen.text.writer import (
+    FUNCTION_ATTRIBUTES,
+    KERNEL_CONVENTIONS,
+    PARAMETER_ATTRIBUTES,
+    WRITERS,
+    FunctionWriter,
+    escaped,
+    inserted,
+)
 from minitriton.codegen.types import I8, I16, bit_width, lane_type, lanes
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, Words, words_of
 
@@ -249,3 +257,10 @@ def pack_words(w: FunctionWriter, value: SSAValue, words: Words, total: int) -> 
 def lane_text(w: FunctionWriter, name: str, type_: str, index: int) -> str:
     """One lane of a vector; a scalar is its own."""
     return w.let(f"extractelement {type_} {name}, i32 {index}") if type_.startswith("<") else name
+
+
+# Kernels --------------------------------------------------------------------------------------------------------------
+
+KERNEL_CONVENTIONS["nvvm.kernel"] = "ptx_kernel"
+FUNCTION_ATTRIBUTES.extend(("nvvm.reqntid", "nvvm.cluster_dim", "nvvm.maxnreg"))
+PARAMETER_ATTRIBUTES.add("nvvm.grid_constant")
