@@ -23,6 +23,9 @@ from minitriton.layouts.linear_layout import Bases, Basis, LinearLayout
 _one, _zeros = LinearLayout.identity_1d, LinearLayout.zeros_1d
 _DIMS = ("dim0", "dim1")
 
+COLUMN_BITS = 32
+"""The bits of a column of tensor memory in a row, and of a register."""
+
 ATOMS: dict[str, tuple[Bases, Bases]] = {
     "32x32b": ((), ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0))),
     "16x64b": ((), ((8, 0), (0, 1), (1, 0), (2, 0), (4, 0))),
@@ -48,7 +51,9 @@ def tensor_memory_layout(
     if block_rows not in (64, 128):
         raise IRError(f"a block of tensor memory has 64 or 128 rows, got {block_rows}")
     is_transposed = block_rows == 64 and two_ctas and split_rows > 1
-    if is_transposed:  # PTX ISA, "Data path layout B": 64 rows of each of two CTAs are 128 rows whose last bit is a column
+    if (
+        is_transposed
+    ):  # PTX ISA, "Data path layout B": 64 rows of each of two CTAs are 128 rows whose last bit is a column
         block_rows, split_rows = 128, split_rows // 2
     tile = _one_cta((rows // split_rows, columns // split_columns), (block_rows, block_columns), col_stride)
     layout = _split(tile, split_rows, "dim0")
@@ -68,10 +73,10 @@ def _one_cta(shape: Sequence[int], block: Sequence[int], col_stride: int) -> Lin
         tile = tile.transpose_outs(_DIMS)
         bases = {**tile.bases, "row": (*tile.bases["row"], upper, (16, 0), (32, 0))}
         tile = LinearLayout.from_bases(bases, _DIMS)
-    below, beside = shape[0] // tile.get_out_dim_size("dim0"), shape[1] // tile.get_out_dim_size("dim1")
-    if not below or not beside:
+    below, right = shape[0] // tile.get_out_dim_size("dim0"), shape[1] // tile.get_out_dim_size("dim1")
+    if not below or not right:
         raise IRError(f"a block of {list(block)} elements is larger than the tensor of shape {list(shape)}")
-    return _standard(tile * _one(below, "col", "dim0") * _one(beside, "col", "dim1"))
+    return _standard(tile * _one(below, "col", "dim0") * _one(right, "col", "dim1"))
 
 
 def _standard(layout: LinearLayout) -> LinearLayout:
@@ -113,7 +118,7 @@ def _without_ctas(layout: LinearLayout, parts: Sequence[int]) -> LinearLayout:
 
 
 def _registers(layout: LinearLayout, atom: str, num_warps: int, bits: int) -> LinearLayout | None:
-    if bits != 32:
+    if bits != COLUMN_BITS:
         return _narrow_registers(layout, atom, num_warps, bits)
     registers, lanes = map(list[Basis], ATOMS[atom])
     columns = 1 << max(v.bit_length() for _, v in (*registers, *lanes))
@@ -125,9 +130,9 @@ def _registers(layout: LinearLayout, atom: str, num_warps: int, bits: int) -> Li
     def image(at: Basis) -> Basis:
         return tuple(layout.apply({"row": at[0], "col": at[1]}).values())
 
-    told = [image(at) for at in (*registers, *(lanes[:-1] if all_rows else lanes))]
+    reached = [image(at) for at in (*registers, *(lanes[:-1] if all_rows else lanes))]
     wide = layout.get_out_dim_size("dim1")
-    if f2.rank([a * wide + b for a, b in told]) != len(told):
+    if f2.rank([a * wide + b for a, b in reached]) != len(reached):
         return None
     warps: list[Basis] = [(32, 0), (64, 0)]
     rest = num_warps // 4
@@ -155,11 +160,13 @@ def _registers(layout: LinearLayout, atom: str, num_warps: int, bits: int) -> Li
 def _narrow_registers(layout: LinearLayout, atom: str, num_warps: int, bits: int) -> LinearLayout | None:
     """Elements of less than 32 bits: packed, or one in each 32 bits, which some accesses pack."""
     packed, rest = 1, layout
-    while bits * packed < 32 and (quotient := divide_left(layout, _one(2 * packed, "col", "dim1"))) is not None:
+    while (
+        bits * packed < COLUMN_BITS and (quotient := divide_left(layout, _one(2 * packed, "col", "dim1"))) is not None
+    ):
         packed, rest = 2 * packed, quotient
     width = bits * packed
     if packed == 1:
-        empty = _zeros(32 // bits, "col", "dim1")
+        empty = _zeros(COLUMN_BITS // bits, "col", "dim1")
         pair = divide_left(layout, empty * _one(2, "col", "dim1")) if bits == 16 else None
         padded = divide_left(layout, empty)
         if pair is not None:
@@ -168,6 +175,6 @@ def _narrow_registers(layout: LinearLayout, atom: str, num_warps: int, bits: int
             rest = padded
         elif layout.get_in_dim_size("col") > 1:
             raise IRError(f"elements of {bits} bits are neither packed nor one in each column of 32 bits")
-        width = 32
+        width = COLUMN_BITS
     found = _registers(rest, atom, num_warps, width)
     return None if found is None else (_one(packed, "register", "dim1") * found).transpose_outs(_DIMS)

@@ -1,6 +1,6 @@
 """Layouts of registers, grown bit by bit from what a thread, a warp and a CTA hold.
 
-    Tile(2).walk("register", (1, 4), (1, 0)).walk("lane", (8, 4), (1, 0)).on((16, 16), (1, 0), cga=())
+Tile(2).walk("register", (1, 4), (1, 0)).walk("lane", (8, 4), (1, 0)).on((16, 16), (1, 0), cga=())
 """
 
 from __future__ import annotations

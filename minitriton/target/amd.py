@@ -1,6 +1,6 @@
 """AMD's GPUs as targets of Gluon: kernels become IR with their options. No pass lowers it yet.
 
-    GPUTarget("hip", "gfx942", 64)      module attributes {ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32}
+GPUTarget("hip", "gfx942", 64)      module attributes {ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32}
 """
 
 from __future__ import annotations

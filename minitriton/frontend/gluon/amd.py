@@ -35,9 +35,9 @@ from minitriton.frontend.semantic.descriptors import descriptor_parts
 from minitriton.frontend.semantic.memory import LOAD_CACHES, STORE_CACHES, choice
 from minitriton.frontend.semantic.values import broadcast_pair, to_tensor
 from minitriton.language import dtypes as dt
+from minitriton.language.gluon.amd._layouts import AMDMFMALayout, AMDWMMALayout
 from minitriton.language.gluon.amd.cdna4 import get_mfma_scale_layout
 from minitriton.language.gluon.amd.gfx1250 import get_wmma_scale_layout
-from minitriton.language.gluon.amd._layouts import AMDMFMALayout, AMDWMMALayout
 from minitriton.language.gluon.layouts import (
     BlockedLayout,
     DistributedLayout,
@@ -355,9 +355,7 @@ def make_tensor_descriptor(
 ) -> tensor_descriptor:
     """A descriptor of blocks that are not swizzled."""
     if not isinstance(layout, (PaddedSharedLayout, SwizzledSharedLayout)):
-        raise LanguageTypeError(
-            f"Expected layout to be a PaddedSharedLayout or SwizzledSharedLayout, got {layout}"
-        )
+        raise LanguageTypeError(f"Expected layout to be a PaddedSharedLayout or SwizzledSharedLayout, got {layout}")
     if isinstance(layout, SwizzledSharedLayout) and layout.max_phase != 1:
         raise LanguageValueError("Expected max_phase to be 1 for SwizzledSharedLayout", "the mover does not swizzle")
     pointer, sizes, steps, block = descriptor_parts(b, base, shape, strides, block_shape)

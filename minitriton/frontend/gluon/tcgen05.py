@@ -161,7 +161,7 @@ def tcgen05_mma(
     last, properties = _conditions(builder, use_acc, pred, mbarriers, mbarrier_preds)
     if getattr(into.layout, "two_ctas", False):
         properties["two_ctas"] = UnitAttr()
-    first = [_either(a, "a").handle, _either(b, "b").handle, into.handle, []]
+    first: list[SSAValue | list[SSAValue]] = [_either(a, "a").handle, _either(b, "b").handle, into.handle, []]
     builder.insert(ttng.TCGen5MMAOp(operands=[*first, *last], properties=properties, result_types=[_TOKEN]))
 
 
@@ -187,7 +187,7 @@ def tcgen05_mma_scaled(
     last, properties = _conditions(builder, use_acc, pred, mbarriers, mbarrier_preds)
     properties |= {"a_type": ScaleDotElemTypeAttr.of(a_type), "b_type": ScaleDotElemTypeAttr.of(b_type)}
     scales = [_in_tensor_memory(scale, name).handle for scale, name in ((a_scale, "a_scale"), (b_scale, "b_scale"))]
-    first = [_either(a, "a").handle, _either(b, "b").handle, _in_tensor_memory(acc, "acc").handle, []]
+    first: list[SSAValue | list[SSAValue]] = [_either(a, "a").handle, _either(b, "b").handle, _in_tensor_memory(acc, "acc").handle, []]
     builder.insert(
         ttng.TCGen5MMAScaledOp(operands=[*first, *scales, *last], properties=properties, result_types=[_TOKEN])
     )

@@ -74,8 +74,8 @@ from minitriton.language.dtypes import (
     uint64,
     void,
 )
-from minitriton.language.gluon import buffers as buffers  # the methods of shared_memory_descriptor
 from minitriton.language.gluon import amd, extra, nvidia
+from minitriton.language.gluon import buffers as buffers  # the methods of shared_memory_descriptor
 from minitriton.language.gluon.core import (
     allocate_shared_memory,
     arange,

@@ -1,11 +1,25 @@
-"""Layouts of AMD's matrix cores."""
+"""Layouts of AMD's matrix cores: of results, and of the scales of operands."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
+from typing import Any
 
-from minitriton.language.gluon.layouts import OF_ENCODING, Bases, DistributedLayout, LayoutError, frozen, layout, lists
+from minitriton.language.gluon.layouts import (
+    OF_ENCODING,
+    Bases,
+    DistributedLayout,
+    DotOperandLayout,
+    LayoutError,
+    distributed_layout_of,
+    frozen,
+    layout,
+    lists,
+)
+from minitriton.language.values import unwrap
 from minitriton.layouts import encodings as enc
+from minitriton.layouts.amd import amd_scale
 
 
 class _Matrix(DistributedLayout):
@@ -27,8 +41,8 @@ class _Matrix(DistributedLayout):
         return len(self.warps_per_cta)
 
     def _name(self, kind: str, *values: object) -> str:
-        def text(value: object) -> str:
-            return "_".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        def text(value: Any) -> str:
+            return "_".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)  # pyright: ignore[reportUnknownArgumentType]
 
         cga = ["~".join(map(str, basis)) for basis in self.cga_layout]
         return f"{kind}_{'_'.join(map(text, (*values, cga)))}_{kind}"
@@ -116,3 +130,13 @@ OF_ENCODING.update(
         ),
     }
 )  # fmt: skip
+
+
+def scale_layout(operand: DotOperandLayout, shape: Sequence[int], parent: type[DistributedLayout]) -> DistributedLayout:
+    """Of the scales, of `shape`, of an operand of a dot whose result has a layout of class `parent`. Raises `LayoutError` for another."""
+    operand = unwrap(operand)
+    if not isinstance(operand, DotOperandLayout) or not isinstance(operand.parent, parent):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise LayoutError(f"expected a DotOperandLayout whose parent is an {parent.__name__}, got {operand}")
+    encoding = operand.encoding()
+    assert isinstance(encoding, enc.DotOperand)
+    return distributed_layout_of(amd_scale(encoding, [unwrap(size) for size in unwrap(shape)]))

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 
 from minitriton.language.declare import builtin, constexpr_function
 from minitriton.language.gluon.amd import cdna3
+from minitriton.language.gluon.amd._layouts import AMDMFMALayout, scale_layout
 from minitriton.language.gluon.amd.cdna3 import buffer_load, buffer_store, mfma
 from minitriton.language.gluon.amd.cdna4 import async_copy
-from minitriton.language.gluon.amd._layouts import AMDMFMALayout
-from minitriton.language.gluon.amd.scales import scale_layout
 from minitriton.language.gluon.layouts import DistributedLayout, DotOperandLayout
 from minitriton.language.values import ConstStr, Operand, tensor
 
-__all__ = [*cdna3.__all__, "async_copy", "get_mfma_scale_layout", "mfma_scaled"]
+__all__ = [
+    "async_copy", "buffer_atomic_add", "buffer_atomic_and", "buffer_atomic_max", "buffer_atomic_min", "buffer_atomic_or",
+    "buffer_atomic_xchg", "buffer_atomic_xor", "buffer_load", "buffer_store", "get_mfma_scale_layout", "mfma", "mfma_scaled",
+]  # fmt: skip
 
 buffer_atomic_max = builtin(cdna3.buffer_atomic_max.fn)
 buffer_atomic_min = builtin(cdna3.buffer_atomic_min.fn)

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minitriton.language.declare import builtin, constexpr_function
+from minitriton.language.gluon.amd._layouts import AMDWMMALayout, scale_layout
 from minitriton.language.gluon.amd.cdna3 import buffer_load, buffer_store
 from minitriton.language.gluon.amd.gfx1250 import async_copy, mbarrier, tdm
-from minitriton.language.gluon.amd._layouts import AMDWMMALayout
-from minitriton.language.gluon.amd.scales import scale_layout
 from minitriton.language.gluon.layouts import DistributedLayout, DotOperandLayout
 from minitriton.language.values import ConstStr, Operand, tensor
 

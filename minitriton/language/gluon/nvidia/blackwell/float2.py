@@ -98,9 +98,7 @@ def pack2(x0, x1):
 @library
 def unpack2(x):
     """The two tensors that the pairs are of."""
-    return tl.inline_asm_elementwise(
-        _UNPACK, "=r,=r,l", [x.value], dtype=[float32, float32], is_pure=True, pack=1
-    )
+    return tl.inline_asm_elementwise(_UNPACK, "=r,=r,l", [x.value], dtype=[float32, float32], is_pure=True, pack=1)
 
 
 @constexpr_function
@@ -116,7 +114,7 @@ def _halves(shape, axis):
 
 @constexpr_function
 def _joined(shape, axis):
-    """The order that has the last of one dimension more beside `axis`, and the shape with both as one."""
+    """The order that has the last of one dimension more next to `axis`, and the shape with both as one."""
     order = list(range(len(shape)))
     order.insert(axis + 1, len(shape))
     return tuple(order), tuple([*shape[:axis], 2 * shape[axis], *shape[axis + 1 :]])

@@ -136,9 +136,10 @@ def _with_halves_in_registers(made: DistributedLinearLayout, half: int, bits: in
         return DistributedLinearLayout([last], [*lanes[:-1], [0, 0]], warps, made.block_bases, made.shape)
     if registers[-1] == last:
         return made
-    if 1 << len(registers) <= 32 // bits:
+    in_column = tensor_memory.COLUMN_BITS // bits
+    if 1 << len(registers) <= in_column:
         raise LayoutError(
-            f"the halves of the columns come by two loads of 32 bits: a thread needs more than {32 // bits} registers; load as 32x32b and convert"
+            f"halves of the columns come by two loads: a thread needs more than {in_column} elements; load as 32x32b and convert"
         )
     if last not in (*lanes, *warps):
         raise LayoutError(f"splitn requires a lane or warp basis of {last}. Got {made}")

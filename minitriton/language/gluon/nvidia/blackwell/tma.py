@@ -1,4 +1,4 @@
-"""Tensor memory copies of rows in any order, beside those of `hopper.tma`. Declarations, see `declare.py`."""
+"""Tensor memory copies of rows in any order, and those of `hopper.tma`. Declarations, see `declare.py`."""
 
 from __future__ import annotations
 
