@@ -30,9 +30,9 @@ from pathlib import Path
 
 import numpy as np
 
-from minitriton.lab.sweeping.agreement import agreement, spearman, spearman_beyond
 from minitriton.lab.sweeping.cost_model import FITTED, KNOWN, MEGAHERTZ, Model, parts
 from minitriton.lab.sweeping.references import TEST, TRAIN
+from minitriton.lab.sweeping.table import agreement, spearman, spearman_beyond
 
 MEASURED = Path(__file__).parent / "data" / "programs_on_h200.csv"
 HELD_OUT = MEASURED.with_name("held_out_on_h200.csv")

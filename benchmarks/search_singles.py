@@ -154,7 +154,7 @@ class _Stages:
 
     def _estimates(self, digests: list[str]) -> dict[str, dict[str, float]]:
         """Without a GPU: registers, and that it can be assembled."""
-        from minitriton.lab.sweeping.machine import machine_metrics
+        from minitriton.lab.sweeping.metrics import machine_metrics
 
         found: dict[str, dict[str, float]] = {}
         for digest in digests:

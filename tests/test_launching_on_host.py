@@ -444,7 +444,7 @@ class GpuTensor(CpuTensor):
 def test_the_interpreter_copies_tensors_of_a_gpu_and_brings_results_back(monkeypatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     made = SimpleNamespace(Tensor=GpuTensor, empty=lambda _, dtype: GpuTensor(np.empty(0, np.float32)))
-    monkeypatch.setattr("minitriton.runtime.on_cpu.device_copies.torch_module", lambda: made)
+    monkeypatch.setattr("minitriton.runtime.on_cpu.interpretation.torch_module", lambda: made)
     bytes_ = np.arange(32, dtype=np.float32).view(np.uint8)
     words = bytes_.view(np.float32)
     x, y = (GpuTensor(np.ndarray((16,), np.float32, bytes_, at)) for at in (0, 64))

@@ -25,7 +25,7 @@ APART = {"layouts", "language", "frontend", "passes", "codegen", "interpreter", 
 
 EXCEPTIONS = {
     (
-        "runtime/compiled_parts.py",
+        "runtime/stored_kernel.py",
         "as_triton",
     ): "`asm['sass']` is made when it is first asked for, by the disassembler among the tools",
 }

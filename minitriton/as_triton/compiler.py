@@ -18,7 +18,7 @@ __all__ = ["ASTSource", "CompiledKernel", "IRSource", "compile", "default_target
 _LATER = {
     "IRSource": ("minitriton.pipeline.ir_source", "IRSource"),
     "compile": ("minitriton.runtime.compiling", "compile"),
-    "AsmDict": ("minitriton.runtime.compiled_parts", "AsmDict"),
+    "AsmDict": ("minitriton.runtime.stored_kernel", "AsmDict"),
     "CompilationError": ("minitriton.frontend.errors", "CompilationError"),
     "LazyDict": ("minitriton.runtime.launching.launch_hooks", "LazyDict"),
     "compiler": ("minitriton.as_triton.compiler", None),

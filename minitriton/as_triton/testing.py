@@ -1,26 +1,38 @@
-"""Measuring kernels on a GPU: Triton's `testing` module.
+"""Measuring and checking kernels on a GPU: Triton's `testing` module.
 
 `do_bench` times a function with CUDA events and an L2 flush before each run; `perf_report` runs it over a sweep and
 prints, plots or saves the table. Timing needs torch, tables pandas; without matplotlib the plots are left out with a warning.
+
+`nvsmi(["clocks.current.sm", "power.draw"])` is what `nvidia-smi` says of the first GPU, `set_gpu_clock` fixes its clocks while something is measured.
+`cuda_memcheck` has a test with cases that run under NVIDIA's memory checker; the emulator checks every access of a kernel on host arrays, without it:
+
+    @pytest.mark.parametrize("n", [100, 128])
+    @cuda_memcheck(n=100)
+    def test_copy(n, request): ...            # n=100 runs as a test of its own, under compute-sanitizer
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
+import shutil
+import subprocess
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, Protocol, cast
 
-from minitriton.as_triton.tools.memcheck import cuda_memcheck
-from minitriton.as_triton.tools.nvidia_smi import nvsmi, set_gpu_clock
+from minitriton.errors import MinitritonError
 from minitriton.host.containers import is_list_or_tuple
 from minitriton.host.whole_file import write_whole
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import time_graph, time_launches
-from minitriton.runtime.cuda_driver import get_driver
-from minitriton.runtime.on_cpu.emulation_cost import TIMING
+from minitriton.runtime.cuda_driver import get_driver, has_gpu
+from minitriton.runtime.on_cpu.emulation_cost import CLOCK, MEMORY_CLOCK, TIMING
 
 __all__ = [
     "Benchmark", "Mark", "assert_close", "cuda_memcheck", "do_bench", "do_bench_cudagraph", "get_dram_gbps",
@@ -253,3 +265,115 @@ def _peak_tflops(operations: dict[str, int], dtype: Any, clock_rate: float, devi
         raise RuntimeError("dtype not supported")
     parts = _properties(device)["multiprocessor_count"] * 4
     return parts * clock_rate * operations[name] * 1e-9
+
+
+_CHECKERS = ("compute-sanitizer", "cuda-memcheck")
+"""The checker of CUDA 11.6 and later, and the one before."""
+
+_INSIDE = "MINITRITON_MEMCHECK"
+"""Set in the environment of a test that is being checked."""
+
+
+class PytestNode(Protocol):
+    """A test as pytest names it."""
+
+    nodeid: str
+
+
+class PytestRequest(Protocol):
+    """What pytest's fixture `request` gives."""
+
+    node: PytestNode
+
+
+def cuda_memcheck(**target_kwargs: object) -> Callable[[Callable[..., object]], Callable[..., None]]:
+    """Decorator of a test: cases whose parameters include `target_kwargs` run under the checker and fail for what it finds.
+
+    The test needs pytest's fixture `request`. Raises `MinitritonError` where no checker is installed.
+    """
+
+    def decorate(test: Callable[..., object]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def checked(*args: object, **kwargs: object) -> None:
+            if _INSIDE in os.environ or not target_kwargs.items() <= kwargs.items():
+                test(*args, **kwargs)
+                return
+            if "request" not in kwargs:
+                raise MinitritonError(
+                    f"{test.__name__} is to be checked and lacks the parameter `request`",
+                    help="add pytest's fixture `request` to its parameters",
+                )
+            request = cast(PytestRequest, kwargs["request"])
+            file = cast(FunctionType, test).__code__.co_filename
+            _run_checked(request.node.nodeid.partition("::")[2], os.path.realpath(file))
+
+        return checked
+
+    return decorate
+
+
+def _run_checked(test: str, file: str) -> None:
+    checker = next((path for name in _CHECKERS if (path := shutil.which(name))), None)
+    if checker is None:
+        raise MinitritonError(
+            "no memory checker is installed", help="put compute-sanitizer of the CUDA toolkit on the PATH"
+        )
+    command = [checker, sys.executable, "-m", "pytest", "-vs", f"{file}::{test}"]
+    environment = {**os.environ, _INSIDE: "1", "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode or "ERROR SUMMARY: 0 errors" not in done.stdout:
+        raise AssertionError(f"{os.path.basename(checker)} found errors in {test}:\n{done.stdout}{done.stderr}")
+
+
+_CLOSE = 10
+"""MHz by which a clock may differ from what was asked for."""
+
+_CLOCKS = {
+    f"clocks.{when}{part}": clock
+    for when in ("", "current.", "max.", "applications.")
+    for parts, clock in ((("sm", "gr", "graphics"), CLOCK), (("mem", "memory"), MEMORY_CLOCK))
+    for part in parts
+}
+"""kHz."""
+
+
+def _nvidia_smi(*arguments: str) -> str:
+    """What it prints. Raises `MinitritonError` where it is missing or refuses."""
+    try:
+        return subprocess.check_output(["nvidia-smi", "-i", "0", *arguments], text=True, stderr=subprocess.STDOUT)
+    except OSError as error:
+        raise MinitritonError(
+            f"cannot run nvidia-smi: {error.strerror}", help="it comes with NVIDIA's driver; put it on the PATH"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise MinitritonError(
+            f"nvidia-smi {' '.join(arguments)}: {error.output.strip()}", help="clocks are for the administrator to set"
+        ) from None
+
+
+def nvsmi(attrs: list[str]) -> list[int]:
+    """The numbers that `nvidia-smi --query-gpu` gives for `attrs`, fractions dropped; on the CPU, clocks of the GPU whose times are estimated."""
+    if TIMING.by_count and not has_gpu() and all(name in _CLOCKS for name in attrs):
+        return [_CLOCKS[name] // 1000 for name in attrs]
+    out = _nvidia_smi(f"--query-gpu={','.join(attrs)}", "--format=csv,noheader,nounits")
+    return [int(float(number)) for number in out.split(",")]
+
+
+@contextlib.contextmanager
+def set_gpu_clock(ref_sm_clock: int = 1350, ref_mem_clock: int = 1215) -> Generator[tuple[float, float]]:
+    """Inside the `with`, SMs and memory run at these clocks (MHz); gives the peaks of an A100 at them, in TFLOP/s and GB/s.
+
+    Needs the administrator's rights. Raises `MinitritonError` if the clocks are not reached; they are freed at the end.
+    """
+    try:
+        _nvidia_smi("-pm", "1")
+        _nvidia_smi(f"--lock-gpu-clocks={ref_sm_clock},{ref_sm_clock}")
+        _nvidia_smi(f"--lock-memory-clocks={ref_mem_clock},{ref_mem_clock}")
+        clocks = nvsmi(["clocks.current.sm", "clocks.current.memory"])
+        for name, clock, wanted in zip(("SMs", "memory"), clocks, (ref_sm_clock, ref_mem_clock), strict=True):
+            if abs(clock - wanted) >= _CLOSE:
+                raise MinitritonError(f"the GPU's {name} run at {clock} MHz, not {wanted}")
+        yield 1e-6 * 2 * 108 * 4 * 256 * ref_sm_clock, 640 * 2 * ref_mem_clock * 1e-3
+    finally:
+        for reset in (("-pm", "0"), ("-rgc",), ("-rmc",)):
+            _nvidia_smi(*reset)

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton.as_triton.compiler import CompiledKernel, compile
-from minitriton.commands.constants import literal
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
-from minitriton.commands.signature import ast_source
+from minitriton.commands.signature import ast_source, literal
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands, write_output

@@ -12,22 +12,26 @@ import io
 import os
 import time
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import minitriton
-from minitriton.commands.demo_kernel import softmax
 from minitriton.commands.output import print_json
 from minitriton.dialects.text import parse_module, print_module
+from minitriton.lab.corpus.case import load_file
 from minitriton.runtime.cuda_driver import has_gpu
 
 if TYPE_CHECKING:
     from minitriton.emulator import Report
 
 
+_KERNELS = Path(minitriton.__file__).parent / "explorer" / "lessons" / "kernels" / "tour.py"
 ROWS, COLUMNS, BLOCK = 64, 1000, 1024
 SHOWN_LINES = 24
+
+softmax = load_file(_KERNELS, "minitriton").softmax
 
 
 def run(full: bool = False, as_json: bool = False) -> int:
@@ -107,10 +111,10 @@ def _on_host(x: np.ndarray, expected: np.ndarray, errors: dict[str, float]) -> b
     agree = _report("NumPy (float64)", expected, expected, errors)
     interpreted, emulated = np.zeros_like(x), np.zeros_like(x)
     with _environment("MINITRITON_INTERPRET", "1"):
-        softmax[(ROWS,)](interpreted, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
+        softmax[(ROWS,)](x, interpreted, COLUMNS, COLUMNS, BLOCK=BLOCK)
     agree &= _report("TTIR (interpreter)", interpreted, expected, errors)
     with _environment("MINITRITON_INTERPRET", "0"):
-        kernel = softmax[(ROWS,)](emulated, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
+        kernel = softmax[(ROWS,)](x, emulated, COLUMNS, COLUMNS, BLOCK=BLOCK)
     agree &= _report("PTX (emulator)", emulated, expected, errors)
     _title("What the emulator counted")
     if kernel is not None and kernel.last_report is not None:
@@ -158,7 +162,7 @@ def _on_gpu(x: np.ndarray, expected: np.ndarray, errors: dict[str, float]) -> bo
 
     def launch(kernel: Any) -> np.ndarray:
         out = torch.empty_like(source)
-        kernel[(ROWS,)](out, source, COLUMNS, COLUMNS, BLOCK=BLOCK)
+        kernel[(ROWS,)](source, out, COLUMNS, COLUMNS, BLOCK=BLOCK)
         return out.cpu().numpy()
 
     ours = launch(softmax)
@@ -175,14 +179,8 @@ def _under_triton() -> Any | None:
     """The same kernel decorated by Triton, or None where Triton is not installed."""
     try:
         import triton
-        import triton.language
     except ImportError:
         return None
     if triton.__name__ == "minitriton":
         return None
-    fn = softmax.fn
-    scope = {**fn.__globals__, "tl": triton.language}
-    clone = type(fn)(fn.__code__, scope, fn.__name__, fn.__defaults__, fn.__closure__)
-    clone.__annotations__ = {"BLOCK": triton.language.constexpr}
-    clone.__module__, clone.__qualname__ = fn.__module__, fn.__qualname__
-    return triton.jit(clone)
+    return load_file(_KERNELS, "triton").softmax

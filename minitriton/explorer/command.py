@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.arguments import add_program_arguments, asked_of
+from minitriton.explorer.compile_request import add_program_arguments, asked_of
 from minitriton.explorer.terminal import is_coloured
 from minitriton.host.subcommands import Subcommands, check_writable, write_output
 from minitriton.lab.launches.recorded import is_launch, launches_in
@@ -145,26 +145,26 @@ def run_explore(given: argparse.Namespace) -> int:
 
 def _opened_folders(sources: list[str]) -> list[str | None]:
     """`sources`, with a folder's kernels in its place."""
-    from minitriton.explorer.folders import MOST, kernels_in
-
     found: list[str | None] = []
     for source in sources:
         if not Path(source).is_dir() or is_launch(source):
             found.append(source)
             continue
+        from minitriton.explorer.program import MOST_KERNELS, kernels_in
+
         launches = launches_in(Path(source))
         kernels = launches or kernels_in(Path(source))
-        if len(kernels) > MOST:
+        if len(kernels) > MOST_KERNELS:
             which = "first" if launches else "newest"
-            print(f"{source}: {len(kernels)} kernels; the {which} {MOST} are opened", file=sys.stderr)
-        found += [str(path) for path in kernels[:MOST]]
+            print(f"{source}: {len(kernels)} kernels; the {which} {MOST_KERNELS} are opened", file=sys.stderr)
+        found += [str(path) for path in kernels[:MOST_KERNELS]]
     return found
 
 
 def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> int:
     from minitriton.commands.output import progress
     from minitriton.explorer.kept_answers import compile_with_answers, lessons_with_answers
-    from minitriton.explorer.page_file import file_page
+    from minitriton.explorer.packing import file_page
     from minitriton.explorer.session import ExplorerSession
 
     check_writable(path)

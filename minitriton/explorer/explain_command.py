@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from minitriton.analysis.axis_info.explain import CLAIMS
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.accesses import accesses
-from minitriton.explorer.arguments import asked_of
+from minitriton.explorer.compile_request import asked_of
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.in_flight import rows, text_of_rows
 from minitriton.explorer.session import ExplorerSession, inspect_compile

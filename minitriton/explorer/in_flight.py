@@ -1,4 +1,4 @@
-"""What is in flight at each op of a kernel, as rows of text: `minitriton explain FILE.py:LINE --in-flight`.
+"""What is in flight at each op of a kernel: rows of text for `minitriton explain FILE.py:LINE --in-flight`, and JSON for the explorer's page.
 
     13  %acc_9 = ttng.warp_group_dot %a[i mod 3], %b[i mod 3]       dots %acc_9; copies %a[i+1 mod 3] %b[i+1 mod 3]
 
@@ -24,6 +24,7 @@ from minitriton.dialects.facts.synchronization import Barrier, LoweringBarrier, 
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.explorer.snapshot import KeptModule
+from minitriton.explorer.wire import InFlightJson
 from minitriton.rewriting.constants import int_constant
 
 _PLURAL = {Kind.DOT: "dots", Kind.COPY: "copies", Kind.TENSOR_COPY: "copies", Kind.TENSOR_STORE: "stores", Kind.ARRIVAL: "arrival at a barrier", Kind.TURN: "turn"}  # fmt: skip
@@ -107,13 +108,29 @@ def rows(kept: KeptModule, line: int) -> list[Row]:
         computes = is_asked and any(isinstance(result.type, TensorType) for result in op.results)
         if op not in in_flight.after or not (computes or _is_shown(op)):
             continue
-        outstanding = in_flight.after[op] if RegionFlow.of(op) is None else in_flight.before[op]
-        found.append(
-            Row(
-                location.line if location else 0, _depth(op), texts.op(op), _described(texts, outstanding, op), is_asked
-            )
-        )
+        described = _described(texts, _around(in_flight, op), op)
+        found.append(Row(location.line if location else 0, _depth(op), texts.op(op), described, is_asked))
     return found
+
+
+def by_op(kept: KeptModule) -> dict[str, InFlightJson]:
+    """The same for the explorer's page: of each op, by its number, after which something is in flight."""
+    if not any(Starts.of(op) for op in kept.ops.values()):
+        return {}
+    texts, in_flight = _Texts(kept), InFlight(kept.module)
+    found: dict[str, InFlightJson] = {}
+    for number, op in kept.ops.items():
+        outstanding = _around(in_flight, op) if op in in_flight.after else None
+        if outstanding is not None and outstanding.ops():
+            copies = outstanding.number(Kind.COPY) + outstanding.number(Kind.TENSOR_COPY) + bool(outstanding.open_group)
+            text = _described(texts, outstanding, op)
+            found[str(number)] = {"dots": outstanding.number(Kind.DOT), "copies": copies, "text": text}
+    return found
+
+
+def _around(in_flight: InFlight, op: Operation) -> Outstanding:
+    """What is in flight after `op`, or before it where it is a loop or branch."""
+    return in_flight.after[op] if RegionFlow.of(op) is None else in_flight.before[op]
 
 
 def _is_shown(op: Operation) -> bool:

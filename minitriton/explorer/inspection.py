@@ -23,6 +23,7 @@ from minitriton.dialects.ttg.types import MemDescType
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import accesses
 from minitriton.explorer.facts import Facts
+from minitriton.explorer.in_flight import by_op
 from minitriton.explorer.layout_facts import Encoding, conversion_fact, layout_fact, local_cost
 from minitriton.explorer.snapshot import Snapshot
 from minitriton.explorer.wire import CostJson, InspectionJson, LayoutJson, MovementJson, TypeRow, ValueJson
@@ -97,7 +98,10 @@ def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, .
             movement = _movement(op, tables, arch)
             if movement is not None:
                 movements[str(number)] = movement
-    return {"values": values, "accesses": found, "movements": movements}
+    result = InspectionJson(values=values, accesses=found, movements=movements)
+    if is_laid_out and (in_flight := by_op(state.kept)):
+        result["in_flight"] = in_flight
+    return result
 
 
 def _movement(op: Operation, tables: Tables, arch: int) -> MovementJson | None:

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from minitriton.explorer.compile_request import CompileRequest
-from minitriton.explorer.lessons.exercise import recorded
-from minitriton.explorer.lessons.exercises import EXERCISES
+from minitriton.explorer.lessons.exercises import EXERCISES, recorded
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.packing import packed
 from minitriton.explorer.session import (

@@ -24,7 +24,7 @@ from minitriton.dialects.text import parse_module
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import EditedState
 from minitriton.explorer.difference import Difference, compare
-from minitriton.explorer.identities import Identities
+from minitriton.explorer.module_lines import Identities
 from minitriton.explorer.notebook import recording_html
 from minitriton.explorer.snapshot import Snapshot, StateRecorder
 from minitriton.host.source_text import text_at

@@ -16,7 +16,7 @@ import numpy as np
 
 from minitriton.commands.output import progress
 from minitriton.errors import MinitritonError
-from minitriton.explorer.arguments import asked_of
+from minitriton.explorer.compile_request import asked_of
 from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted

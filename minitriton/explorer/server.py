@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
-from minitriton.explorer.page_file import live_page
+from minitriton.explorer.packing import live_page
 from minitriton.explorer.wire import Json, Question
 from minitriton.explorer.worker import Asking, Worker, error_bytes
 

@@ -18,17 +18,16 @@ from minitriton.analysis.shared_memory.liveness import Liveness
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.commands.output import progress
 from minitriton.errors import MinitritonError
+from minitriton.explorer.accesses import pattern_of
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.compiles import Compiles, RecordedCompile, stamp_of
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
-from minitriton.explorer.lessons.exercise import grade
-from minitriton.explorer.lessons.exercises import EXERCISES, find
+from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_locations import LLVMLocations
 from minitriton.explorer.packing import payload, state_payload
-from minitriton.explorer.patterns import pattern_of
 from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
@@ -225,7 +224,7 @@ def pattern(session: ExplorerSession, given: Question) -> PatternJson:
         raise MinitritonError(f"unknown op {number!r}")
     found = pattern_of(kept, number, opened.program.launch())
     location = user_location(kept.ops[number].location)
-    return {**found.plain(), "line": opened.tables.location((location.file, location.line) if location else None)}
+    return {**found, "line": opened.tables.location((location.file, location.line) if location else None)}
 
 
 def triton(session: ExplorerSession, given: Question) -> CompileJson:

@@ -158,18 +158,27 @@ MovementJson = TypedDict(
 """An op that moves a tile: layouts by their rows."""
 
 
+class InFlightJson(TypedDict):
+    """What is in flight after an op: how many groups of dots and of copies, and what they are."""
+
+    dots: int
+    copies: int
+    text: str
+
+
 class InspectionJson(TypedDict):
     """What is known of one state, by the names of values and the numbers of ops."""
 
     values: dict[str, ValueJson]
     accesses: dict[str, AccessJson]
     movements: dict[str, MovementJson]
+    in_flight: NotRequired[dict[str, InFlightJson]]
     types: NotRequired[list[TypeRow]]
     layouts: NotRequired[list[LayoutJson]]
 
 
 class CountsJson(TypedDict, total=False):
-    """`counts.LineCounts` without zeros; of a line of the source with its location."""
+    """`execution.LineCounts` without zeros; of a line of the source with its location."""
 
     instructions: int
     requests: int

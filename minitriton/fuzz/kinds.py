@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from minitriton.fuzz import reproducer, shrinking
+from minitriton.fuzz import reproducer
 from minitriton.fuzz.control_flow import comparison as control_flow
+from minitriton.fuzz.control_flow.comparison import compare_again as compare_control_flow
+from minitriton.fuzz.control_flow.comparison import shrink as shrink_control_flow
+from minitriton.fuzz.control_flow.comparison import write_reproducer as write_control_flow
 from minitriton.fuzz.control_flow.generator import generate as generate_control_flow
 from minitriton.fuzz.control_flow.program import Program
-from minitriton.fuzz.control_flow.reproducer import compare_again as compare_control_flow
-from minitriton.fuzz.control_flow.reproducer import write_reproducer as write_control_flow
-from minitriton.fuzz.control_flow.shrinking import shrink as shrink_control_flow
 from minitriton.fuzz.generation.generator import generate, kernel_seed
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.campaign import Work, guarded
@@ -51,7 +51,7 @@ def _reproduce_tiles(
     def same(kernel: Kernel) -> list[FuzzFinding]:
         return _alike(run_case(kernel, oracles).verdict.findings, finding)
 
-    small = shrinking.shrink(generate(kernel_seed(seed, number)), lambda kernel: bool(same(kernel)), seconds)
+    small = reproducer.shrink(generate(kernel_seed(seed, number)), lambda kernel: bool(same(kernel)), seconds)
     return reproducer.write_reproducer(folder, small, (same(small) or [finding])[0], seed, number, oracles)
 
 

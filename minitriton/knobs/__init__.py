@@ -480,7 +480,7 @@ class compilation_knobs(base_knobs):
     disable_line_info = env_bool("TRITON_DISABLE_LINE_INFO")
     enable_remarks = env_bool("MLIR_ENABLE_REMARK")
     diagnostics = env_str("MLIR_ENABLE_DIAGNOSTICS", "")
-    """Words with commas between them: `remarks`, and `operations` and `stacktraces` for notes after each (see `remarks`)."""
+    """Words with commas between them: `remarks`, and `choices` for what heuristics chose, `operations` and `stacktraces` for notes after each (see `remarks`)."""
 
     @property
     def remarks_are_wanted(self) -> bool:

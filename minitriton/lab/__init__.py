@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from minitriton.lab.checker import check
     from minitriton.lab.report import CheckReport, PassRow
     from minitriton.lab.sweeping import plots
-    from minitriton.lab.sweeping.ablation import Ablation, leave_one_out
-    from minitriton.lab.sweeping.agreement import agreed_order, ranking
+    from minitriton.lab.sweeping.ablation import Ablation, commutation, leave_one_out
     from minitriton.lab.sweeping.candidates import Candidates
-    from minitriton.lab.sweeping.commuting import commutation
     from minitriton.lab.sweeping.configuration import Configuration
     from minitriton.lab.sweeping.correctness import Class, Evaluation
     from minitriton.lab.sweeping.environment import PassOrderEnvironment
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.space import Space
     from minitriton.lab.sweeping.store import Store
     from minitriton.lab.sweeping.sweep import sweep
-    from minitriton.lab.sweeping.table import Table
+    from minitriton.lab.sweeping.table import Table, agreed_order, ranking
     from minitriton.lab.sweeping.tuning_task import TuningTask
 
 __all__ = [
@@ -55,10 +53,8 @@ _NAMES = {
     "call": "check_call with_passes",
     "checker": "check",
     "report": "CheckReport PassRow",
-    "sweeping.ablation": "Ablation leave_one_out",
-    "sweeping.agreement": "agreed_order ranking",
+    "sweeping.ablation": "Ablation commutation leave_one_out",
     "sweeping.candidates": "Candidates",
-    "sweeping.commuting": "commutation",
     "sweeping.configuration": "Configuration",
     "sweeping.correctness": "Class Evaluation",
     "sweeping.environment": "PassOrderEnvironment",
@@ -73,7 +69,7 @@ _NAMES = {
     "sweeping.space": "Space",
     "sweeping.store": "Store",
     "sweeping.sweep": "sweep",
-    "sweeping.table": "Table",
+    "sweeping.table": "Table agreed_order ranking",
     "sweeping.tuning_task": "TuningTask",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

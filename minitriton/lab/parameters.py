@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from minitriton.commands.constants import split_items
-from minitriton.commands.signature import DIVISIBLE, typed
+from minitriton.commands.signature import DIVISIBLE, split_items, typed
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.dialects.narrowing import instance_of

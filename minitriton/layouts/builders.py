@@ -134,11 +134,15 @@ def swizzled_shared_for_dot(
     return SwizzledShared(1, 1, 1, tuple(order), cga)
 
 
+NVMMA_SWIZZLES = (128, 64, 32)
+"""Bytes that `wgmma` and the copy unit can swizzle (PTX ISA, "Swizzling modes")."""
+
+
 def nvmma_shared(shape: Shape, order: Shape, cga: Bases, bitwidth: int, fp4_padded: bool = False) -> NVMMAShared:
     """The widest swizzle that the contiguous dimension fills; none if there are fewer than 8 rows."""
     per_cta = shape_of_cta(cga, shape)
     row_bytes = per_cta[order[0]] * (2 if fp4_padded else 1) * bitwidth // 8
-    swizzle = next((width for width in (128, 64, 32) if row_bytes >= width and row_bytes % width == 0), 0)
+    swizzle = next((width for width in NVMMA_SWIZZLES if row_bytes >= width and row_bytes % width == 0), 0)
     rows = 1
     for dim in order[1:]:
         rows *= per_cta[dim]

@@ -31,9 +31,11 @@ TOTAL_WARPS = "ttg.total-num-warps"
 GROUP = 4
 """Warps of a warp group."""
 _IDLE_REGISTERS = 16
+"""Asked for by a thread that does nothing."""
 _STEP = 8
 """Registers are allotted in multiples of this (PTX ISA, "setmaxnreg")."""
 _FEWEST = 24
+"""That can be allotted (PTX ISA, "setmaxnreg")."""
 
 
 def _round_up(value: int, step: int) -> int:

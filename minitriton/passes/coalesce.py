@@ -42,13 +42,12 @@ from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAcce
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
-from minitriton.errors import PipelineError
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.passes.tensor_layouts import element_bits, with_layout
 from minitriton.pipeline.choice import Candidate, Choice, note
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import POWERS_OF_TWO, Pass, Property, register_pass
 from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 
@@ -63,9 +62,7 @@ class Coalesce(Pass, stage="ttgir", origin="triton"):
     requires = frozenset({Property.ENCODINGS})
     width: int = 0
 
-    def __post_init__(self) -> None:
-        if self.width < 0 or self.width & (self.width - 1):
-            raise PipelineError(f"tritongpu-coalesce: width={self.width}", help="give a power of two, or 0")
+    values = {"width": POWERS_OF_TWO}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         facts = AxisInfoAnalysis(op, as_asked=True)
@@ -194,8 +191,7 @@ def _width_choice(
         candidates.append(Candidate(str(width), max(share / min(width, own), 1) * max(width / share, 1), reason))
         width *= 2
     subject = f"elements a thread of {access.op.name}"
-    ranked = tuple(sorted(candidates, key=lambda candidate: candidate.cost))
-    return Choice(subject, "accesses a thread", "tritongpu-coalesce{width=@}", ranked, str(taken))
+    return Choice.of(subject, "accesses a thread", "tritongpu-coalesce{width=@}", candidates, str(taken))
 
 
 def _descriptor_layout(op: Operation) -> Blocked:

@@ -21,6 +21,7 @@ Left out by `without="minitriton-coalesce-by-width"`.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import NamedTuple
 
@@ -42,6 +43,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.passes.coalesce import convert_to_layout
+from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
@@ -101,9 +103,10 @@ class CoalesceByWidth(Pass, stage="ttgir"):
         axis_info = AxisInfoAnalysis(op, as_asked=True)
         if not _may_change(accesses, axis_info):
             return False
-        if self.split_masks:
-            for access in accesses:
-                if _splits(axis_info, access):
+        for access in accesses:
+            if _splits(axis_info, access):
+                note(access.op, partial(_mask_choice, access, self.split_masks))
+                if self.split_masks:
                     access.op.attributes[SPLIT_MASK] = UnitAttr()
         if float_order_matters(op):
             return True
@@ -139,7 +142,16 @@ def _may_change(accesses: list[_BlockedAccess], axis_info: AxisInfoAnalysis) -> 
 
 MOST_SPLIT = 256
 """Elements of a thread above which masks are not split: two ways of accessing each vector make such a kernel, which has no registers for
-its elements, twice as long."""
+its elements (a thread has 255), twice as long. Follows from the registers of a thread, not from a family of kernels."""
+
+
+def _mask_choice(access: _BlockedAccess, taken: bool) -> Choice:
+    found = (
+        Candidate("true", 1, "whole where the mask is, single elements where it ends"),
+        Candidate("false", access.held, "an access for each element, in a layout of narrow threads"),
+    )
+    option = "minitriton-coalesce-by-width{split-masks=@}"
+    return Choice.of(f"split of the mask of {access.op.name}", "accesses a vector", option, found, str(taken).lower())
 
 
 def _splits(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> bool:

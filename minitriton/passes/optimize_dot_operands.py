@@ -39,12 +39,13 @@ from minitriton.dialects.facts.layout import order_of
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.conversion import cvt_needs_shared_memory
+from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NVMMAShared, SharedEncoding
 from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst
 from minitriton.layouts.properties import order_for_memory
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
-from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value, swizzled_or_not
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -162,14 +163,15 @@ class ReduceDataDuplication(Pass, stage="ttgir", origin="triton"):
     name = "tritongpu-reduce-data-duplication"
     acts_on = frozenset({ttg.ConvertLayoutOp})
     requires = frozenset({Property.ENCODINGS})
+    swizzle: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every conversion of the module."""
         for convert in ops_of(op, ttg.ConvertLayoutOp):
-            _through_shared_memory(convert)
+            _through_shared_memory(convert, self.swizzle)
 
 
-def _through_shared_memory(convert: Operation) -> None:
+def _through_shared_memory(convert: Operation, swizzle: bool) -> None:
     source, result = convert.operands[0], convert.results[0]
     operand = layout_of_value(result)
     if not isinstance(operand, DotOperand):
@@ -180,7 +182,9 @@ def _through_shared_memory(convert: Operation) -> None:
     if not cvt_needs_shared_memory(layout, operand, shape):
         return
     order = order_for_memory(layout, shape)
-    shared = swizzled_shared_for_dot(operand, shape, order, layout.cga, element_bits(type_))
+    best = swizzled_shared_for_dot(operand, shape, order, layout.cga, element_bits(type_))
+    row_bits = shape_of_cta(layout.cga, shape)[order[0]] * element_bits(type_)
+    shared = swizzled_or_not(convert, best, row_bits, swizzle, ReduceDataDuplication.name)
     buffer = ttg.LocalAllocOp(source, ttg.MemDescType(shape, type_.element_type, ttg.encoding_attr(shared), ttg.SMEM))
     load = ttg.LocalLoadOp(buffer.results[0], None, result.type)
     buffer.location = load.location = convert.location

@@ -27,7 +27,9 @@ from minitriton.dialects.facts.layout import LayoutRule
 from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import tensor_type
-from minitriton.layouts.encodings import DistributedEncoding, Encoding
+from minitriton.layouts.builders import BANK_LINE_BITS
+from minitriton.layouts.encodings import DistributedEncoding, Encoding, SwizzledShared
+from minitriton.pipeline.choice import Candidate, Choice, note
 
 _interned: dict[tuple[Attribute, Encoding], TensorType] = {}
 
@@ -131,3 +133,18 @@ def operand_layout(op: Operation, layout: DistributedEncoding) -> DistributedEnc
     """The layout that the operands of `op` need for its results to have `layout`."""
     rule = LayoutRule.of(op)
     return None if rule is None else rule.of_operands(op, layout)
+
+
+def swizzled_or_not(op: Operation, layout: SwizzledShared, row_bits: int, is_wanted: bool, name: str) -> SwizzledShared:
+    """`layout`, or one without a swizzle if that is not wanted, for rows of `row_bits`; the option `swizzle` of the pass `name` says it."""
+    if layout.max_phase == 1:
+        return layout
+    plain = SwizzledShared(1, 1, 1, layout.order, layout.cga)
+    found = (
+        Candidate("true", 8 / min(8, layout.per_phase * layout.max_phase), "rows are shifted by 16 bytes"),
+        Candidate("false", 8 / min(8, max(BANK_LINE_BITS // row_bits, 1)), "rows follow each other"),
+    )
+    unit = "accesses of shared memory for 16 bytes of 8 rows"
+    taken = str(is_wanted).lower()
+    note(op, lambda: Choice.of("swizzle of an operand's buffer", unit, f"{name}{{swizzle=@}}", found, taken))
+    return layout if is_wanted else plain

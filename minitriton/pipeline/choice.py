@@ -5,7 +5,7 @@
     print(made[0].text())       elements a thread of tt.load: 4, by tritongpu-coalesce{width=4}; then 4, 2 and 1 with their costs and reasons
 
 A pass takes the best candidate or the one that its option names, and notes what else there was. `minitriton explain` and the
-laboratory's space of configurations read this. Where nobody listens nothing is noted.
+laboratory's space of configurations read this, and `MLIR_ENABLE_DIAGNOSTICS=remarks,choices` prints them. Where nobody listens nothing is noted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
@@ -43,6 +43,12 @@ class Choice:
     taken: str
     location: SourceLocation | None = None
 
+    @classmethod
+    def of(cls, subject: str, unit: str, option: str, candidates: Iterable[Candidate], taken: str) -> Choice:
+        """With the candidates sorted by cost, each value once."""
+        by_value = {each.value: each for each in candidates}
+        return cls(subject, unit, option, tuple(sorted(by_value.values(), key=lambda each: each.cost)), taken)
+
     def text(self) -> str:
         """A line with what was chosen, then one for each candidate, the one taken marked."""
         lines = [f"{self.subject}: {self.taken}, by {self.option.replace('@', self.taken)}"]
@@ -67,15 +73,17 @@ def noting_choices() -> Generator[list[Choice]]:
 
 
 def note(op: Operation, make: Callable[[], Choice | None]) -> None:
-    """Notes what `make` gives for `op`, if somebody listens."""
-    made = _noted.get()
-    if made is None:
+    """Notes what `make` gives for `op`, if somebody listens or remarks are to show choices."""
+    made, is_shown = _noted.get(), "choices" in knobs.compilation.diagnostics.split(",")
+    if made is None and not is_shown:
         return
     from minitriton.dialects.verification.verifier import source_location
 
     choice = make()
-    if choice is not None:
+    if choice is not None and made is not None:
         made.append(replace(choice, location=source_location(op.location)))
+    if choice is not None and is_shown:
+        remark(op, choice.text())
 
 
 # What a pass has to say of a kernel that no error is: an optimisation it did not make, and why.

@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, dataclass_transform
@@ -161,6 +161,10 @@ class Contract:
         return self.requires <= holds
 
 
+POWERS_OF_TWO = (0, *(1 << bit for bit in range(11)))
+"""Values of an option that counts threads or elements; 0: as the pass finds best."""
+
+
 class PassResult(Enum):
     """What `Pass.apply` may return, other than a bool or None."""
 
@@ -193,6 +197,15 @@ class Pass(Contract, ModulePass):
     def can_run(self, holds: frozenset[Property]) -> bool:
         """A pass takes a module, not text."""
         return self.requires <= holds and not holds & TEXT
+
+    values: ClassVar[Mapping[str, Collection[object]]] = {}
+    """By field, what an option may be, where its type does not say it. Other values are refused."""
+
+    def __post_init__(self) -> None:
+        for name, allowed in self.values.items():
+            if getattr(self, name) not in allowed:
+                option = f"{self.name}: {name.replace('_', '-')}={getattr(self, name)}"
+                raise PipelineError(option, help=f"give {', '.join(str(each) or 'nothing' for each in allowed)}")
 
     beyond_triton: ClassVar[Mapping[str, object]] = {}
     """For options of a pass of Triton's that Triton does not have: by field, the value with which the pass does what Triton's does."""

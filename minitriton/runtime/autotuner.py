@@ -37,7 +37,7 @@ from minitriton.runtime.default_target import default_target
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function, launch
 from minitriton.runtime.launching.arguments import is_on_host
-from minitriton.runtime.launching.untraced import untraced
+from minitriton.runtime.launching.dispatch import untraced
 from minitriton.runtime.on_cpu.emulation_cost import instructions_issued
 
 __all__ = [

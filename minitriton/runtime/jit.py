@@ -34,16 +34,21 @@ from minitriton.runtime.launching.arguments import (
     collect_arguments,
     dtype_name,
     is_dtype,
+    native_specialize_impl,
     plain_argument,
     refuse_without_memory,
 )
 from minitriton.runtime.launching.arguments import specialize as specialization_of
-from minitriton.runtime.launching.compile_hooks import JitFunctionInfo, call_hook, deserialize
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.host_values import Grid
-from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hooks
-from minitriton.runtime.launching.loading import current_stream, resolve_grid
-from minitriton.runtime.launching.native_specialization import native_specialize_impl
+from minitriton.runtime.launching.launch_hooks import (
+    JitFunctionInfo,
+    LazyDict,
+    call_hook,
+    deserialize,
+    launch_with_hooks,
+)
+from minitriton.runtime.launching.loading import current_stream, passed_parts, resolve_grid
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CompileOptions, CUDAOptions, GPUTarget, options_for
 
@@ -478,8 +483,6 @@ class JITFunction(JITCallable, KernelInterface):
         kernel = self._compile(specialization, args, dict(options), device)
         if kernel is None:
             return None
-        from minitriton.runtime.launching.passed_parts import passed_parts
-
         kinds = [(p.name, s[0]) for p, s in zip(self.params, specialization, strict=True) if not p.is_constexpr]
         compiled_in, descriptors = passed_parts(kinds, kernel.metadata.tensordesc_meta)
         launcher = kernel.loaded()
@@ -562,8 +565,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _interpret(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> None:
         with finished_before_forks():
-            from minitriton.runtime.on_cpu.device_copies import on_host
-            from minitriton.runtime.on_cpu.interpretation import interpretable_module, run_on_interpreter
+            from minitriton.runtime.on_cpu.interpretation import interpretable_module, on_host, run_on_interpreter
 
         target = default_target()
         options = self._with_debug(options)

@@ -30,7 +30,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a kernel of the corpus."""
-    from minitriton.explorer.page_file import html
+    from minitriton.explorer.packing import html
     from minitriton.explorer.recording import record
     from minitriton.lab import corpus
 

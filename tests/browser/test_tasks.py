@@ -508,3 +508,22 @@ def test_the_address_opens_the_page_in_other_tabs_and_the_code_leaves_it(page: P
     page.open(serve.addresses[-1].partition("#")[0])
     page.browser.close()
     page.browser.switch_to.window(first)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "signature"),
+    [
+        ("matmul", "tensordesc<fp16[128,64]>,tensordesc<fp16[64,128]>,*fp32:16,i32:16,M=128,N=128,K=64"),
+        ("attention", "tensordesc<fp16[128,64]>,tensordesc<fp16[64,64]>,tensordesc<fp16[64,64]>,*fp32:16,i32:16,M=128,N=64,D=64"),
+    ],
+)  # fmt: skip
+def test_what_is_in_flight_stands_next_to_the_ops_of_ttgir(
+    page: Page, serve: Servers, shoot: Shoot, kernel: str, signature: str
+) -> None:
+    page.open(serve(f"docs/examples/pipelined.py:{kernel}", "--signature", signature))
+    page.choose("tritongpu-pipeline")
+    page.click_line("after", "ttng.async_tma_copy_global_to_local")
+    assert "copies %" in wait_for(lambda: page.text("#in-flight"))
+    marks = wait_for(lambda: page.all("#after .heat"))
+    assert "cop" in marks[0].text and "in flight after this op: copies %" in marks[0].get_attribute("title")
+    shoot(f"in-flight-{kernel}")

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects import arith
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.explorer.difference import Kind, compare
-from minitriton.explorer.identities import Identities
 from minitriton.explorer.llvm_locations import LLVMLocations
+from minitriton.explorer.module_lines import Identities
 from minitriton.explorer.snapshot import lines_of_llvm_ir, lines_of_ptx, snapshot
 
 PROGRAM = """

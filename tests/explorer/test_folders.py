@@ -15,7 +15,7 @@ from minitriton.commands.cli import main
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
-from minitriton.explorer.folders import compiled_with, kernels_in
+from minitriton.explorer.program import compiled_with, kernels_in
 from minitriton.explorer.session import ExplorerSession
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "inductor"))

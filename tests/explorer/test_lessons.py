@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from minitriton.explorer.compile_request import CompileRequest, EditedState
-from minitriton.explorer.lessons.exercise import KERNELS, Exercise, Grade, grade, recorded
-from minitriton.explorer.lessons.exercises import EXERCISES, find
+from minitriton.explorer.lessons.exercises import EXERCISES, KERNELS, Exercise, Grade, find, grade, recorded
 from minitriton.explorer.lessons.tour import TOUR, Walk
 from minitriton.explorer.session import ExplorerSession
 

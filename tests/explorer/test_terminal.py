@@ -13,8 +13,7 @@ from minitriton import emulator
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer import run_command
-from minitriton.explorer.counts import counts_by_line
-from minitriton.explorer.execution import Ran
+from minitriton.explorer.execution import Ran, counts_by_line
 from minitriton.explorer.explain_command import kernel_at
 from minitriton.explorer.layout_command import banks, holders
 from minitriton.explorer.layout_facts import layout_fact, read_encoding

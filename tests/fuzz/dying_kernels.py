@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from minitriton.fuzz.running import campaign
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.campaign import KernelReport
-from minitriton.fuzz.running.time_limit import limited
+from minitriton.fuzz.running.oracles import limited
 
 ENDS, HANGS, DIFFERS, TRITON_HANGS = 3, 25, 30, 12
 

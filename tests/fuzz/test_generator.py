@@ -8,12 +8,11 @@ import minitriton
 import minitriton.language
 from minitriton.compiler import ASTSource
 from minitriton.dialects.context import make_context
-from minitriton.fuzz.generation.features import features_of
 from minitriton.fuzz.generation.generator import generate, kernel_seed
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.running.launch_arguments import make_arguments
+from minitriton.fuzz.running.launch import make_arguments
 from minitriton.fuzz.running.oracles import load
-from minitriton.fuzz.tree import Assign, Kernel
+from minitriton.fuzz.tree import Assign, Kernel, features_of
 from minitriton.fuzz.validity.analysis import analyse
 from minitriton.fuzz.validity.facts import Value
 from minitriton.target import CUDAOptions, GPUTarget

@@ -1,4 +1,4 @@
-"""Mutated texts and command lines: a short run, and that the evaluate sees what must not happen."""
+"""Mutated texts and command lines: a short run, and that the judge sees what must not happen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 from minitriton.commands import cli, opt
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.mutation import verdict as mutant_verdict
-from minitriton.fuzz.mutation.mutants import KINDS, Mutant, mutant
-from minitriton.fuzz.mutation.text_mutation import MUTATIONS, mutated
+from minitriton.fuzz.mutation.mutants import KINDS, MUTATIONS, Mutant, mutant, mutated
 from minitriton.fuzz.mutation.verdict import evaluate, run
 
 TOOLS = {"minitriton": cli.main, "minitriton-opt": opt.main}

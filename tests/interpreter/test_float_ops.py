@@ -12,8 +12,7 @@ import pytest
 from minitriton.dialects.text import parse_module
 from minitriton.fuzz.generation.elements import ELEMENTS
 from minitriton.fuzz.printing import KERNEL
-from minitriton.fuzz.running.launch import FuzzedLaunch
-from minitriton.fuzz.running.launch_arguments import placed_arguments
+from minitriton.fuzz.running.launch import FuzzedLaunch, placed_arguments
 from minitriton.fuzz.running.oracles import run_oracles
 from minitriton.fuzz.tree import Array
 from minitriton.interpreter import launch as meanings

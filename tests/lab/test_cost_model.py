@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitriton.lab.sweeping.agreement import agreement, spearman
 from minitriton.lab.sweeping.cost_model import FITTED, KNOWN, MEGAHERTZ, estimated_cycles, parts
 from minitriton.lab.sweeping.references import TEST, TRAIN
+from minitriton.lab.sweeping.table import agreement, spearman
 
 MEASURED = Path(__file__).parents[2] / "benchmarks" / "data" / "programs_on_h200.csv"
 

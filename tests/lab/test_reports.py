@@ -13,9 +13,9 @@ import pytest
 from minitriton import lab
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.agreement import spearman, spearman_beyond
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.references import references
+from minitriton.lab.sweeping.table import spearman, spearman_beyond
 
 KERNEL = "running_sums"
 ROOT = Path(__file__).parents[2]
@@ -94,6 +94,7 @@ def test_the_page_names_passes_that_make_numbers_wrong_and_needs_nothing_right(t
     assert "What is not right" in text
     assert "<td>wrong</td><td>tests-zeroes</td>" in text
     assert "Best by" not in text
+    assert "<td>elements a thread of tt.load</td><td>1</td><td>1 (4), 2 (4), 4 (4)</td>" in text
 
 
 LOSES = """

@@ -20,11 +20,11 @@ from minitriton.dialects import arith
 from minitriton.dialects.tt import MakeRangeOp
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
-from minitriton.lab.sweeping.batches import Drawing
 from minitriton.lab.sweeping.configuration import parse_steps
 from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker, Evaluation
 from minitriton.lab.sweeping.reducing import smallest_pipeline
 from minitriton.lab.sweeping.references import references
+from minitriton.lab.sweeping.serving import Drawing
 from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
 from minitriton.lab.sweeping.states import Fingerprints, State
 from minitriton.lab.sweeping.store import Store

@@ -16,8 +16,8 @@ import pytest
 
 from minitriton import lab
 from minitriton.lab.sweeping import serving, workers
-from minitriton.lab.sweeping.batches import ConfigurationBatch, Drawing
 from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.serving import ConfigurationBatch, Drawing
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.workers import ONE_THREAD, WorkerProcesses, _Waiting
 

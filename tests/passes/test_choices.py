@@ -10,8 +10,11 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton.compiler import ASTSource
 from minitriton.errors import PipelineError
+from minitriton.lab import Configuration, Evaluator, Space, corpus
+from minitriton.lab.sweeping.correctness import Class
+from minitriton.lab.sweeping.space import HEURISTICS
 from minitriton.pipeline.choice import noting_choices
-from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -61,7 +64,20 @@ def test_an_option_takes_another_instruction(instruction: str, expected: str) ->
     assert [name for name in names if name in ptx] == [expected]
 
 
-@pytest.mark.parametrize("step", ["tritongpu-coalesce{width=3}", "tritongpu-accelerate-matmul{instruction=mfma}"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "tritongpu-coalesce{width=3}",
+        "tritongpu-accelerate-matmul{instruction=mfma}",
+        "tritongpu-accelerate-matmul{warps-along-rows=3}",
+        "tritongpu-accelerate-matmul{swizzle=16}",
+        "triton-nvidia-gpu-plan-cta{ctas-along-rows=3}",
+        "tritongpu-remove-layout-conversions{recompute=often}",
+        "tritongpu-optimize-thread-locality{gather-lanes=3}",
+        "tritongpu-assign-latencies{loads=few}",
+        "nvgpu-warp-specialization{consumers=3}",
+    ],
+)
 def test_what_is_no_candidate_is_refused(step: str) -> None:
     with pytest.raises(PipelineError, match="give "):
         Pipeline.parse(step)
@@ -77,3 +93,60 @@ def test_choices_say_what_else_there_was() -> None:
     assert dot.taken == "wgmma" and [candidate.value for candidate in dot.candidates] == ["wgmma", "mma.sync", "fma"]
     assert dot.location is not None and dot.location.line == copy.starting_line_number + 10
     assert "tritongpu-accelerate-matmul{instruction=wgmma}" in dot.text()
+
+
+OTHERS = [
+    ("gather_in_columns", 90, "tritongpu-optimize-thread-locality{gather-lanes=4}"),
+    ("pipelined_rows", 90, "tritongpu-optimize-thread-locality{after-loops=false}"),
+    ("pipelined_rows", 90, "tritongpu-assign-latencies{loads=none}"),
+    ("bench_rms_norm", 90, "tritongpu-assign-latencies{loads=all}"),
+    ("bench_matmul", 80, "tritongpu-assign-latencies{num-stages=5}"),
+    ("bench_matmul", 80, "tritongpu-accelerate-matmul{warps-along-rows=1}"),
+    ("bench_matmul", 90, "tritongpu-accelerate-matmul{swizzle=32}"),
+    ("bench_linear_relu", 90, "tritongpu-accelerate-matmul{instruction=fma}"),
+    ("bench_matmul", 80, "tritongpu-pipeline{swizzle=false}"),
+    ("copied_attention", 80, "tritongpu-reduce-data-duplication{swizzle=false}"),
+    ("copied_attention", 90, "minitriton-overlap-dots{registers=0}"),
+    ("copied_attention", 90, "tritongpu-remove-layout-conversions{recompute=never}"),
+    ("tiled_dot_of_clusters", 90, "triton-nvidia-gpu-plan-cta{ctas-along-rows=2}"),
+    ("specialized_tiles", 90, "nvgpu-warp-specialization{consumers=1}"),
+]
+"""A kernel of the corpus, a target, and an option that takes another candidate there."""
+
+
+@pytest.mark.parametrize(("name", "arch", "step"), OTHERS)
+def test_another_candidate_is_another_kernel_and_right(name: str, arch: int, step: str) -> None:
+    task = corpus.task(name, arch=arch)
+    evaluate = Evaluator(task, ["instructions"])
+    default, other = (
+        evaluate(Configuration.parse(str(line))) for line in (task.pipeline(), task.pipeline().with_options(step))
+    )
+    assert (default.result, other.result) == (Class.RIGHT, Class.RIGHT), other.reason
+    assert default.program != other.program
+
+
+def test_the_laboratory_varies_every_option_that_takes_another_candidate() -> None:
+    varied = {f"{name}{{{option}}}" for (name, option), _ in Space(heuristics=True).pass_options}
+    assert {step.partition("=")[0] + "}" for _, _, step in OTHERS} <= varied == {name for name, _ in HEURISTICS}
+
+
+@pytest.mark.parametrize("name", ["copied_attention", "gather_in_columns", "pipelined_rows", "tiled_dot_of_clusters"])
+def test_what_is_taken_is_a_candidate_and_its_option_exists(name: str) -> None:
+    task = corpus.task(name)
+    with noting_choices() as made:
+        PassManager(task.pipeline()).run(task.context, task.make_ir())
+    for choice in made:
+        assert choice.taken in [candidate.value for candidate in choice.candidates], choice.text()
+        assert [c.cost for c in choice.candidates] == sorted(c.cost for c in choice.candidates)
+        for candidate in choice.candidates:
+            if not choice.option.startswith("tl."):
+                Pipeline.parse(choice.option.replace("@", candidate.value))
+
+
+def test_remarks_show_choices(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIR_ENABLE_DIAGNOSTICS", "remarks,choices")
+    compiled("matmul", "canonicalize#1")
+    assert (
+        "remark: instruction of tt.dot: wgmma, by tritongpu-accelerate-matmul{instruction=wgmma}"
+        in capsys.readouterr().err
+    )

@@ -26,43 +26,45 @@ PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
     "analysis": (6840, 44, 0),
-    "as_triton": (3544, 42, 0),
+    "as_triton": (3485, 35, 0),
     "backends": (324, 9, 0),
-    "codegen": (11682, 65, 0),
-    "commands": (1525, 14, 0),
+    "codegen": (11683, 65, 0),
+    "commands": (1486, 11, 0),
     "dialects": (15790, 98, 0),
     "emulator": (8857, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6865, 49, 0),
+    "explorer": (6800, 42, 0),
     "frontend": (8148, 41, 0),
-    "fuzz": (8430, 57, 0),
+    "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (15233, 80, 0),
+    "lab": (15207, 76, 0),
     "language": (5877, 54, 0),
-    "layouts": (4608, 25, 0),
-    "passes": (19170, 110, 0),
-    "pipeline": (2208, 13, 0),
+    "layouts": (4612, 25, 0),
+    "passes": (19412, 110, 0),
+    "pipeline": (2229, 13, 0),
     "rewriting": (4144, 24, 0),
-    "runtime": (7150, 56, 0),
+    "runtime": (7038, 44, 0),
     "target": (1015, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
 `target` was raised on 2026-11-27 by about 100: occupancy, the limits of the architectures, options of each back end and the names of stages came in from
-codegen, emulator, runtime and pipeline. GPUs of AMD that Gluon makes IR for came in the same day, by 80; with their matrix cores, the dialect `amdg`
-and Blackwell's tensor memory `language`, `frontend`, `layouts` and `dialects` were raised, by about 2,400 in all.
+codegen, emulator, runtime and pipeline.
+By about 300 more, in `passes`, `pipeline`, `lab` and `layouts`: stages, splits, swizzles, recomputation and reductions have options and note their candidates.
+`explorer` was raised on 2026-11-27 by 30: its page shows what is in flight at each op of TTGIR.
+`language`, `frontend`, `layouts`, `dialects` and `target` were raised by about 2,500 for Gluon on Blackwell and AMD: tensor memory, matrix cores, `amdg`.
 """
 
 PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 138781,
-    "files": 901,
-    "files under 40 lines": 128,
-    "modules with one importer": 205,
+    "lines": 138648,
+    "files": 858,
+    "files under 40 lines": 123,
+    "modules with one importer": 184,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
@@ -95,11 +97,10 @@ BITS_NEXT_TO_LANES = {
 _KERNELS = "kernels are no typed Python: their arguments are what a launch passes"
 _LANGUAGE = "library functions that are kernels: the annotation `constexpr` speaks to the kernel compiler"
 NOT_STRICT = {
-    "commands/demo_kernel.py": _KERNELS,
     "explorer/lessons/kernels/exercises.py": _KERNELS,
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
-    "as_triton/tools/ragged_tma_kernels.py": _KERNELS,
+    "as_triton/tools/ragged_tma.py": _KERNELS,
     "language/gluon/nvidia/blackwell/float2.py": _LANGUAGE,
     "language/gluon/standard.py": _LANGUAGE,
     "language/random.py": _LANGUAGE,

@@ -18,7 +18,7 @@ from minitriton.codegen.assemble_ptx import Attempt, Cubin
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.runtime.compiled_kernel import CompiledKernel
-from minitriton.runtime.compiled_parts import ASSEMBLED_ON_DEMAND, MissingStage
+from minitriton.runtime.stored_kernel import ASSEMBLED_ON_DEMAND, MissingStage
 from minitriton.target import GPUTarget
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import _allocator
-from minitriton.runtime.launching.generic_call import generic_call
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape, SmallGridFunction
-from minitriton.runtime.launching.loading import passed_values
+from minitriton.runtime.launching.loading import generic_call, passed_values
 
 
 class RecordingDriver:

@@ -15,8 +15,7 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cache import KernelCache, cache_directory, get_cache_manager
 from minitriton.runtime.caches.eviction import take_away
-from minitriton.runtime.caches.own_folder import own_folder
-from minitriton.runtime.caches.remote import RemoteCacheBackend, RemoteCacheManager
+from minitriton.runtime.caches.manager import RemoteCacheBackend, RemoteCacheManager, own_folder
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")

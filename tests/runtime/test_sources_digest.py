@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.runtime.caches import sources
-from minitriton.runtime.caches.sources import sources_digest
+from minitriton.runtime import cache
+from minitriton.runtime.cache import sources_digest
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_it_is_of_contents_not_of_times(package: Path) -> None:
 
 def test_unchanged_files_are_not_read_again(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = sources_digest(package)
-    monkeypatch.setattr(sources, "_digest_of_contents", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(cache, "_digest_of_contents", lambda *_: pytest.fail("read again"))
     assert sources_digest(package) == first
 
 

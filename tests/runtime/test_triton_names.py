@@ -12,7 +12,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import _utils, knobs
-from minitriton.as_triton.also_named import ALSO_NAMED, add_names
+from minitriton.as_triton.run_as_triton import ALSO_NAMED, add_names
 from minitriton.backends import Backend, BaseBackend, DriverBase, backends
 from minitriton.backends.compiler import CUDABackend, make_backend
 from minitriton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability

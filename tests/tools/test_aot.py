@@ -16,7 +16,7 @@ from minitriton.commands.signature import Parameter, parse_signature
 from minitriton.errors import MinitritonError
 from minitriton.tools import compile as aot
 from minitriton.tools import link
-from minitriton.tools.aot_source import suffix_of
+from minitriton.tools.compile import suffix_of
 
 STUB = Path(__file__).parent / "cuda_stub.c"
 

@@ -112,7 +112,9 @@ function build(session: Session): void {
     element("kernel").textContent = `${compile.kernel}, sm_${compile.arch}`;
     document.title = `${compile.kernel} · minitriton`;
     sides.showSides();
-    if (heat && costsOf === compile) sides.showHeat(heat.sources, heat.ptx);
+    const counts = costsOf === compile ? heat : null;
+    sides.showHeat(counts?.sources ?? new Map(), counts?.ptx ?? new Map());
+    sides.showInFlight().catch(trouble);
     passes.show();
   }
 

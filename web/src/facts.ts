@@ -29,7 +29,7 @@ export class FactsTab {
     const right = await this.session.inspected(view.right);
     const left = await this.session.inspected(view.left);
     if (number !== this.shown) return;
-    const found = [right, left].find((one) => one && ((name !== null && one.inspection.values[name]) || one.inspection.movements[view.op] || one.inspection.accesses[view.op])) ?? right;
+    const found = [right, left].find((one) => one && ((name !== null && one.inspection.values[name]) || one.inspection.movements[view.op] || one.inspection.accesses[view.op] || one.inspection.in_flight?.[view.op])) ?? right;
     if (!found) {
       this.into.replaceChildren(make("p.hint", {}, "Facts are known of TTIR and TTGIR: choose a pass of theirs, and click a value."));
       return;
@@ -40,11 +40,13 @@ export class FactsTab {
     if (access) parts.push(this.access(access, inspection));
     const movement = inspection.movements[view.op];
     if (movement) parts.push(this.movement(movement));
+    const inFlight = inspection.in_flight?.[view.op];
+    if (inFlight) parts.push(make("section.card", { id: "in-flight" }, make("h4", {}, "In flight after this op"), ...inFlight.text.split("; ").map((line) => make("p", {}, line))));
     const history = this.history();
     if (history) parts.push(history);
     const fact = name === null ? undefined : inspection.values[name];
     if (name !== null && fact) parts.push(this.value(name, fact, inspection));
-    else if (!access && !movement) parts.push(this.ofLine(inspection));
+    else if (!access && !movement && !inFlight) parts.push(this.ofLine(inspection));
     this.into.replaceChildren(...parts);
   }
 

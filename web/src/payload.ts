@@ -187,10 +187,18 @@ export interface Movement {
   cost: { kind: string; text: string; shuffles?: number; scratch_bytes?: number; loads?: SharedCost[]; stores?: SharedCost[] };
 }
 
+/** What is in flight after an op: how many groups of dots and of copies, and what they are. */
+export interface InFlight {
+  dots: number;
+  copies: number;
+  text: string;
+}
+
 export interface Inspection {
   values: Record<string, ValueFact>;
   accesses: Record<string, Access>;
   movements: Record<string, Movement>;
+  in_flight?: Record<string, InFlight>;
   types: TypeRow[];
   layouts: Layout[];
 }

@@ -3,7 +3,7 @@ import { element, make } from "./dom";
 import { compare } from "./difference";
 import { assemblyColours, pythonLanguage } from "./languages";
 import { Pane, type Heat } from "./pane";
-import { isToCome, placeOf, samePlace, titleOf, type Compile, type Place, type Row, type State } from "./payload";
+import { hasFacts, isToCome, placeOf, samePlace, titleOf, type Compile, type InFlight, type Place, type Row, type State } from "./payload";
 import { areAlike, sideBySide, whole } from "./rows";
 import { baseName, same, type Session, type Shown } from "./session";
 
@@ -182,11 +182,32 @@ export class Sides {
     this.source.showHeat(new Map([...sources].flatMap(([key, heat]) => (key.startsWith(`${file}:`) ? [[Number(key.split(":")[1]) - 1, heat] as const] : []))));
     for (const side of ["left", "right"] as const) {
       const state = this.session.stateOf(this.session.view[side]);
+      if (state.level === "ttgir") continue;
       const heats = new Map<number, Heat>();
       if (state.level === "ptx") state.number?.forEach((number, at) => { const heat = ptx.get(number); if (heat) heats.set(at, heat); });
       this.panes[side].showHeat(heats);
     }
   }
+
+  /** Next to each op of TTGIR how many copies and dots are in flight after it. */
+  async showInFlight(): Promise<void> {
+    for (const side of ["left", "right"] as const) {
+      const shown = this.session.view[side];
+      const state = this.session.stateOf(shown);
+      if (state.level !== "ttgir") continue;
+      const found = hasFacts(state) ? (await this.session.inspected(shown))?.inspection.in_flight ?? {} : {};
+      if (!same(shown, this.session.view[side])) continue;
+      const most = Math.max(1, ...Object.values(found).map((one) => one.copies + one.dots));
+      const heats = state.op.flatMap((op, at) => { const one = found[op]; return one ? [[at, inFlightHeat(one, most)] as const] : []; });
+      this.panes[side].showHeat(new Map(heats));
+    }
+  }
+}
+
+function inFlightHeat(one: InFlight, most: number): Heat {
+  const counts = [[one.copies, one.copies === 1 ? "copy" : "copies"], [one.dots, one.dots === 1 ? "dot" : "dots"]] as const;
+  const text = counts.flatMap(([count, word]) => (count ? [`${count} ${word}`] : [])).join(", ");
+  return { text: text || "…", part: (one.copies + one.dots) / most, title: `in flight after this op: ${one.text}` };
 }
 
 const size = (of: State): string => (of.ops === null ? `${of.text.length} lines` : `${of.ops} ops`);

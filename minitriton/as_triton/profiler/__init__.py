@@ -13,27 +13,24 @@ emulator its estimates. Triton asks CUPTI, which sees the kernels of libraries b
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
-
-from minitriton.as_triton.profiler.scopes import (
+from minitriton.as_triton.profiler import viewer
+from minitriton.as_triton.profiler.sessions import (
+    DEFAULT_PROFILE_NAME,
+    activate,
     cpu_timed_scope,
+    deactivate,
     enter_scope,
     enter_state,
     exit_scope,
     exit_state,
+    finalize,
+    profile,
     scope,
+    start,
     state,
 )
-from minitriton.as_triton.profiler.sessions import DEFAULT_PROFILE_NAME, activate, deactivate, finalize, profile, start
 
 __all__ = [
     "DEFAULT_PROFILE_NAME", "activate", "cpu_timed_scope", "deactivate", "enter_scope", "enter_state", "exit_scope",
-    "exit_state", "finalize", "profile", "scope", "start", "state",
+    "exit_state", "finalize", "profile", "scope", "start", "state", "viewer",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> ModuleType:
-    if name != "viewer":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.viewer")

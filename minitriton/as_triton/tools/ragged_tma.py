@@ -9,14 +9,13 @@ end at row `e` begins at row 2**30 - `batch_size`; the two others move the addre
 first has a stride of 2**34 elements less a row; 2**30 of these are a multiple of 2**64 less 2**30 rows: addresses wrap around.
 """
 
+# Kernels are no typed Python: their arguments are what a launch passes.
+# pyright: standard
+
 from __future__ import annotations
 
-from minitriton.as_triton.tools.ragged_tma_kernels import (
-    atomic_add_ragged,
-    load_ragged,
-    store_ragged,
-    to_ragged_indices,
-)
+import minitriton
+import minitriton.language as tl
 from minitriton.as_triton.tools.tensor_descriptor import DescribedArray, TensorDescriptor, require
 
 __all__ = ["atomic_add_ragged", "create_ragged_descriptor", "load_ragged", "store_ragged", "to_ragged_indices"]
@@ -24,6 +23,38 @@ __all__ = ["atomic_add_ragged", "create_ragged_descriptor", "load_ragged", "stor
 _ROWS = 2**30
 _MOST = 0x7FFF0000
 _MOST_DIMS = 3
+
+
+@minitriton.jit
+def to_ragged_indices(batch_offset, batch_size, row):
+    """The indices along the two added dimensions and the ragged one for row `row` of a batch."""
+    rows = 0x40000000
+    return rows, batch_offset + batch_size, rows - batch_size + row
+
+
+@minitriton.jit
+def load_ragged(TMA, batch_offset, batch_size, coords, ragged_dim: tl.constexpr = tl.constexpr(0)):
+    """The block at `coords` of a batch; zeros after its last row."""
+    tl.static_assert(len(TMA.shape) == len(coords) + 2, "TMA must be a read-write ragged descriptor")
+    back, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
+    block = TMA.load([back, end] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :])  # noqa: RUF005
+    return tl.reshape(block, block.shape[2:])
+
+
+@minitriton.jit
+def store_ragged(TMA, batch_offset, batch_size, coords, data, ragged_dim: tl.constexpr = tl.constexpr(0)):
+    """Stores a block at `coords` of a batch; nothing after its last row."""
+    back, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
+    block = tl.reshape(data, [1, 1] + data.shape)  # noqa: RUF005
+    TMA.store([back, end] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :], block)  # noqa: RUF005
+
+
+@minitriton.jit
+def atomic_add_ragged(TMA, batch_offset, batch_size, coords, data, ragged_dim: tl.constexpr = tl.constexpr(0)):
+    """Adds a block at `coords` of a batch, each element atomically; nothing after its last row."""
+    back, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
+    block = tl.reshape(data, [1, 1] + data.shape)  # noqa: RUF005
+    TMA.atomic_add([back, end] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :], block)  # noqa: RUF005
 
 
 def create_ragged_descriptor(T: DescribedArray, block_shape: list[int], ragged_dim: int = 0) -> TensorDescriptor:

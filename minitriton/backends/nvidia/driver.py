@@ -12,8 +12,8 @@ from pathlib import Path
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.active_driver import ActiveDriver as CudaDriver
+from minitriton.runtime.active_driver import c_type
 from minitriton.runtime.cache import cache_directory
-from minitriton.runtime.launching.c_types import c_type
 
 __all__ = ["CudaDriver", "include_dirs", "libcuda_dirs", "library_dirs", "ty_to_cpp"]
 

@@ -73,7 +73,8 @@ def sharing(op: Operation, lane_bits: int, redundant_bits: int, warps: int, resu
 
 
 _GAIN = 1.4
-"""How many times as many instructions it takes a thread to do all alone, before the latency of shuffles pays."""
+"""How many times as many instructions it takes a thread to do all alone, before the latency of shuffles pays. On record
+is an argmax of 4 rows at 8 warps alone, the example above (2026-11-22)."""
 
 
 def by_lanes(

@@ -162,7 +162,7 @@ def at_most_share(what: str, share: float, text: str) -> Check:
 
 
 def executes(kind: str, text: str) -> Check:
-    """The run has instructions of a kind, as `counts.kind_of` names them."""
+    """The run has instructions of a kind, as `execution.kind_of` names them."""
 
     def check(answer: ExerciseAnswer) -> CheckResult:
         count = answer.ran.total.mix.get(kind, 0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
-from minitriton.explorer.lessons.exercise import KERNELS
+from minitriton.explorer.lessons.exercises import KERNELS
 from minitriton.explorer.wire import StopJson, WalkJson
 
 

@@ -1,24 +1,34 @@
-"""One control-flow program by the reference and every oracle.
+"""One control-flow program by the reference and every oracle; a finding about one made smaller, and as a file that runs by itself.
 
 fuzz_control_flow(1, 7, ["python", "interpreter", "ttir", "emulator"])    →    a `KernelReport`, as of any fuzzed kernel
+
+A step of `shrink` takes a statement away, puts a block's body in place of the block, drops a hint, simplifies an operand, or launches less; the reference
+refuses what is no program any more.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from minitriton.fuzz.control_flow.generator import generate
-from minitriton.fuzz.control_flow.program import Program
+from minitriton.fuzz.control_flow.program import Block, Line, Node, Program, source_of
 from minitriton.fuzz.control_flow.reference import run_reference
+from minitriton.fuzz.control_flow.values import Rejected
 from minitriton.fuzz.generation.generator import kernel_seed
-from minitriton.fuzz.running.agreement import KernelVerdict, differing_array, verdict_of
-from minitriton.fuzz.running.blame import with_pass
+from minitriton.fuzz.reproducer import free_path, tree_text
+from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, verdict_of
 from minitriton.fuzz.running.campaign import KernelReport, guarded_by
-from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, run_oracles
+from minitriton.fuzz.running.case import with_pass
+from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, available, run_oracles
 from minitriton.fuzz.validity.access_analysis import Written
+from minitriton.host.whole_file import write_whole
 
 PYTHON = "python"
 """The oracle that is the reference."""
@@ -65,3 +75,163 @@ def run_program(
 
     verdict.findings = with_pass(verdict.findings, case, outcomes, is_right)
     return verdict, outcomes
+
+
+Shows = Callable[[Program], bool]
+Nodes = tuple[Node, ...]
+
+_SIMPLER = (
+    (re.compile(r", (num_stages|loop_unroll_factor|flatten|disable_licm|disallow_acc_multi_buffer)=\w+"), ""),
+    (re.compile(r", mask=.*?, other=\w+"), ""),
+    (re.compile(r"\((\w+) [-+*^&|%/]+ \w+\)"), r"\1"),
+    (re.compile(r"\((\w+) [-+*^&|%/]+ \w+\)"), "0"),
+    (re.compile(r"tl\.load\(\w+(?: \+ [^()]*)?\)"), "1"),
+    (re.compile(r"tl\.full\(\(\), (\d+), tl\.int32\)"), r"\1"),
+)
+"""Patterns in a statement and what may replace them, one occurrence at a time."""
+
+
+def shrink(program: Program, shows: Shows, most_seconds: float = 60.0) -> Program:
+    """The smallest program found in time that `shows` the finding.
+
+    What did not help a program is tried again only when nothing else is left to try.
+    """
+    end = time.monotonic() + most_seconds
+    tried: set[str] = set()
+    start, helped = 0, False
+    while True:
+        for position, candidate in enumerate(itertools.islice(candidates(program), start, None), start):
+            if time.monotonic() > end:
+                return program
+            candidate = _without_unused(candidate)
+            key = repr(candidate)
+            if key not in tried and _is_program(candidate) and shows(candidate):
+                program, start, helped = candidate, position, True
+                break
+            tried.add(key)
+        else:
+            if not helped:
+                return program
+            start, helped = 0, False
+
+
+def _is_program(program: Program) -> bool:
+    try:
+        run_reference(program)
+    except (Rejected, SyntaxError):
+        return False
+    return True
+
+
+def candidates(program: Program) -> Iterator[Program]:
+    """Smaller programs, the boldest first."""
+    if program.programs > 1:
+        yield replace(program, programs=1)
+    for body in _smaller(program.body):
+        yield replace(program, body=body)
+    if program.num_warps > 1:
+        yield replace(program, num_warps=1)
+    if program.barriers:
+        yield replace(program, barriers=False)
+    for position, scalar in enumerate(program.scalars):
+        for value in (0, 1, 2):
+            if abs(scalar.value) > value:
+                scalars = (*program.scalars[:position], replace(scalar, value=value), *program.scalars[position + 1 :])
+                yield replace(program, scalars=scalars)
+
+
+def _smaller(nodes: Nodes) -> Iterator[Nodes]:
+    for position, node in enumerate(nodes):
+        before, after = nodes[:position], nodes[position + 1 :]
+        yield before + after
+        if isinstance(node, Block):
+            for body in (node.body, node.otherwise):
+                if body:
+                    yield (*before, *body, *after)
+        for changed in _simpler(node):
+            yield (*before, changed, *after)
+
+
+def _simpler(node: Node) -> Iterator[Node]:
+    text = node.header if isinstance(node, Block) else node.text
+    if isinstance(node, Block):
+        if node.otherwise:
+            yield replace(node, otherwise=())
+        for body in _smaller(node.body):
+            yield replace(node, body=body)
+        for body in _smaller(node.otherwise):
+            yield replace(node, otherwise=body)
+    for pattern, simple in _SIMPLER:
+        for match in pattern.finditer(text):
+            changed = text[: match.start()] + match.expand(simple) + text[match.end() :]
+            yield replace(node, header=changed) if isinstance(node, Block) else replace(node, text=changed)
+
+
+def _without_unused(program: Program) -> Program:
+    """`program` without parameters and functions that nothing names, and without pointers of their own that one program needs not."""
+    body = program.body
+    if program.programs == 1:
+        body = tuple(node for node in body if not (isinstance(node, Line) and "tl.program_id(0) * " in node.text))
+    text = source_of(replace(program, body=body, functions=(), buffers=(), scalars=()))
+    functions = tuple(f for f in program.functions if re.search(rf"\b{_name_of(f)}\b", text))
+    return replace(
+        program,
+        body=body,
+        functions=functions,
+        buffers=tuple(b for b in program.buffers if re.search(rf"\b{b.name}\b", text)),
+        scalars=tuple(s for s in program.scalars if re.search(rf"\b{s.name}\b", text)),
+    )
+
+
+def _name_of(function: str) -> str:
+    return function.partition("def ")[2].partition("(")[0]
+
+
+_TEMPLATE = '''"""{kind}: {signature}
+
+Found by `python -m minitriton fuzz --kind control-flow --seed {seed} --only {number}`, then made smaller. Run this file to compare again.
+
+{text}
+
+{source}
+"""
+
+import sys
+
+from minitriton.fuzz.control_flow.program import Block, Buffer, Line, Program
+from minitriton.fuzz.control_flow.comparison import compare_again
+from minitriton.fuzz.generation.elements import ELEMENTS
+from minitriton.fuzz.tree import Scalar
+
+PROGRAM = {tree}
+
+if __name__ == "__main__":
+    sys.exit(compare_again(PROGRAM, {oracles!r}))
+'''
+
+
+def write_reproducer(
+    folder: Path, program: Program, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
+) -> Path:
+    """Writes the file of a finding."""
+    path = free_path(folder, f"control_flow_{seed}_{number}")
+    text = finding.text.replace("\\", "\\\\").replace('"""', "'''")
+    content = _TEMPLATE.format(
+        kind=finding.kind, signature=finding.signature, seed=seed, number=number, text=text, source=source_of(program),
+        tree=tree_text(replace(program, features=frozenset())), oracles=tuple(oracles),
+    )  # fmt: skip
+    write_whole(path, content)
+    return path
+
+
+def compare_again(program: Program, oracles: Sequence[str]) -> int:
+    """Runs a program by the oracles that are at hand and prints what differs. 0 if all agree, else 1."""
+    print(source_of(program))
+    for parameter in program.scalars:
+        print(f"# {parameter.name}: {parameter.element.short} = {parameter.value}")
+    verdict, outcomes = run_program(program, [name for name in oracles if name == PYTHON or available(name)])
+    for finding in verdict.findings:
+        print(f"\n{finding.kind}: {finding.signature}\n{finding.text}")
+    if not verdict.findings:
+        print(f"agree: {', '.join(outcomes)}")
+    return 1 if verdict.findings else 0

@@ -17,8 +17,7 @@ import numpy as np
 from minitriton.fuzz.generation.elements import Element
 from minitriton.fuzz.generation.fills import encoded
 from minitriton.fuzz.printing import KERNEL
-from minitriton.fuzz.running.launch import FuzzedLaunch
-from minitriton.fuzz.running.launch_arguments import placed_arguments
+from minitriton.fuzz.running.launch import FuzzedLaunch, placed_arguments
 from minitriton.fuzz.tree import Array, Scalar
 
 

@@ -21,12 +21,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from minitriton.fuzz.generation.features import features_of
 from minitriton.fuzz.generation.generator import generate_analysed, kernel_seed
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
-from minitriton.fuzz.running.time_limit import ENDED, end_this_process_after
+from minitriton.fuzz.running.oracles import ENDED, end_this_process_after
+from minitriton.fuzz.tree import features_of
 from minitriton.host import interrupts
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

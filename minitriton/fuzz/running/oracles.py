@@ -9,6 +9,9 @@ triton          Triton's own PTX of the same source on the emulator (needs Trito
 gpu             minitriton's cubin on the GPU (needs one)
 
 Out: an `OracleOutcome` an oracle: the arrays after the run, or what stopped it, and what the emulator found.
+
+A pass of a compiler in C++ that does not end cannot be interrupted within the process. `end_this_process_after` gives what is `limited` some processor
+time, after which `SIGPROF` ends the process; whoever started it sees that in its exit code.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import contextlib
 import functools
 import itertools
 import os
+import signal
 import tempfile
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -40,12 +44,34 @@ from minitriton.emulator import device_functions, inline_assembly
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.printing import KERNEL
 from minitriton.fuzz.running.launch import FuzzedLaunch
-from minitriton.fuzz.running.time_limit import limited
 from minitriton.interpreter import interpret
 from minitriton.pipeline.pass_registry import Pass, Property, Step
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
+
+ENDED = -signal.SIGPROF
+"""The exit code of a process that was ended."""
+
+_seconds = 0.0
+
+
+def end_this_process_after(seconds: float) -> None:
+    """From now on, whatever runs `limited` and takes more than `seconds` of processor time ends this process."""
+    global _seconds
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    _seconds = seconds
+
+
+@contextlib.contextmanager
+def limited() -> Generator[None]:
+    """What is run within may take the seconds that this process was given, if it was given any."""
+    signal.setitimer(signal.ITIMER_PROF, _seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
 
 ORACLES = ("interpreter", "ttir", "ttgir", "emulator", "emulator-sm80", "triton", "gpu")
 ARCH = 90

@@ -7,10 +7,19 @@ print(ablation.text("instructions"))
 tritongpu-coalesce              +12.5%             =        twelve percent more instructions without it
 triton-combine                       =             =
 inline                         refused       refused        the pass is needed
+
+And which passes commute: `print(commutation(["running_sums", "tiled_dot"]).text())`. For each two passes of a level that the default pipeline has, run from
+the state in which the first of them stands in it:
+
+    =      the same program in either order                       A B = B A
+    >      the one above changes something only after the other   enables
+    <      it changes something only before the other              destroyed by it
+    x      both pass orders change something, and differ
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,8 +27,112 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.references import Reference, references_of
-from minitriton.lab.sweeping.space import is_fixed
+from minitriton.lab.sweeping.space import is_fixed, segments
+from minitriton.lab.sweeping.states import State, States, StepFailure
 from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.pipeline.pass_registry import Step
+
+SAME, ENABLED, DESTROYED, DIFFER, FAILS = "=", ">", "<", "x", "!"
+
+
+@dataclass
+class Commutation:
+    """How often, over kernels and states, two passes (`row` run after or before `column`) were in each relation."""
+
+    counts: dict[tuple[str, str], Counter[str]] = field(default_factory=dict[tuple[str, str], Counter[str]])
+
+    def passes(self) -> list[str]:
+        """The passes, in the order in which they were met."""
+        return list(dict.fromkeys(name for pair in self.counts for name in pair))
+
+    def relation(self, row: str, column: str) -> str:
+        """The relation that was seen, other than that they commute, most often; empty if they were never of one level."""
+        counts = self.counts.get((row, column))
+        if not counts:
+            return ""
+        rest = [(count, name) for name, count in counts.items() if name != SAME]
+        return max(rest)[1] if rest else SAME
+
+    def commuting(self) -> float:
+        """The share of pairs that commute everywhere."""
+        return sum(set(c) == {SAME} for c in self.counts.values()) / max(len(self.counts), 1)
+
+    def text(self, *, changed_only: bool = True) -> str:
+        """A row and a column a pass; those that commute with all others are left out unless asked for."""
+        names = self.passes()
+        if changed_only:
+            names = [n for n in names if any(self.relation(n, o) not in (SAME, "") for o in names)]
+        width = max(map(len, names), default=0)
+        lines = [
+            f"{i:>3} {name.ljust(width)}  " + " ".join(self._cell(name, other) for other in names)
+            for i, name in enumerate(names)
+        ]
+        head = " " * (width + 6) + " ".join(f"{i:>2}" for i in range(len(names)))
+        return "\n".join(
+            [head, *lines, "", f"{100 * self.commuting():.0f} % of {len(self.counts)} pairs commute everywhere"]
+        )
+
+    def _cell(self, row: str, column: str) -> str:
+        return (" ." if row == column else self.relation(row, column)).rjust(2)
+
+
+def commutation(kernels: str | Reference | Sequence[str | Reference]) -> Commutation:
+    """Runs every two passes of each level both ways on each kernel."""
+    found = Commutation()
+    for reference in references_of(kernels):
+        task = reference.task()
+        states = States(task.context, task.make_ir, task.facts)
+        at = 0
+        steps = task.pipeline().steps
+        for segment in segments(steps):
+            if not any(map(is_fixed, segment)):
+                _of_level(found, states, steps, at, segment)
+            at += len(segment)
+    return found
+
+
+def _of_level(found: Commutation, states: States, steps: Sequence[Step], at: int, segment: Sequence[Step]) -> None:
+    for i, first in enumerate(segment):
+        start = states.run(Pipeline(tuple(steps[: at + i])))
+        if isinstance(start, StepFailure):
+            return
+        for second in segment[i + 1 :]:
+            if first.name != second.name:
+                _note(found, states, start, first, second)
+
+
+def _note(found: Commutation, states: States, start: State, a: Step, b: Step) -> None:
+    if not (a.can_run(start.facts) and b.can_run(start.facts)):
+        return
+    alone = {step: states.follow(start, step) for step in (a, b)}
+    both = {(a, b): _after(states, alone[a], b), (b, a): _after(states, alone[b], a)}
+    for row, column in ((a, b), (b, a)):
+        counts = found.counts.setdefault((row.name, column.name), Counter())
+        counts[_relation(start, alone[row], alone[column], both[row, column], both[column, row])] += 1
+
+
+def _relation(
+    start: State,
+    row: State | StepFailure,
+    column: State | StepFailure,
+    row_first: State | StepFailure | None,
+    column_first: State | StepFailure | None,
+) -> str:
+    ends = (row, column, row_first, column_first)
+    if any(end is None or isinstance(end, StepFailure) for end in ends):
+        return FAILS
+    if row_first is column_first:
+        return SAME
+    changes_before, changes_after = row is not start, column_first is not column
+    if changes_after and not changes_before:
+        return ENABLED
+    return DESTROYED if changes_before and not changes_after else DIFFER
+
+
+def _after(states: States, state: State | StepFailure, step: Step) -> State | StepFailure | None:
+    if isinstance(state, StepFailure) or not step.can_run(state.facts):
+        return None
+    return states.follow(state, step)
 
 
 @dataclass

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.batches import BatchProgress, ConfigurationBatch, Drawn, Work, nothing_drawn
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
-from minitriton.lab.sweeping.serving import WorkerState
+from minitriton.lab.sweeping.serving import BatchProgress, ConfigurationBatch, Drawn, Work, WorkerState, nothing_drawn
 from minitriton.lab.sweeping.store import Store
 
 GPU = {"GPU": 1}

@@ -67,7 +67,9 @@ def add_space_arguments(parser: argparse.ArgumentParser) -> None:
         help="a compile option, a constant of the kernel, arch, or PASS{OPTION} to vary; may be given again",
     )
     parser.add_argument(
-        "--heuristics", action="store_true", help="vary what passes choose by a rule: widths, instructions"
+        "--heuristics",
+        action="store_true",
+        help="vary what passes choose by a rule: widths, instructions, stages, splits",
     )
     parser.add_argument("--constants", action="store_true", help="vary what the kernel names as worth trying")
     parser.add_argument("--llvm", action="store_true", help="choose LLVM's own passes one by one")

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping import metrics
-from minitriton.lab.sweeping.batches import ConfigurationBatch, Work
 from minitriton.lab.sweeping.cluster import ClusterWorkers
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.machine import check_assembler
+from minitriton.lab.sweeping.metrics import check_assembler
 from minitriton.lab.sweeping.references import Reference, of_store
+from minitriton.lab.sweeping.serving import ConfigurationBatch, Work
 from minitriton.lab.sweeping.store import Store
 from minitriton.lab.sweeping.table import Table
 from minitriton.lab.sweeping.workers import WorkerProcesses, progress_text

@@ -1,4 +1,5 @@
-"""What a store holds, as one HTML page: counts, the best configurations, Pareto fronts, ablations of passes, which commute, what the best agree on.
+"""What a store holds, as one HTML page: counts, the best configurations, Pareto fronts, what passes chose among which candidates, ablations of passes,
+which commute, what the best agree on.
 
     write_page("tuning.db", "tuning.html")
 
@@ -15,16 +16,16 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import check_writable, write_output
 from minitriton.lab.sweeping import plots
-from minitriton.lab.sweeping.ablation import leave_one_out
-from minitriton.lab.sweeping.agreement import agreed_order, ranking
-from minitriton.lab.sweeping.commuting import commutation
+from minitriton.lab.sweeping.ablation import commutation, leave_one_out
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import METRICS, groups_of
 from minitriton.lab.sweeping.references import Reference, of_store
 from minitriton.lab.sweeping.search import difference
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.table import Table
+from minitriton.lab.sweeping.table import Table, agreed_order, ranking
+from minitriton.pipeline.choice import noting_choices
+from minitriton.pipeline.pass_manager import PassManager
 
 _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 72em; color: #1d2733 }
@@ -78,6 +79,7 @@ def write_page(
         ]
     if passes:
         few = list(kernels.values())[:PLOTTED]
+        parts.append(_section("Choices", _choices(few)))
         say(f"ablation of passes for {len(few)} kernels")
         counted = _countable(chosen)
         ablation = plots.svg(plots.ablation_plot(leave_one_out(few, [counted]), counted))
@@ -197,6 +199,22 @@ def _estimates(table: Table) -> str:
     ]
     head = ("kernel", "programs", "Spearman", "pairs more than 3 % apart in the same order")
     return plots.svg(plots.rank_plot(table, "cycles", "microseconds")) + _rows(head, cells)
+
+
+def _choices(kernels: Sequence[Reference]) -> str:
+    """A row a choice of the default pipeline: what was taken, and the other candidates by cost."""
+    rows: dict[Row, None] = {}
+    for reference in kernels:
+        task = reference.task()
+        with noting_choices() as made:
+            PassManager(task.pipeline()).run(task.context, task.make_ir())
+        for choice in made:
+            line = choice.location.line if choice.location else 0
+            costs = ", ".join(f"{each.value} ({each.cost:g})" for each in choice.candidates)
+            option = f"<code>{html.escape(choice.option)}</code>"
+            texts = map(html.escape, (choice.subject, choice.taken, costs, choice.unit))
+            rows[(html.escape(reference.name), float(line), *texts, option)] = None
+    return _rows(("kernel", "line", "choice", "taken", "candidates (cost)", "unit", "option"), rows)
 
 
 def _commutation(kernels: Sequence[Reference]) -> str:

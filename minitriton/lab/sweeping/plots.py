@@ -16,8 +16,7 @@ from typing import BinaryIO, Protocol, TextIO
 
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import write_whole
-from minitriton.lab.sweeping.ablation import Ablation
-from minitriton.lab.sweeping.commuting import DESTROYED, DIFFER, ENABLED, FAILS, SAME, Commutation
+from minitriton.lab.sweeping.ablation import DESTROYED, DIFFER, ENABLED, FAILS, SAME, Ablation, Commutation
 from minitriton.lab.sweeping.correctness import Class
 from minitriton.lab.sweeping.metrics import METRICS
 from minitriton.lab.sweeping.search import Found

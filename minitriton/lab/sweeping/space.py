@@ -52,6 +52,19 @@ _LLVM_AT_FIRST = ("sroa", "instcombine", "simplifycfg", "gvn", "instcombine", "a
 HEURISTICS: Vary = (
     ("tritongpu-coalesce{width}", (0, 1, 2, 4, 8)),
     ("tritongpu-accelerate-matmul{instruction}", ("", "mma.sync", "fma")),
+    ("tritongpu-accelerate-matmul{warps-along-rows}", (0, 1, 2, 4, 8)),
+    ("tritongpu-accelerate-matmul{swizzle}", (0, 32, 64)),
+    ("triton-nvidia-gpu-plan-cta{ctas-along-rows}", (0, 1, 2, 4)),
+    ("tritongpu-remove-layout-conversions{recompute}", ("", "always", "never")),
+    ("tritongpu-optimize-thread-locality{after-loops}", (True, False)),
+    ("tritongpu-optimize-thread-locality{gather-lanes}", (0, 4, 8, 16)),
+    ("tritongpu-assign-latencies{num-stages}", (1, 2, 3, 4, 5)),
+    ("tritongpu-assign-latencies{loads}", ("", "dots", "all", "none")),
+    ("tritongpu-pipeline{swizzle}", (True, False)),
+    ("tritongpu-reduce-data-duplication{swizzle}", (True, False)),
+    ("minitriton-overlap-dots{registers}", (255, 0)),
+    ("minitriton-coalesce-by-width{split-masks}", (True, False)),
+    ("nvgpu-warp-specialization{consumers}", (2, 1)),
 )
 """Options that take another candidate than the rule of a pass (`pipeline.choice`), with the values to try."""
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.batches import BATCH, ConfigurationBatch, Drawing, Work
 from minitriton.lab.sweeping.cluster import ClusterWorkers, check_client
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Evaluation
 from minitriton.lab.sweeping.measuring import add_groups, check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
 from minitriton.lab.sweeping.references import Reference, references_of
+from minitriton.lab.sweeping.serving import BATCH, ConfigurationBatch, Drawing, Work
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table

@@ -20,10 +20,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from minitriton.as_triton.tools.nvidia_smi import nvsmi
+from minitriton.as_triton.testing import nvsmi
 from minitriton.errors import MinitritonError
 from minitriton.lab.device_memory import DeviceArguments, on_device
-from minitriton.lab.sweeping.machine import cubin_of, entry_of, threads_of
+from minitriton.lab.sweeping.metrics import cubin_of, entry_of, threads_of
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu

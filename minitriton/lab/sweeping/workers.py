@@ -28,9 +28,9 @@ from typing import Any
 from minitriton.errors import MinitritonError
 from minitriton.host.interrupts import held_back
 from minitriton.lab.sweeping import serving
-from minitriton.lab.sweeping.batches import BatchProgress, ConfigurationBatch, Drawn, Work, WorkerAnswer, nothing_drawn
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.references import Reference
+from minitriton.lab.sweeping.serving import BatchProgress, ConfigurationBatch, Drawn, Work, WorkerAnswer, nothing_drawn
 from minitriton.lab.sweeping.store import Store
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -44,7 +44,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.fast_paths.operations import ops_in, ops_of
-from minitriton.errors import PipelineError
+from minitriton.layouts.builders import NVMMA_SWIZZLES
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.accelerate_matmul.instruction import FP8, INSTRUCTIONS, mma_layout
 from minitriton.passes.accelerate_matmul.operands import (
@@ -58,7 +58,7 @@ from minitriton.passes.accelerate_matmul.operands import (
 from minitriton.passes.accelerate_matmul.scaled import decompose_scaled, transpose_for_left_scale
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
 from minitriton.pipeline.choice import remark
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import POWERS_OF_TWO, Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -96,17 +96,14 @@ def _promoted(dot: tt.DotOp, value: SSAValue, element: Attribute) -> SSAValue:
 _TF32_BITS = 32
 
 
-def blocked_to_mma(
-    arch: int, swap_tf32: bool, wide_integers: bool, newest: str = ""
-) -> Callable[[tt.DotOp, Rewriter], bool]:
-    """The pattern for one compute capability (times ten); with `swap_tf32` a left operand of tf32 with K not contiguous goes by registers,
-    with `wide_integers` `wgmma` of integers has up to 256 columns."""
+def blocked_to_mma(arch: int, step: AccelerateMatmul) -> Callable[[tt.DotOp, Rewriter], bool]:
+    """The pattern for one compute capability (times ten) and the options of a step."""
 
     def rewrite(op: tt.DotOp, rewriter: Rewriter) -> bool:
         layout = layout_of_value(op.result)
         if layout is None or isinstance(layout, NvidiaMma):
             return False
-        mma = mma_layout(op, arch, wide_integers, newest)
+        mma = mma_layout(op, arch, step.wide_integers, step.instruction, step.warps_along_rows)
         if architecture_of(arch).has_wgmma and (mma is None or not mma.is_hopper):
             remark(op, "MMA version 3 acceleration not applied due to unsupported shapes or data types.")
         if mma is None:
@@ -116,11 +113,11 @@ def blocked_to_mma(
         precision, imprecise = op.input_precision.data, op.max_num_imprecise_acc.value.data
         if mma.is_hopper:
             bits = element_bits(cast(TensorType, op.a.type))
-            if is_from_memory(op.a) and not (swap_tf32 and bits == _TF32_BITS and is_not_k_major(op.a, 0)):
-                a = in_shared_memory(op.a, 0, rewriter)
+            if is_from_memory(op.a) and not (step.swap_tf32 and bits == _TF32_BITS and is_not_k_major(op.a, 0)):
+                a = in_shared_memory(op.a, 0, rewriter, step.swizzle)
             else:
                 a = in_registers(op.a, 0, bits, mma, rewriter)
-            b = in_shared_memory(op.b, 1, rewriter)
+            b = in_shared_memory(op.b, 1, rewriter, step.swizzle)
             new = rewriter.insert(
                 ttng.WarpGroupDotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise)
             )
@@ -139,6 +136,8 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
     """Chooses tensor-core instructions for dots.
 
     `instruction`: `wgmma`, `mma.sync` or `fma`, where the target and the dot allow it; the fastest if it is empty.
+    `warps_along_rows`: of a result, where possible; 0: with the smallest operands of a warp, or as dots that feed each other need it.
+    `swizzle`: bytes, 32 to 128, of the buffers of `wgmma` at most; 0: as wide as rows are.
     """
 
     name: ClassVar[str] = "tritongpu-accelerate-matmul"
@@ -150,15 +149,12 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
     wide_integers: bool = False
     """Whether `wgmma` of int8 has up to 256 columns, as many as the instruction can (in Triton 224: of 256 it makes two times 128)."""
     instruction: str = ""
+    warps_along_rows: int = 0
+    swizzle: int = 0
     least_scale: bool = False
     """Whether the scale 0 of `tt.dot_scaled` is 2^-127, as the format says (in Triton 3.6.0: 0 where the dot is of bf16)."""
 
-    def __post_init__(self) -> None:
-        if self.instruction not in INSTRUCTIONS:
-            raise PipelineError(
-                f"{self.name}: instruction={self.instruction}",
-                help=f"give one of {', '.join(filter(None, INSTRUCTIONS))}",
-            )
+    values = {"instruction": INSTRUCTIONS, "warps_along_rows": POWERS_OF_TWO, "swizzle": (0, *NVMMA_SWIZZLES)}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module; a module without one is left as it is."""
@@ -170,16 +166,14 @@ class AccelerateMatmul(Pass, stage="ttgir", origin="triton"):
             if isinstance(dot, tt.DotScaledOp):
                 transpose_for_left_scale(dot)
             elif self.swap_tf32:
-                swap_operands(dot, arch)
-        apply_patterns_greedily(
-            op, _patterns(arch, self.swap_tf32, self.wide_integers, self.least_scale, self.instruction)
-        )
+                swap_operands(dot, arch, self.instruction)
+        apply_patterns_greedily(op, _patterns(arch, self))
         promote_operands(op, arch)
 
 
 @cache
-def _patterns(arch: int, swap_tf32: bool, wide_integers: bool, least_scale: bool, newest: str) -> PatternSet:
+def _patterns(arch: int, step: AccelerateMatmul) -> PatternSet:
     patterns = PatternSet()
-    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32, wide_integers, newest))
-    patterns.pattern(tt.DotScaledOp)(decompose_scaled(least_scale))
+    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, step))
+    patterns.pattern(tt.DotScaledOp)(decompose_scaled(step.least_scale))
     return patterns

@@ -42,7 +42,8 @@ FP8 = (Float8E4M3FNType, Float8E5M2Type)
 _ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)
 """Every fp8 can be widened to f16."""
 LAST_IMPRECISE = 32
-"""wgmma accumulates fp8 terms with fewer bits than f32: it is for dots that allow at least this many such accumulators."""
+"""wgmma accumulates fp8 terms with fewer bits than f32: it is for dots that allow at least this many such accumulators
+(Triton's number; a rule about accuracy on sm_90, not about speed)."""
 
 _INTEGER_COLUMNS = (256, 240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 24, 16, 8)
 """Columns of integer `wgmma` (PTX ISA, "wgmma.mma_async": not every multiple of 8 as for floats)."""
@@ -59,10 +60,11 @@ INSTRUCTIONS = {"": 3, "wgmma": 3, "mma.sync": 2, "fma": 0}
 
 
 def mma_layout(
-    dot: tt.DotOp | tt.DotScaledOp, arch: int, wide_integers: bool = False, newest: str = ""
+    dot: tt.DotOp | tt.DotScaledOp, arch: int, wide_integers: bool = False, newest: str = "", warps_along_rows: int = 0
 ) -> NvidiaMma | None:
     """The layout of the result of a plain dot on tensor cores; None if it stays with multiply-adds. `wgmma` of integers has at most 224
-    columns, as in Triton, without `wide_integers`. `newest`: an instruction of `INSTRUCTIONS`, and none newer."""
+    columns, as in Triton, without `wide_integers`. `newest`: an instruction of `INSTRUCTIONS`, and none newer. `warps_along_rows`: of the
+    result, where such a split exists; 0: as the rule has it."""
     possible = _version(dot, arch)
     version = min(possible, INSTRUCTIONS[newest])
     note(dot, lambda: _instruction_choice(dot, possible, version))
@@ -75,9 +77,41 @@ def mma_layout(
     warps = ttg.num_warps(dot)
     if version == 2:
         instruction = (*(1,) * (len(shape) - 2), 16, 8)
-        return NvidiaMma(2, 0, _warps_of_mma_sync(dot, shape, warps), instruction, blocked.cga)
-    instruction = _wgmma_shape(shape, cast(TensorType, dot.a.type), warps, wide_integers)
-    return NvidiaMma(3, 0, _warps_of_wgmma(dot, shape, warps, instruction[1]), instruction, blocked.cga)
+        split = _warps_along(dot, shape, warps, warps_along_rows, 1, _warps_of_mma_sync(dot, shape, warps))
+        return NvidiaMma(2, 0, split, instruction, blocked.cga)
+    rule = _warps_of_wgmma(dot, shape, warps)
+    split = _warps_along(dot, shape, warps, warps_along_rows, _WARP_GROUP, rule)
+    most = max(shape[0] // 16, 1) if split == rule else split[0]
+    instruction = _wgmma_shape(shape, cast(TensorType, dot.a.type), warps, most, wide_integers)
+    return NvidiaMma(3, 0, split, instruction, blocked.cga)
+
+
+_WARP_GROUP = 4
+"""Warps that issue a `wgmma` together, below each other (PTX ISA, "wgmma")."""
+
+
+def _warps_along(
+    dot: Operation, shape: tuple[int, ...], warps: int, rows: int, least: int, rule: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Warps along rows and columns of a result: as many along rows as `rows` says, where `least` or more give each warp a tile; else `rule`."""
+    if len(shape) != 2:
+        return rule
+    possible = [
+        (m, warps // m)
+        for m in (1 << bit for bit in range(warps.bit_length()))
+        if m >= least and m * 16 <= max(shape[0], 16 * least) and warps // m * 8 <= shape[1]
+    ]
+    taken = next((split for split in possible if split[0] == rows), rule)
+
+    def choice() -> Choice:
+        tiles = ((m, max(shape[0] // m, 16), max(shape[1] // n, 8)) for m, n in (*possible, rule))
+        found = [Candidate(str(m), rows + columns, f"a warp has {rows}x{columns}") for m, rows, columns in tiles]
+        option = "tritongpu-accelerate-matmul{warps-along-rows=@}"
+        unit = "rows and columns that a warp reads"
+        return Choice.of(f"warps along the rows of {dot.name}", unit, option, found, str(taken[0]))
+
+    note(dot, choice)
+    return taken
 
 
 def _version(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> int:
@@ -113,7 +147,7 @@ def _instruction_choice(dot: tt.DotOp | tt.DotScaledOp, possible: int, taken: in
         found.append(Candidate("wgmma", whole / (16 * columns * depth), "operands from shared memory, asynchronous"))
     names = {0: "fma", 2: "mma.sync", 3: "wgmma"}
     option = "tritongpu-accelerate-matmul{instruction=@}"
-    return Choice(f"instruction of {dot.name}", "instructions a warp", option, tuple(reversed(found)), names[taken])
+    return Choice.of(f"instruction of {dot.name}", "instructions a warp", option, found, names[taken])
 
 
 def _is_deep_enough(dot: tt.DotOp) -> bool:
@@ -143,17 +177,18 @@ def _fits_wgmma(dot: tt.DotOp | tt.DotScaledOp) -> bool:
     return not (isinstance(element, FP8) and isinstance(type_.element_type, Float32Type) and imprecise < LAST_IMPRECISE)
 
 
-def _wgmma_shape(shape: tuple[int, ...], a: TensorType, warps: int, wide_integers: bool) -> tuple[int, int, int]:
+def _wgmma_shape(
+    shape: tuple[int, ...], a: TensorType, warps: int, warps_along_m: int, wide_integers: bool
+) -> tuple[int, int, int]:
     """Rows of one warp, and the most columns that divide the result's and leave work for every warp."""
     rows = 16
-    warps_along_m = max(shape[0] // rows, 1)
     most = max(shape[1] // max(warps // warps_along_m, 1), 8)
     of_integers = _INTEGER_COLUMNS if wide_integers else _TRITONS_INTEGER_COLUMNS
     columns = of_integers if is_int8(a.element_type) else _FLOAT_COLUMNS
     return rows, next(n for n in columns if shape[1] % n == 0 and n <= most), 256 // element_bits(a)
 
 
-def _warps_of_wgmma(dot: Operation, shape: tuple[int, ...], warps: int, columns: int) -> tuple[int, int]:
+def _warps_of_wgmma(dot: Operation, shape: tuple[int, ...], warps: int) -> tuple[int, int]:
     """A warp group is four warps below each other. Whole rows for a dot that feeds another: what is between reduces rows."""
     if any(Contraction.of(op) for op in forward_ops(dot.results[0])):
         return warps, 1

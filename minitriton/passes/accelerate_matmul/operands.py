@@ -21,6 +21,7 @@ such an operand element by element.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects import scf
@@ -36,11 +37,12 @@ from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.inference import infer_trans
-from minitriton.layouts.builders import nvmma_shared
+from minitriton.layouts.builders import NVMMA_SWIZZLES, nvmma_shared
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.layouts.properties import order_for_memory
 from minitriton.passes.accelerate_matmul.instruction import mma_layout
 from minitriton.passes.tensor_layouts import element_bits, insert_after_value, layout_of_value, shape_of, with_layout
+from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.rewriting.constants import constant_attr, constant_op, splat_to
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -55,8 +57,8 @@ def in_registers(value: SSAValue, op_idx: int, bits: int, mma: NvidiaMma, rewrit
     return rewriter.insert(ttg.ConvertLayoutOp(value, with_layout(value.type, layout))).results[0]
 
 
-def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAValue:
-    """A new buffer with `value`, swizzled for wgmma. Only 16-bit elements may be MN-major in memory.
+def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter, swizzle: int = 0) -> SSAValue:
+    """A new buffer with `value`, swizzled for wgmma (by `swizzle` bytes at most, if given). Only 16-bit elements may be MN-major in memory.
 
     Each CTA has in its buffer what its part of the dot takes, whatever part of `value` it computes (in Triton: the part that it
     computes, and dots are wrong where that is less)."""
@@ -67,13 +69,28 @@ def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAVal
     order = order_for_memory(layout, type_.get_shape())
     if not isinstance(type_.element_type, Float16Type | BFloat16Type):
         order = (1, 0) if op_idx == 0 else (0, 1)
-    shared = nvmma_shared(type_.get_shape(), order, taken.cga, element_bits(type_))
+    widest = nvmma_shared(type_.get_shape(), order, taken.cga, element_bits(type_))
+    width = widest.swizzling_byte_width
+    shared = replace(widest, swizzling_byte_width=min(swizzle or width, width))
     memdesc = ttg.MemDescType(type_.get_shape(), type_.element_type, ttg.encoding_attr(shared), ttg.SMEM)
     alloc = ttg.LocalAllocOp(source, memdesc)
     owner = source.owner
     if isinstance(owner, Operation):
         alloc.location = owner.location
+    note(alloc, lambda: _swizzle_choice(op_idx, width, shared.swizzling_byte_width))
     return rewriter.insert(alloc, _op_after(source)).result
+
+
+def _swizzle_choice(op_idx: int, widest: int, taken: int) -> Choice | None:
+    """A swizzle spreads 16 bytes of each of 8 rows over as many bytes of the banks as it is wide (PTX ISA, "Swizzling modes")."""
+    found = [
+        Candidate(str(width), 128 / width, f"16 bytes of {width // 16} rows are in different banks")
+        for width in NVMMA_SWIZZLES
+        if width <= widest
+    ]
+    option = "tritongpu-accelerate-matmul{swizzle=@}"
+    unit = "accesses of shared memory for 16 bytes of 8 rows"
+    return Choice.of(f"swizzle of operand {'AB'[op_idx]}", unit, option, found, str(taken)) if found else None
 
 
 def _op_after(value: SSAValue) -> Operation:
@@ -133,9 +150,9 @@ _ROWS = 64
 """Rows of a `wgmma` (PTX ISA, "wgmma.mma_async")."""
 
 
-def swap_operands(dot: tt.DotOp, arch: int) -> None:
+def swap_operands(dot: tt.DotOp, arch: int, newest: str = "") -> None:
     """Swaps the sides of `dot` where that keeps an operand from being transposed into shared memory; the accumulator is transposed too."""
-    if not _gains(dot, arch):
+    if not _gains(dot, arch, newest):
         return
     block = cast(Block, dot.parent)
     position = _position_in_loop(dot)
@@ -158,7 +175,7 @@ def swap_operands(dot: tt.DotOp, arch: int) -> None:
     block.erase_op(dot)
 
 
-def _gains(dot: tt.DotOp, arch: int) -> bool:
+def _gains(dot: tt.DotOp, arch: int, newest: str) -> bool:
     """Whether the right operand alone, of 32 bits, is MN-major in memory, and the transposed dot is one of `wgmma` too. Not with
     several CTAs: each has loaded, of either operand, what its own part of the dot takes on that side."""
     type_ = cast(TensorType, dot.a.type)
@@ -166,7 +183,7 @@ def _gains(dot: tt.DotOp, arch: int) -> bool:
         return False
     if num_ctas(dot) > 1:
         return False
-    layout = mma_layout(dot, arch)
+    layout = mma_layout(dot, arch, newest=newest)
     if layout is None or not layout.is_hopper or shape_of(dot.result)[1] % _ROWS:
         return False
     return is_not_k_major(dot.b, 1) and not is_not_k_major(dot.a, 0)

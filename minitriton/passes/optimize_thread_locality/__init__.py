@@ -33,6 +33,7 @@ The removal of layout conversions then takes the conversion away.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -44,12 +45,10 @@ from minitriton.dialects.facts.layout import allows_reorder, axis_of, has_effici
 from minitriton.layouts.builders import blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import get_order, is_expensive_view, thread_order, warp_order
-from minitriton.passes.optimize_thread_locality.loop_reductions import (
-    reduce_after_loops,
-    reduce_any_axis_after_loops,
-)
+from minitriton.passes.optimize_thread_locality.loop_reductions import reduce_after_loops
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_layout, shape_of, with_layout
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.choice import Candidate, Choice, note
+from minitriton.pipeline.pass_registry import POWERS_OF_TWO, Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -105,18 +104,17 @@ def _reduced_axis(op: Operation) -> int | None:
     return axes.pop() if len(axes) == 1 else None
 
 
-GATHER_PATTERNS = PatternSet()
-
-
-@GATHER_PATTERNS.pattern(tt.GatherOp)
-def gather_within_warps(op: tt.GatherOp, rewriter: Rewriter) -> bool:
-    """Chooses the layout, once."""
+def gather_within_warps(op: tt.GatherOp, rewriter: Rewriter, lanes: int = 0) -> bool:
+    """Chooses the layout, once. `lanes`: of a warp along the axis; 0: as many as it reaches."""
     source = op.operands[0]
     shape = shape_of(source)
     if has_efficient_layout(op) or len(shape) == 1:
         return False
     now = cast(DistributedEncoding, layout_of_value(source))
-    layout = warp_local_layout(shape, axis_of(op), now, ttg.threads_per_warp(op), ttg.num_warps(op))
+    axis, most = axis_of(op), min(shape[axis_of(op)], ttg.threads_per_warp(op))
+    lanes = min(lanes or most, most)
+    note(op, lambda: _lanes_choice(op, axis, most, lanes))
+    layout = warp_local_layout(shape, axis, now, ttg.threads_per_warp(op), ttg.num_warps(op), lanes)
     for index in (0, 1):
         operand = op.operands[index]
         convert = rewriter.insert(ttg.ConvertLayoutOp(operand, with_layout(operand.type, layout)), op)
@@ -125,13 +123,29 @@ def gather_within_warps(op: tt.GatherOp, rewriter: Rewriter) -> bool:
     return True
 
 
+def _lanes_choice(op: tt.GatherOp, axis: int, most: int, taken: int) -> Choice:
+    shape, indices = shape_of(op.operands[0]), shape_of(op.operands[1])
+    found = [
+        Candidate(
+            str(lanes),
+            shape[axis] // lanes * max(indices[axis] // lanes, 1),
+            f"{shape[axis] // lanes} elements a thread",
+        )
+        for lanes in (1 << bit for bit in range(most.bit_length()))
+    ]
+    option = "tritongpu-optimize-thread-locality{gather-lanes=@}"
+    return Choice.of(
+        "lanes along the axis of tt.gather", "shuffles a thread for each column", option, found, str(taken)
+    )
+
+
 def warp_local_layout(
-    shape: Sequence[int], axis: int, like: DistributedEncoding, threads_per_warp: int, num_warps: int
+    shape: Sequence[int], axis: int, like: DistributedEncoding, threads_per_warp: int, num_warps: int, lanes: int
 ) -> Blocked:
-    """Threads along `axis` first, then along the other dimensions in the order of `like`; one warp along `axis`."""
+    """`lanes` threads along `axis` first, then along the other dimensions in the order of `like`; one warp along `axis`."""
     rank = len(shape)
     threads, warps, order = [1] * rank, [1] * rank, [axis]
-    threads[axis] = min(shape[axis], threads_per_warp)
+    threads[axis] = lanes
     left = threads_per_warp // threads[axis]
     for dim in thread_order(like, tuple(shape)):
         if dim != axis:
@@ -151,7 +165,11 @@ def warp_local_layout(
     return Blocked(tuple(size), tuple(threads), tuple(warps), tuple(order), like.cga)
 
 
-_LAYOUT_PATTERNS = PatternSet(VIEW_PATTERNS, GATHER_PATTERNS)
+@cache
+def _layout_patterns(gather_lanes: int) -> PatternSet:
+    gathers = PatternSet()
+    gathers.pattern(tt.GatherOp)(partial(gather_within_warps, lanes=gather_lanes))
+    return PatternSet(VIEW_PATTERNS, gathers)
 
 
 @register_pass
@@ -163,6 +181,12 @@ class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
     beyond_triton: ClassVar[Mapping[str, object]] = {"any_axis": False}
     any_axis: bool = False
     """Whether reductions along any axis, of anything computed, leave their loops (in Triton: of a load, along the contiguous axis)."""
+    after_loops: bool = True
+    """Whether reductions leave their loops at all."""
+    gather_lanes: int = 0
+    """Lanes along the axis of a `tt.gather`; 0: as many as it reaches."""
+
+    values = {"gather_lanes": POWERS_OF_TWO}
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Choose layouts of views and gathers, then move reductions out of loops."""
@@ -172,6 +196,5 @@ class OptimizeThreadLocality(Pass, stage="ttgir", origin="triton"):
         return self._rewrite(op, is_simplified=True)
 
     def _rewrite(self, op: ModuleOp, *, is_simplified: bool) -> bool:
-        changed = apply_patterns_greedily(op, _LAYOUT_PATTERNS, is_simplified=is_simplified)
-        changed |= reduce_after_loops(op)
-        return (self.any_axis and reduce_any_axis_after_loops(op)) or changed
+        changed = apply_patterns_greedily(op, _layout_patterns(self.gather_lanes), is_simplified=is_simplified)
+        return reduce_after_loops(op, self.any_axis, self.after_loops) or changed

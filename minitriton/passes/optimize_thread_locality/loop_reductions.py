@@ -21,6 +21,7 @@ added in another order either way. The old reduction stays for dead-code elimina
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -41,22 +42,34 @@ from minitriton.layouts.properties import elems_per_thread
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, shape_of
+from minitriton.pipeline.choice import Candidate, Choice, note
 
 
-def reduce_after_loops(module: ModuleOp) -> bool:
-    """Moves the reductions of `module` that Triton moves; whether there are any."""
-    return _move([found for reduce in ops_of(module, tt.ReduceOp) if (found := _of_load(reduce)) is not None])
+def reduce_after_loops(module: ModuleOp, any_axis: bool, wanted: bool) -> bool:
+    """Moves the reductions of `module` that Triton moves, with `any_axis` then all along which a thread holds several positions; whether it
+    moved any: none if they are not `wanted` after loops."""
+    moved = False
+    for rule in (_of_load, _of_any_axis) if any_axis else (_of_load,):
+        for each in [found for reduce in ops_of(module, tt.ReduceOp) if (found := rule(reduce)) is not None]:
+            note(each.accumulation.reduce, functools.partial(_move_choice, each.accumulation.reduce, wanted))
+            if wanted:
+                each.run()
+                moved = True
+    return moved
 
 
-def reduce_any_axis_after_loops(module: ModuleOp) -> bool:
-    """Moves all reductions of `module` along which a thread holds several positions; whether there are any."""
-    return _move([found for reduce in ops_of(module, tt.ReduceOp) if (found := _of_any_axis(reduce)) is not None])
-
-
-def _move(moved: list[_LoopReduction]) -> bool:
-    for each in moved:
-        each.run()
-    return bool(moved)
+def _move_choice(reduce: tt.ReduceOp, wanted: bool) -> Choice:
+    layout, axis = layout_of_value(reduce.operands[0]), axis_of(reduce)
+    assert isinstance(layout, Blocked)
+    shuffles, warps = layout.threads_per_warp[axis].bit_length() - 1, layout.warps_per_cta[axis]
+    exchange = f"{shuffles} shuffles" + (f" and two barriers between {warps} warps" if warps > 1 else "")
+    found = (
+        Candidate("true", 0, f"{exchange} once, after the loop"),
+        Candidate("false", shuffles + 2 * (warps > 1), f"{exchange} in each iteration"),
+    )
+    option = "tritongpu-optimize-thread-locality{after-loops=@}"
+    unit = "shuffles and barriers an iteration"
+    return Choice.of("tt.reduce after its loop", unit, option, found, str(wanted).lower())
 
 
 @dataclass(frozen=True)

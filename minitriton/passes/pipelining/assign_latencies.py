@@ -15,11 +15,12 @@ Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 
 from __future__ import annotations
 
+from math import prod
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 from xdsl.ir import Operation, OpResult
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
@@ -28,6 +29,7 @@ from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.fast_paths.op_access import operand_at
+from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.buffers import (
     LOADS,
     SMALLEST_COPY,
@@ -48,6 +50,8 @@ from minitriton.passes.pipelining.loops import (
     uses_values_of_older_iterations,
 )
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
+from minitriton.passes.tensor_layouts import element_bits
+from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 LATENCY = "tt.latency"
@@ -63,13 +67,14 @@ class _LoadLevels:
         self.excluded: set[Operation] = set()
         self.seen: set[Operation] = set()
 
-    def find(self) -> dict[Operation, int]:
+    def find(self, which: str) -> dict[Operation, int]:
+        """The loads by level, of those that `which` of `LOADS_PIPELINED` names."""
         ops = body_ops(self.loop)
         for op in ops:
-            if Contraction.of(op):
+            if which != "none" and Contraction.of(op):
                 self.seen.clear()
                 self._visit(op)
-        if NUM_STAGES in self.loop.attributes:
+        if which == "all":
             for op in ops:
                 if not isinstance(op, LOADS):
                     self._visit(op)
@@ -127,16 +132,55 @@ def _gains(load: Load, facts: AxisInfoAnalysis) -> bool:
     return True
 
 
-def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis) -> None:
+LOADS_PIPELINED = ("", "dots", "all", "none")
+"""Which loads start ahead: those that feed dots, and in loops that name a number of stages all; or as the word says in every loop."""
+
+
+def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis, which: str) -> None:
     if any(LATENCY in op.attributes for op in body_ops(loop)):
         return
-    found = _LoadLevels(loop, facts).find()
+    which = which or ("all" if NUM_STAGES in loop.attributes else "dots")
+    found = _LoadLevels(loop, facts).find(which)
+    note(loop, lambda: _loads_choice(loop, facts, which))
+    if found:
+        note(loop, lambda: _stages_choice(loop, found, stages))
     stored = loads_of_stored_arrays(loop, list(found)) if found else ()
     levels = {load: level for load, level in found.items() if level < stages - 1 and load not in stored}
     if levels:
         latency = (stages - 1) // (max(levels.values()) + 1)
         for load in levels:
             load.attributes[LATENCY] = IntegerAttr(latency, i32)
+
+
+def _loads_choice(loop: scf.ForOp, facts: AxisInfoAnalysis, taken: str) -> Choice | None:
+    count = sum(isinstance(op, LOADS) for op in body_ops(loop))
+    ahead = {which: len(_LoadLevels(loop, facts).find(which)) for which in LOADS_PIPELINED[1:]}
+    found = [Candidate(which, count - number, f"{number} of {count} start ahead") for which, number in ahead.items()]
+    option = "tritongpu-assign-latencies{loads=@}"
+    return (
+        Choice.of("pipelined loads of scf.for", "loads that an iteration waits for", option, found, taken)
+        if count
+        else None
+    )
+
+
+def _bits(load: Operation) -> int:
+    type_ = load.results[0].type
+    return prod(type_.get_shape()) * element_bits(type_) if instance_of(type_, TensorType) else 0
+
+
+def _stages_choice(loop: scf.ForOp, levels: dict[Operation, int], taken: int) -> Choice:
+    """The latency of a load is divided among the iterations that it starts ahead of its own; the buffers must fit the shared memory of an SM."""
+    deepest = max(levels.values()) + 1
+    size = sum(_bits(load) for load in levels) // 8
+    found: list[Candidate] = []
+    for stages in sorted({1, 2, 3, 4, 5, taken}):
+        ahead = (stages - 1) // deepest
+        reason = f"{ahead} iterations ahead, {ahead * size} bytes in rings, or more where dots still read"
+        found.append(Candidate(str(stages), 1 / (1 + ahead), reason if ahead else "each load is waited for"))
+    is_given = NUM_STAGES in loop.attributes
+    option = "tl.range(num_stages=@)" if is_given else "tritongpu-assign-latencies{num-stages=@}"
+    return Choice.of("stages of scf.for", "of a load's latency for each iteration", option, found, str(taken))
 
 
 @register_pass
@@ -151,6 +195,10 @@ class AssignLatencies(Pass, stage="ttgir", origin="triton"):
     )
     num_stages: int = 3
     """The number of stages of loops that name none."""
+    loads: str = ""
+    """`dots`, `all` or `none`: which loads start ahead in every loop; those of dots, and all in loops that name stages, if it is empty."""
+
+    values = {"loads": LOADS_PIPELINED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Mark the loads of all loops."""
@@ -159,4 +207,4 @@ class AssignLatencies(Pass, stage="ttgir", origin="triton"):
             stages = num_stages(loop, self.num_stages)
             if stages > 1 and not is_outer_loop(loop) and not uses_values_of_older_iterations(loop):
                 facts = facts or AxisInfoAnalysis(op)
-                _assign(loop, stages, facts)
+                _assign(loop, stages, facts, self.loads)

@@ -39,11 +39,13 @@ from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.builders import default_blocked
+from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
 from minitriton.passes.pipelining.buffers import (
     LOADS,
     SMALLEST_COPY,
     Load,
+    allocated_buffers,
     buffer_of_load,
     contiguity,
     copied_bytes,
@@ -63,6 +65,7 @@ from minitriton.passes.pipelining.rings import (
 from minitriton.passes.pipelining.schedule import Schedule, schedule_dependencies
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
 from minitriton.passes.pipelining.tensor_copies import TensorCopy, add_barriers, copy_descriptor_load
+from minitriton.passes.tensor_layouts import element_bits, swizzled_or_not
 from minitriton.rewriting.insertion import Inserter
 
 
@@ -133,9 +136,9 @@ class _CopiedLoad:
     contiguity: int
 
 
-def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> None:
+def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis, swizzle: bool) -> None:
     """Makes the loads of `loop` that are prefetched asynchronous; new ops get locations in `schedule`."""
-    copies = _copies(loop, schedule, facts)
+    copies = _copies(loop, schedule, facts, swizzle)
     for copy in copies:
         if not instance_of(copy.load.results[0].type, TensorType):
             load_as_tensor(cast(tt.LoadOp, copy.load), loop, schedule)
@@ -165,7 +168,7 @@ def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) ->
         Inserter.after(loop).insert(ttg.AsyncWaitOp((), num=0))
 
 
-def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> list[_CopiedLoad]:
+def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis, swizzle: bool) -> list[_CopiedLoad]:
     """The loads that become copies: a copy reads until it is waited for, so none of an array that the loop writes meanwhile."""
     found: list[_CopiedLoad] = []
     ahead = {op: _stages_ahead(op, loop, schedule) for op in body_ops(loop) if isinstance(op, LOADS)}
@@ -173,13 +176,13 @@ def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> lis
     for op, buffers in ahead.items():
         if op not in written:
             extra = bool(_dots_reading(op)) and not _is_over_before_copies(op, loop, schedule)
-            copy = _copy(op, buffers, extra, facts) if buffers else None
+            copy = _copy(op, buffers, extra, facts, swizzle) if buffers else None
             if copy is not None:
                 found.append(copy)
     return found
 
 
-def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _CopiedLoad | None:
+def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis, swizzle: bool) -> _CopiedLoad | None:
     """How `load` can be copied, with an `extra` buffer or not; None if it cannot."""
     if not isinstance(load, tt.LoadOp):
         return _CopiedLoad(load, buffers + extra, buffer_of_load(load), 1)
@@ -188,6 +191,9 @@ def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _Co
         bits = type_.bitwidth if isinstance(type_, FixedBitwidthType) else 0
         return _CopiedLoad(load, buffers, SwizzledShared(1, 1, 1, (0,)), 1) if bits >= 8 * SMALLEST_COPY else None
     layout = buffer_of_load(load)
+    if isinstance(layout, SwizzledShared) and not allocated_buffers(load):
+        row_bits = shape_of_cta(layout.cga, type_.get_shape())[layout.order[0]] * element_bits(type_)
+        layout = swizzled_or_not(load, layout, row_bits, swizzle, "tritongpu-pipeline")
     if not is_wide_enough(load, facts) or copied_bytes(load, layout) < SMALLEST_COPY:
         return None
     return _CopiedLoad(load, buffers + extra, layout, contiguity(load, facts))

@@ -113,7 +113,7 @@ def _join_following(wait: ttg.AsyncWaitOp) -> list[Operation]:
     return list(group)
 
 
-def lower_loops(module: ModuleOp) -> bool:
+def lower_loops(module: ModuleOp, swizzle: bool = True) -> bool:
     """Makes loads asynchronous in all loops that have a schedule; whether there is one."""
     from minitriton.passes.pipelining.lower_loads import lower_loads
     from minitriton.passes.pipelining.tensor_maps import rotate_tensor_maps
@@ -123,7 +123,7 @@ def lower_loops(module: ModuleOp) -> bool:
         schedule = Schedule.read(loop)
         if schedule is not None:
             facts = facts or AxisInfoAnalysis(module)
-            lower_loads(loop, schedule, facts)
+            lower_loads(loop, schedule, facts, swizzle)
             rotate_tensor_maps(loop, schedule)
             schedule.write(loop)
     return facts is not None
@@ -146,6 +146,8 @@ class PipelineLoops(Pass, stage="ttgir", origin="triton"):
     }
     num_stages: int = 3
     """The number of stages of loops that name none."""
+    swizzle: bool = True
+    """Whether buffers from which `mma.sync` and `ldmatrix` read are swizzled."""
     slice_from: int = 0
     """Elements of a dot's accumulator from which an operand of `wgmma` in registers is sliced along K; 0: none is (Triton's way)."""
     async_integer_dots: bool = False
@@ -159,7 +161,7 @@ class PipelineLoops(Pass, stage="ttgir", origin="triton"):
         from minitriton.passes.pipelining.tensor_maps import pipeline_stores
         from minitriton.passes.pipelining.warp_group_dots import run_dots_asynchronously
 
-        changed = lower_loops(op)
+        changed = lower_loops(op, self.swizzle)
         if changed:
             _expand_loops(op, self.exact_bounds)
         changed |= _has_loops_in_partitions(op)

@@ -11,30 +11,38 @@ that it does not know, conflicts in loops) or would run an atomic or a loop twic
 
 from __future__ import annotations
 
+from functools import partial
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import POWERS_OF_TWO, Pass, Property, register_pass
 
 
 @register_pass
 class PlanCTA(Pass, stage="ttgir", origin="triton"):
-    """Shares tensors among the CTAs of a cluster."""
+    """Shares tensors among the CTAs of a cluster.
+
+    `ctas_along_rows`: of the result of a dot, where each has 16 rows and columns; 0: tiles of 64 or more.
+    """
 
     name = "triton-nvidia-gpu-plan-cta"
     requires = frozenset({Property.ENCODINGS})
+    ctas_along_rows: int = 0
+
+    values = {"ctas_along_rows": POWERS_OF_TWO}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans every function. Does nothing for one CTA."""
         if ttg.num_ctas(op) == 1:
             return
         for function in [found for found in op.walk() if isinstance(found, tt.FuncOp)]:
-            _plan(function)
+            _plan(function, self.ctas_along_rows)
 
 
-def _plan(function: Operation) -> None:
+def _plan(function: Operation, ctas_along_rows: int) -> None:
     from minitriton.passes.plan_cta.casts import CastQueue
     from minitriton.passes.plan_cta.propagation import propagate_all
     from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_layouts, store_layouts
@@ -42,7 +50,10 @@ def _plan(function: Operation) -> None:
     ops = list(function.walk())
     queue = CastQueue()
     tiled = False
-    for cls, rule in ((tt.DotOp, dot_layouts), (tt.ReduceOp, reduction_layouts)):
+    for cls, rule in (
+        (tt.DotOp, partial(dot_layouts, ctas_along_rows=ctas_along_rows)),
+        (tt.ReduceOp, reduction_layouts),
+    ):
         for op in [op for op in ops if isinstance(op, cls)]:
             layouts = rule(op)
             if layouts is not None:

@@ -28,6 +28,7 @@ from minitriton.layouts.builders import blocked_for_cga, cga_from_split
 from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.properties import contig_per_thread, get_order
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
+from minitriton.pipeline.choice import Candidate, Choice, note
 
 
 def with_cga(
@@ -50,16 +51,17 @@ def with_cga(
 
 LayoutOrNone = DistributedEncoding | None
 _LARGEST_TILE, _SMALLEST_TILE = 128, 64
+"""Rows and columns of a CTA's part of a dot: Triton's numbers (PlanCTA.cpp); no measurement of them is on record."""
 
 
-def dot_layouts(dot: Operation) -> tuple[list[LayoutOrNone], list[LayoutOrNone]] | None:
-    """The layouts of a dot's operands and of its result; None for a dot that is not laid out by blocks."""
+def dot_layouts(dot: Operation, ctas_along_rows: int = 0) -> tuple[list[LayoutOrNone], list[LayoutOrNone]] | None:
+    """The layouts of a dot's operands and of its result, with so many CTAs along rows if possible; None for a dot that is not laid out by blocks."""
     result = dot.results[0]
     layout = layout_of_value(result)
     if not isinstance(layout, Blocked):
         return None
     shape = shape_of(result)
-    split_m, split_n = _split_of_dot(shape[-2], shape[-1], layout.num_ctas)
+    split_m, split_n = _split_of_dot(dot, shape[-2], shape[-1], layout.num_ctas, ctas_along_rows)
     parts = (*(1,) * (len(shape) - 2), split_m, split_n)
     cga = cga_from_split(parts, parts, tuple(range(len(shape) - 1, -1, -1)))
     new = blocked_for_cga(
@@ -68,8 +70,21 @@ def dot_layouts(dot: Operation) -> tuple[list[LayoutOrNone], list[LayoutOrNone]]
     return [DotOperand(0, new, 0), DotOperand(1, new, 0), new], [new]
 
 
-def _split_of_dot(m: int, n: int, num_ctas: int) -> tuple[int, int]:
-    """CTAs along rows and columns of the result."""
+def _split_of_dot(dot: Operation, m: int, n: int, num_ctas: int, given: int) -> tuple[int, int]:
+    """CTAs along rows and columns of the result: `given` along rows where each CTA has a tile then, else as Triton splits it."""
+    rule = _tritons_split(m, n, num_ctas)
+    splits = [(rows, num_ctas // rows) for rows in (1 << bit for bit in range(num_ctas.bit_length()))]
+    possible = [split for split in splits if min(m // split[0], n // split[1]) >= 16]
+    taken = next((split for split in possible if split[0] == given), rule)
+    tiles = ((rows, m // rows, n // columns) for rows, columns in (*possible, rule))
+    found = [Candidate(str(ctas), rows + columns, f"a CTA has {rows}x{columns}") for ctas, rows, columns in tiles]
+    subject, unit = f"CTAs along the rows of {dot.name}", "rows and columns that a CTA loads"
+    option = "triton-nvidia-gpu-plan-cta{ctas-along-rows=@}"
+    note(dot, lambda: Choice.of(subject, unit, option, found, str(taken[0])))
+    return taken
+
+
+def _tritons_split(m: int, n: int, num_ctas: int) -> tuple[int, int]:
     tile_m = _LARGEST_TILE
     while True:
         split_m = max(1, min(m // tile_m, num_ctas))

@@ -26,7 +26,7 @@ from xdsl.ir import Operation
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
-from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
+from minitriton.passes.remove_layout_conversions.backward import RECOMPUTE, rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.passes.remove_layout_conversions.forward import propagate_layouts
 from minitriton.passes.remove_layout_conversions.hoist import hoist_conversions
@@ -47,6 +47,10 @@ class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
     recompute_indices: bool = False
     """Whether an operand of a dot is converted where it is loaded although indices go into it, as in a mask of `tl.where`
     (in Triton it then goes through shared memory a second time)."""
+    recompute: str = ""
+    """`always` or `never`: whether values before a conversion are computed again; where that is cheaper if it is empty."""
+
+    values = {"recompute": RECOMPUTE}
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Run all steps on every function of the module."""
@@ -56,7 +60,7 @@ class RemoveLayoutConversions(Pass, stage="ttgir", origin="triton"):
         if ops_of(op, ttg.ConvertLayoutOp):
             before = None if changed else IRSnapshot(op)
             apply_patterns_greedily(op, CONVERT_PATTERNS)
-            _rematerialize(op, funcs)
+            _rematerialize(op, funcs, self.recompute)
             hoisted = _on_all(funcs, partial(hoist_conversions, recompute_indices=self.recompute_indices))
         # Only for loops and branches has this clean-up rules that the others lack.
         if hoisted or ops_of(op, scf.ForOp, scf.IfOp):
@@ -69,10 +73,10 @@ MAX_ROUNDS = 8
 a loop what the next one finds again (a reshape of a tile that is smaller than the threads, in the loop that carries it)."""
 
 
-def _rematerialize(module: ModuleOp, funcs: list[Operation]) -> None:
+def _rematerialize(module: ModuleOp, funcs: list[Operation], recompute: str) -> None:
     """Recompute values before conversions until nothing changes, or that seems to have no end."""
     for _ in range(MAX_ROUNDS):
-        if not _on_all(funcs, rematerialize_backward):
+        if not _on_all(funcs, partial(rematerialize_backward, recompute=recompute)):
             return
         apply_patterns_greedily(module, CONVERT_PATTERNS)
     remark(funcs[0], f"layout conversions still move after {MAX_ROUNDS} rounds of recomputing values: the rest stays")

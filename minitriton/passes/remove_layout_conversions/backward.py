@@ -12,7 +12,8 @@ In: a conversion and its slice. Out: whether recomputing costs at most as much a
 
 A conversion is a round trip through shared memory: 32 a byte, with at least 32 elements of 32 bits. Recomputing costs 1 a byte
 for arithmetic, 8 for a load (from L1) or for expensive maths, and the shuffles of a reduction; ops that are used by nothing but the
-slice move instead of being repeated, and cost nothing.
+slice move instead of being repeated, and cost nothing. The numbers are Triton's (RemoveLayoutConversions.cpp); no measurement
+of them on a family of kernels is on record.
 """
 
 from __future__ import annotations
@@ -31,13 +32,27 @@ from minitriton.layouts.properties import threads_per_warp, warps_per_cta
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
+from minitriton.pipeline.choice import Candidate, Choice, note
+
+RECOMPUTE = ("", "always", "never")
+"""What an option may say of recomputing: where it is cheaper, wherever it is possible, nowhere."""
 
 
-def is_worthwhile(convert: Operation, found: BackwardSlice) -> bool:
-    """Whether recomputing the slice is no more expensive than `convert`."""
+def is_worthwhile(convert: Operation, found: BackwardSlice, recompute: str = "") -> bool:
+    """Whether to recompute the slice: where it is no more expensive than `convert`, or as `recompute` says where it is possible."""
     limit = 32 * byte_count(convert.operands[0], min_elements=32, min_bits=32)
     cost = _recomputation_cost(convert, found)
-    return cost is not None and cost <= limit
+    if cost is None:
+        return False
+    taken = recompute or ("always" if cost <= limit else "never")
+    candidates = (
+        Candidate("always", cost, "the values are computed in both layouts"),
+        Candidate("never", limit, "the conversion stays: through shared memory"),
+    )
+    option = "tritongpu-remove-layout-conversions{recompute=@}"
+    unit = "thousandths of an SM's cycle"
+    note(convert, lambda: Choice.of("recomputing before ttg.convert_layout", unit, option, candidates, taken))
+    return taken == "always"
 
 
 def byte_count(value: SSAValue, *, min_elements: int = 0, min_bits: int = 0) -> int:
@@ -111,15 +126,15 @@ def _reduction_cost(reduce: Operation) -> int:
     return threads_per_warp(layout, shape)[axis] + 8 * warps_per_cta(layout, shape)[axis]
 
 
-def rematerialize_backward(func: Operation) -> bool:
-    """Try every conversion of `func`; whether one was removed."""
+def rematerialize_backward(func: Operation, recompute: str = "") -> bool:
+    """Try every conversion of `func`; whether one was removed. `recompute`: one of `RECOMPUTE`."""
     step = Rematerialization(func)
     for convert in step.conversions():
-        _try(step, convert)
+        _try(step, convert, recompute)
     return step.finish()
 
 
-def _try(step: Rematerialization, convert: Operation) -> None:
+def _try(step: Rematerialization, convert: Operation, recompute: str) -> None:
     source = operand_use(convert, 0)
     target = cast(DistributedEncoding, layout_of_value(convert.results[0]))
     if isinstance(target, DotOperand):
@@ -129,5 +144,5 @@ def _try(step: Rematerialization, convert: Operation) -> None:
         step.remove(convert, known)
         return
     found = step.slice_of(source, target)
-    if found is not None and is_worthwhile(convert, found):
+    if found is not None and is_worthwhile(convert, found, recompute):
         step.rewrite(found, convert)

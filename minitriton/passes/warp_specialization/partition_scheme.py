@@ -35,6 +35,7 @@ COPIED = -1
 _ROWS = 64
 """Rows of a part: what a warp group multiplies at once."""
 _COLUMNS = 128
+"""Columns of a part: Triton's number (WSDataPartition.cpp); no measurement of it is on record."""
 _CONTROL = (tt.ReturnOp, tt.FuncOp, scf.YieldOp, scf.ForOp, scf.IfOp)
 _TRANSPOSES = (tt.TransOp, ttg.MemDescTransOp)
 _BACKWARD = (

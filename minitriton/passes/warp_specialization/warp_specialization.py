@@ -17,6 +17,7 @@ Triton does not ask.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import ClassVar
 
@@ -43,13 +44,11 @@ from minitriton.passes.pipelining.stored_arrays import may_write_anything, writt
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, THREADS, CannotSpecialize, tasks_of
-from minitriton.pipeline.choice import remark
+from minitriton.pipeline.choice import Candidate, Choice, note, remark
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.regions import clone_op
 
-_MOST_GROUPS = 3
-"""A producer and two consumers."""
 _WARPS = 4
 
 
@@ -63,10 +62,14 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
     keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT - {Property.PARTITION_WARPS}
     num_stages: int = 0
     """The number of buffers for values of loops that name none (`num_stages=`)."""
+    consumers: int = 2
+    """Warp groups that compute, at most: 1 or 2."""
     fall_back: bool = True
     """Whether a function that cannot be specialized is left to the pipeliner."""
     copies_by_threads: bool = False
     """Whether operands may be loaded through pointers: the producer's threads copy them then (`cp.async`). Triton fails on it."""
+
+    values = {"consumers": (1, 2)}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Specialize the functions that have marked loops."""
@@ -86,7 +89,7 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
     def _try(self, function: tt.FuncOp, loop: scf.ForOp) -> CannotSpecialize | None:
         """Specializes `function`; else why it cannot be, and it is as it was."""
         why: CannotSpecialize | None = None
-        for groups in range(_MOST_GROUPS, 1, -1):
+        for groups in range(1 + self.consumers, 1, -1):
             copy = clone_op(function, {})
             assert isinstance(copy, tt.FuncOp) and function.parent is not None
             block = function.parent
@@ -101,6 +104,8 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
             except IRError as error:
                 why = CannotSpecialize(loop, str(error))
             if why is None or not self.fall_back:
+                if why is None:
+                    note(loop, partial(_consumers_choice, groups - 1))
                 _switch_pipelining_off(copy)
                 function.drop_all_references()
                 return why
@@ -129,6 +134,15 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
             _check_captures(function)
         elif self.fall_back:
             raise CannotSpecialize(function, "no dot in it on tensor cores has operands that are loaded")
+
+
+def _consumers_choice(taken: int) -> Choice:
+    found = (
+        Candidate("2", 0.5, "each has half of a tile, and dots of one run while the other computes"),
+        Candidate("1", 1, "the whole tile in the registers of one warp group"),
+    )
+    option = "nvgpu-warp-specialization{consumers=@}"
+    return Choice.of("warp groups that compute", "of a tile for each", option, found, str(taken))
 
 
 def _check_captures(function: tt.FuncOp) -> None:

@@ -14,7 +14,7 @@ import ctypes
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 from minitriton.errors import MinitritonError
 from minitriton.host.containers import is_tuple
@@ -370,3 +370,25 @@ def collect_arguments(name: str, kind: TypeName, arg: Any, found: list[Argument]
             collect_arguments(f"{name}[{index}]", k, a, found)
     elif kind != "constexpr":
         found.append(Argument(name, kind, arg))
+
+
+class TensorSpecializing(Protocol):
+    """A backend that says itself what kernels are specialised on of a tensor."""
+
+    def get_tensor_specialization(self, arg: object, *, align: bool) -> object: ...
+
+
+def native_specialize_impl(
+    backend: TensorSpecializing, arg: object, is_const: bool, specialize_value: bool, align: bool
+) -> Specialization:
+    """`(type name, specialisation key)` of one argument; a backend that specialises otherwise is asked for the key.
+
+    Raises `TypeError` for what no kernel takes.
+    """
+    try:
+        kind, key = specialize(arg, is_const, specialize_value, align)
+    except MinitritonError as error:
+        raise TypeError(str(error)) from None
+    if key is None or getattr(backend, "supports_native_tensor_specialization", True) or not is_array(arg):
+        return kind, key
+    return kind, backend.get_tensor_specialization(arg, align=align)

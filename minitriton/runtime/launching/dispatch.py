@@ -1,6 +1,6 @@
 """From `kernel[grid](x, y, n, BLOCK=128)` to the driver in about a microsecond of Python.
 
-Each kernel has a *path* for each combination of kinds of its arguments (`argument_kinds`): a function generated for them (`path_code`), which
+Each kernel has a *path* for each combination of kinds of its arguments (`path_code.kind_of`): a function generated for them (`path_code`), which
 leaves where it is called with other kinds. A launch is made by one of three functions, which has the kernel's parameters:
 
     before the first launch        `general`: makes the path of these kinds
@@ -16,10 +16,11 @@ A launch with hooks, and a warmup, are made by paths of their own `Purpose`, of 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
@@ -27,7 +28,6 @@ from minitriton.host.identity import key_of
 from minitriton.runtime._async_compile import FutureKernel
 from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu, number_of_devices, torch_module
 from minitriton.runtime.kernel_interface import Path, Purpose
-from minitriton.runtime.launching.argument_kinds import Kind, kind_of, value_in
 from minitriton.runtime.launching.arguments import (
     data_address,
     foreign_array,
@@ -44,11 +44,24 @@ from minitriton.runtime.launching.constants import PLAIN_CONSTANTS, in_process_k
 from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launch_hooks import LazyDict
 from minitriton.runtime.launching.loading import full_grid, make_current, stream_functions
-from minitriton.runtime.launching.path_code import PathCode
-from minitriton.runtime.launching.untraced import untraced
+from minitriton.runtime.launching.path_code import Kind, PathCode, kind_of, value_in
 
 if TYPE_CHECKING:
     from minitriton.runtime.compiled_kernel import CompiledKernel
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def untraced(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`function`, which `torch.compile` is to run without looking at it.
+
+    It knows the kernels of `triton`, in a program that imports minitriton by that name; a kernel of `import minitriton as triton` is a
+    Python object to it like any other, and it would trace the compiler and the emulator.
+    """
+    dynamo = sys.modules.get("torch._dynamo")
+    return function if dynamo is None else dynamo.disable(function)
+
 
 Entry: TypeAlias = "tuple[Callable[..., int], CompiledKernel, Callable[[int, tuple[int, int, int]], None], tuple[Callable[..., tuple[object, ...]], ...]]"
 """`(launch, kernel, check, descriptors)`: `launch(x, y, z, stream, *values)` takes the values of all leaves of the run-time parameters and

@@ -1,14 +1,121 @@
-"""What `knobs.runtime.launch_enter_hook` and `launch_exit_hook` are given: facts about a launch, worked out when asked for.
+"""What hooks are given: `knobs.runtime.launch_enter_hook` and `launch_exit_hook` facts about a launch, worked out when asked for,
 
 def enter(metadata):
     metadata.get()    →    {"name": "add", "function": 94..., "stream": 0, ...what the kernel's launch_metadata adds}
+
+and `jit_cache_hook` and `jit_post_compile_hook` what is compiled, from which `JITFunction.preload` makes the kernel in another process:
+
+    hook(key=..., repr="add[num_warps=4, ...](x: *fp32, n: i32)", fn=JitFunctionInfo(...), compile={"specialization_data": JSON, ...}, ...)
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from minitriton import knobs
+from minitriton.frontend.function import JITCallable
+from minitriton.host.containers import is_list, is_object
+from minitriton.language.dtypes import dtype
+from minitriton.language.values import constexpr
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.target import CompileOptions
+from minitriton.target.backends import backend
+
+_SHOWN = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion", "launch_cooperative_grid")
+
+
+@dataclass(frozen=True)
+class JitFunctionInfo:
+    """The kernel a hook is called for."""
+
+    module: str
+    name: str
+    jit_function: JITCallable
+
+
+def call_hook(
+    hook: Callable[..., object] | None,
+    source: ASTSource,
+    options: CompileOptions,
+    key: str,
+    device: int,
+    is_warmup: bool,
+) -> bool:
+    """Whether `hook` asks not to compile."""
+    if hook is None:
+        return False
+    fn = source.function
+    shown = ", ".join(f"{name}={getattr(options, name)}" for name in _SHOWN)
+    parameters = ", ".join(f"{name}: {kind}" for name, kind in source.signature.items())
+    description = {
+        "key": key,
+        "signature": source.signature,
+        "device": device,
+        "constants": source.constants,
+        **{name: getattr(options, name) for name in _SHOWN},
+        "extern_libs": options.extern_libs,
+        "configs": [source.attrs],
+        "specialization_data": serialize(source, options, key),
+        "is_warmup": is_warmup,
+    }
+    name = fn.fn.__qualname__
+    result = hook(
+        key=key,
+        repr=f"{name}[{shown}]({parameters})",
+        fn=JitFunctionInfo(fn.fn.__module__, name, fn),
+        compile=description,
+        is_manual_warmup=is_warmup,
+        already_compiled=False,
+    )
+    return bool(result)
+
+
+def serialize(source: ASTSource, options: CompileOptions, key: str) -> str:
+    """Everything that a compile of the same function needs, as JSON."""
+    data = {
+        "name": source.function.full_name,
+        "signature": source.signature,
+        "constants": [[list(path), _encoded(value)] for path, value in source.constants.items()],
+        "attrs": [[list(path), value] for path, value in source.attrs.items()],
+        "options": asdict(options),
+        "key": key,
+    }
+    return json.dumps(data, default=lambda value: {"untold": repr(value)})
+
+
+def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, str]:
+    """`(source, options, key)` of `fn`. Raises `RuntimeError` if `text` is about another function."""
+    data = json.loads(text)
+    if data["name"] != fn.full_name:
+        raise RuntimeError(f"Specialization data is for {data['name']} but trying to preload for {fn.full_name}")
+    signature = {name: _tuples(kind) for name, kind in data["signature"].items()}
+    constants = {tuple(path): _decoded(value) for path, value in data["constants"]}
+    attrs = {tuple(path): value for path, value in data["attrs"]}
+    kind = backend(data["options"]["backend_name"]).load("options")
+    options = kind(**{name: _tuples(value) for name, value in data["options"].items()})
+    return ASTSource(fn, signature, constants, attrs), options, data["key"]
+
+
+def _encoded(value: object) -> object:
+    if isinstance(value, dtype):
+        return {"dtype": value.name}
+    return {"constexpr": _encoded(value.value)} if isinstance(value, constexpr) else value
+
+
+def _decoded(value: Any) -> object:
+    if not is_object(value):
+        return _tuples(value)
+    if "untold" in value:
+        raise RuntimeError(f"the compile-time argument {value['untold']} cannot be made again in another process")
+    return dtype(str(value["dtype"])) if "dtype" in value else constexpr(_decoded(value["constexpr"]))
+
+
+def _tuples(value: Any) -> Any:
+    """JSON knows lists only, and signatures and options hold tuples only."""
+    return tuple(map(_tuples, value)) if is_list(value) else value
 
 
 class LazyDict:

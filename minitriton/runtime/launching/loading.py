@@ -2,13 +2,21 @@
 
 In: a compiled kernel. Out: its handles (module, function, registers) and a launch function generated for its parameter
 list, which does nothing per launch but pack, configure and call the driver.
+
+`generic_call` launches with all arguments of the function, in the way of Triton's `CompiledKernel.run`. Where all parameters are pointers and numbers, it does
+no more than read the tensors' addresses:
+
+    k(x, n, BLOCK: constexpr) compiled for n = 1    →    call(x, y, z, stream, tensor, 1, 128): n and BLOCK are passed over
+
+`passed_parts` says which of a launch path's values are passed, and makes a function for each tensor descriptor to what stands for it. Programs launch with the
+same descriptors again and again, and encoding a tensor map takes as long as a launch: the result is remembered by all that it depends on.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minitriton import knobs
@@ -16,24 +24,88 @@ from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.pipeline.ast_source import ASTSource, TypeName
-from minitriton.runtime.compiled_parts import ASSEMBLED_ON_DEMAND
-from minitriton.runtime.cuda_driver import CudaDriver, LoadedKernel, TensorMapAddress, get_driver, has_gpu, torch_module
-from minitriton.runtime.launching.arguments import (
-    Argument,
-    collect_arguments,
-    data_address,
-    runtime_value,
+from minitriton.runtime.cuda_driver import (
+    NO_CONTEXT,
+    CudaDriver,
+    LoadedKernel,
+    TensorMapAddress,
+    get_driver,
+    has_gpu,
+    torch_module,
 )
+from minitriton.runtime.launching.arguments import Argument, collect_arguments, data_address, runtime_value
 from minitriton.runtime.launching.descriptor_arguments import (
     TENSOR_MAP_TYPE,
     HostTensorMap,
+    expanded_arguments,
     expanded_types,
+    is_descriptor_type,
 )
-from minitriton.runtime.launching.generic_call import generic_call
-from minitriton.runtime.launching.host_values import Grid
+from minitriton.runtime.launching.host_values import Grid, HostDescriptor
 from minitriton.runtime.launching.launcher import HIDDEN_PARAMETERS, Launcher, LaunchShape, SmallGridFunction
-from minitriton.runtime.stored_kernel import StoredKernel
-from minitriton.target.tensor_map import TensorMap
+from minitriton.runtime.stored_kernel import ASSEMBLED_ON_DEMAND, StoredKernel
+from minitriton.target.tensor_map import DescriptorCopy, TensorMap
+
+PassedValues = Callable[[Sequence[Argument]], tuple[object, ...]]
+"""From arguments to what `Launcher.launch` takes."""
+
+
+def generic_call(
+    launcher: Launcher,
+    signature: Mapping[str, TypeName] | Mapping[int, str],
+    descriptors: list[DescriptorCopy] | None,
+    passed_values: PassedValues,
+) -> Callable[..., None]:
+    """`call(x, y, z, stream, *arguments)`. `signature` is the kernel's, parameter → type, `descriptors` its `tensordesc_meta`."""
+    types = [t for t in signature.values() if not isinstance(t, tuple)]
+    if len(types) < len(signature) or any(map(is_descriptor_type, types)):
+        return _call_by_parts(launcher, signature, descriptors, passed_values)
+    pointers = tuple(t.startswith("*") for t in types)
+    launch = launcher.positional(tuple(i for i, t in enumerate(types) if t == "constexpr"))
+
+    def call(x: int, y: int, z: int, stream: int, *arguments: object) -> None:
+        if len(arguments) != len(pointers):
+            raise _wrong_number(launcher, signature, len(arguments))
+        values = [_address(a) if p else a for a, p in zip(arguments, pointers, strict=True)]
+        code = launch(x, y, z, stream, *values)
+        if code == NO_CONTEXT:
+            launcher.driver.set_current_device(launcher.device)
+            code = launch(x, y, z, stream, *values)
+        if code:
+            launcher.check(code, (x, y, z))
+
+    return call
+
+
+def _address(value: Any) -> int:
+    """The address of an array of the GPU, or the number that stands for one."""
+    return value.data_ptr() if hasattr(value, "data_ptr") else value or 0
+
+
+def _call_by_parts(
+    launcher: Launcher,
+    signature: Mapping[str, TypeName] | Mapping[int, str],
+    descriptors: list[DescriptorCopy] | None,
+    passed_values: PassedValues,
+) -> Callable[..., None]:
+    def call(x: int, y: int, z: int, stream: int, *arguments: object) -> None:
+        if len(arguments) != len(signature):
+            raise _wrong_number(launcher, signature, len(arguments))
+        parts: list[Argument] = []
+        for (name, type_name), value in zip(signature.items(), arguments, strict=True):
+            collect_arguments(str(name), type_name, value, parts)
+        launcher.launch(x, y, z, stream, passed_values(expanded_arguments(parts, descriptors)))
+
+    return call
+
+
+def _wrong_number(
+    launcher: Launcher, signature: Mapping[str, TypeName] | Mapping[int, str], given: int
+) -> MinitritonError:
+    return MinitritonError(
+        f"kernel {launcher.name!r} has {len(signature)} parameters ({', '.join(map(str, signature))}), got {given} arguments",
+        help="pass all of them in order, those that are compiled in too",
+    )
 
 
 def load(kernel: StoredKernel) -> None:
@@ -251,3 +323,62 @@ def _flattened(name: str, kind: TypeName) -> list[tuple[str, str]]:
     if isinstance(kind, tuple):
         return [part for i, k in enumerate(kind) for part in _flattened(f"{name}[{i}]", k)]
     return [] if kind == "constexpr" else [(name, kind)]
+
+
+_MOST_REMEMBERED = 1024
+"""Descriptors of a parameter of a compiled kernel that are remembered; then all are forgotten."""
+
+
+class PassedDescriptor:
+    """`passed(descriptor, address of its base)`: the values of the parameters that PTX has for one descriptor."""
+
+    def __init__(self, name: str, type_name: str, copy: DescriptorCopy | None) -> None:
+        self._name, self._type_name = name, type_name
+        self._copies = None if copy is None else [copy]
+        self._known: dict[tuple[object, ...], tuple[object, ...]] = {}
+
+    def __call__(self, descriptor: HostDescriptor, address: int) -> tuple[object, ...]:
+        shape, strides, padding = descriptor.shape, descriptor.strides, descriptor.padding
+        if getattr(descriptor, "round_f32_to_tf32", False):
+            padding += " rounded"
+        key = (address, *shape, *strides, padding)
+        found = self._known.get(key)
+        return self._passed(key, descriptor) if found is None else found
+
+    def _passed(self, key: tuple[object, ...], descriptor: HostDescriptor) -> tuple[object, ...]:
+        argument = Argument(self._name, self._type_name, descriptor)
+        values = passed_values(expanded_arguments([argument], self._copies))
+        if all(type(part) in (int, str) for part in key):
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            self._known[key] = values
+        return values
+
+
+def passed_parts(
+    kinds: Iterable[tuple[str, TypeName]], copies: Sequence[DescriptorCopy] | None
+) -> tuple[tuple[int, ...], tuple[PassedDescriptor, ...]]:
+    """The positions of values that are compiled in, and what passes the descriptors, of parameters of these names and types.
+    `copies` is the kernel's `tensordesc_meta`."""
+    compiled_in: list[int] = []
+    descriptors: list[PassedDescriptor] = []
+    remaining, position = iter(copies or ()), 0
+    for name, kind in (leaf for parameter in kinds for leaf in _leaves(*parameter)):
+        if is_descriptor_type(kind):
+            copy = next(remaining, None)
+            descriptors.append(PassedDescriptor(name, kind, copy))
+            position += len(expanded_types([kind], None if copy is None else [copy]))
+            continue
+        if kind == "constexpr":
+            compiled_in.append(position)
+        position += 1
+    return tuple(compiled_in), tuple(descriptors)
+
+
+def _leaves(name: str, kind: TypeName) -> Iterator[tuple[str, str]]:
+    """The leaves of a parameter's type, each with its name."""
+    if isinstance(kind, tuple):
+        for index, part in enumerate(kind):
+            yield from _leaves(f"{name}[{index}]", part)
+    else:
+        yield name, kind

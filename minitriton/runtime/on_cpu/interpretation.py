@@ -1,11 +1,17 @@
 """Running a kernel as written, before any pass, on the NumPy interpreter over arrays in host memory: what MINITRITON_INTERPRET=1 asks for.
 
 In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, descriptors of them, numbers). Out: the arrays, written in place.
+
+Tensors of a GPU are copied to host memory, and back after the launch, as Triton's interpreter does. Views of one storage are views of one copy:
+
+    with on_host((x.cuda(), 3)) as args:      args[0] is a CPU tensor; what is written to it is in x afterwards
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -16,10 +22,12 @@ from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.dialects.fast_paths.operations import ops_of
 from minitriton.emulator import device_functions, inline_assembly
+from minitriton.host.containers import is_tuple
 from minitriton.interpreter import interpret
 from minitriton.passes.argmax import NaNInArgmax
 from minitriton.passes.inline import Inline
 from minitriton.pipeline.ast_source import ASTSource, TypeName
+from minitriton.runtime.cuda_driver import torch_module
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
 from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
@@ -76,3 +84,32 @@ def _with_base(descriptor: HostDescriptor, base: np.ndarray) -> HostDescriptor:
     viewed: Any = copy.copy(descriptor)
     viewed.base = base
     return viewed
+
+
+@contextlib.contextmanager
+def on_host(args: tuple[object, ...]) -> Generator[tuple[object, ...]]:
+    """`args` with copies in place of torch's tensors on a GPU, also of those in tuples and descriptors."""
+    torch = torch_module()
+    copies: dict[int, tuple[Any, Any]] = {}
+
+    def copied(value: Any) -> Any:
+        if is_tuple(value):
+            parts = [copied(part) for part in value]
+            make: Any = getattr(value, "_make", tuple)
+            return make(parts)
+        if is_descriptor(value):
+            described: Any = copy.copy(value)
+            described.base = copied(value.base)
+            return described
+        if torch is None or not isinstance(value, torch.Tensor) or not value.is_cuda:
+            return value
+        storage = value.untyped_storage()
+        address = storage.data_ptr()
+        if address not in copies:
+            copies[address] = storage, storage.cpu()
+        view = torch.empty(0, dtype=value.dtype)
+        return view.set_(copies[address][1], value.storage_offset(), value.size(), value.stride())
+
+    yield tuple(map(copied, args))
+    for device, host in copies.values():
+        device.copy_(host)

@@ -14,11 +14,11 @@ import os
 from types import ModuleType
 
 from minitriton import knobs
-from minitriton.runtime.launching.native_specialization import native_specialize_impl
+from minitriton.runtime.launching.arguments import native_specialize_impl
 
 __all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool", "native_specialize_impl"]
 
-_PARTS = ("ir", "linear_layout", "llvm", "nvidia")
+_PARTS = ("gluon_ir", "ir", "linear_layout", "llvm", "nvidia")
 
 
 def getenv(name: str, default: str | None = None) -> str | None:
