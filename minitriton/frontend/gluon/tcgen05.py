@@ -187,7 +187,12 @@ def tcgen05_mma_scaled(
     last, properties = _conditions(builder, use_acc, pred, mbarriers, mbarrier_preds)
     properties |= {"a_type": ScaleDotElemTypeAttr.of(a_type), "b_type": ScaleDotElemTypeAttr.of(b_type)}
     scales = [_in_tensor_memory(scale, name).handle for scale, name in ((a_scale, "a_scale"), (b_scale, "b_scale"))]
-    first: list[SSAValue | list[SSAValue]] = [_either(a, "a").handle, _either(b, "b").handle, _in_tensor_memory(acc, "acc").handle, []]
+    first: list[SSAValue | list[SSAValue]] = [
+        _either(a, "a").handle,
+        _either(b, "b").handle,
+        _in_tensor_memory(acc, "acc").handle,
+        [],
+    ]
     builder.insert(
         ttng.TCGen5MMAScaledOp(operands=[*first, *scales, *last], properties=properties, result_types=[_TOKEN])
     )
