@@ -34,7 +34,7 @@ PACKAGES = {
     "emulator": (8857, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (6800, 42, 0),
-    "frontend": (8153, 41, 0),
+    "frontend": (8160, 41, 0),
     "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
@@ -61,10 +61,10 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 138653,
+    "lines": 138660,
     "files": 858,
     "files under 40 lines": 123,
-    "modules with one importer": 184,
+    "modules with one importer": 183,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,

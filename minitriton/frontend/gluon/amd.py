@@ -6,7 +6,6 @@ rdna4.wmma(a, b, acc)                      tt.dot %a, %b, %acc
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -137,36 +136,34 @@ def _atomic_op(name: str, dtype: dt.dtype, takes_bf16: bool) -> str:
     raise LanguageValueError(f"{name} with {dtype} is not supported on {where}")
 
 
-def buffer_atomic(name: str, takes_bf16: bool) -> Callable[..., tensor]:
-    """The emitter of an atomic."""
-
-    def emit(
-        b: IRBuilder,
-        ptr: object,
-        offsets: object,
-        value: Operand,
-        mask: Operand | None = None,
-        sem: str | None = None,
-        scope: str | None = None,
-    ) -> tensor:
-        base, at, dtype = _pointed(ptr, offsets, mask, None)
-        op = _atomic_op(name, dtype, takes_bf16)
-        condition = None
-        if mask is not None:
-            condition = broadcast_pair(b, at, cast(b, to_tensor(b, mask), dt.int1))[1]
-        operand = broadcast_pair(b, at, to_tensor(b, value))[1]
-        made = amdg.BufferAtomicRMWOp(
-            operands=[base.handle, at.handle, operand.handle, [], _optional(condition)],
-            properties={
-                "atomic_rmw_op": RMWOpAttr.of(op),
-                "sem": MemSemanticAttr.of(choice(ORDERS, sem, "Memory semantic")),
-                "scope": MemSyncScopeAttr.of(choice(SCOPES, scope, "Memory semantic")),
-            },
-            result_types=[operand.handle.type],
-        )
-        return tensor(b.value(made), operand.type)
-
-    return emit
+def buffer_atomic(
+    name: str,
+    takes_bf16: bool,
+    b: IRBuilder,
+    ptr: object,
+    offsets: object,
+    value: Operand,
+    mask: Operand | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+) -> tensor:
+    """The atomic `name`."""
+    base, at, dtype = _pointed(ptr, offsets, mask, None)
+    op = _atomic_op(name, dtype, takes_bf16)
+    condition = None
+    if mask is not None:
+        condition = broadcast_pair(b, at, cast(b, to_tensor(b, mask), dt.int1))[1]
+    operand = broadcast_pair(b, at, to_tensor(b, value))[1]
+    made = amdg.BufferAtomicRMWOp(
+        operands=[base.handle, at.handle, operand.handle, [], _optional(condition)],
+        properties={
+            "atomic_rmw_op": RMWOpAttr.of(op),
+            "sem": MemSemanticAttr.of(choice(ORDERS, sem, "Memory semantic")),
+            "scope": MemSyncScopeAttr.of(choice(SCOPES, scope, "Memory semantic")),
+        },
+        result_types=[operand.handle.type],
+    )
+    return tensor(b.value(made), operand.type)
 
 
 # Matrix cores ------------------------------------------------------------------------------------------------------------
@@ -198,12 +195,11 @@ def _check_wmma(version: int, a: object, b: object, acc: object) -> tuple[tensor
     return found[1], found[2], found[0]
 
 
-def _wmma(version: int, builder: IRBuilder, a: object, b: object, acc: object) -> tensor:
+def wmma(version: int, builder: IRBuilder, a: object, b: object, acc: object) -> tensor:
+    """A dot by `v_wmma`."""
     lhs, rhs, result = _check_wmma(version, a, b, acc)
     return _dot(builder, lhs, rhs, result)
 
-
-wmma_1, wmma_2, wmma_3 = (functools.partial(_wmma, version) for version in (1, 2, 3))
 
 _FORMATS = ("e2m1", "e4m3", "e5m2")
 _ONE = 0x7F

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 from minitriton.frontend.builder import GLUON
-from minitriton.frontend.gluon import amd, buffers, nvidia, partitions, tcgen05, tensors
+from minitriton.frontend.gluon import buffers, nvidia, partitions, tcgen05, tensors
 from minitriton.frontend.gluon.ir_types import GLUON_TYPES, descriptor_with_layout
 from minitriton.frontend.semantic import program
 from minitriton.language.declare import Builtin
@@ -72,34 +73,44 @@ GLUON_EMITTERS: dict[Builtin[..., object], Callable[..., object]] = {
     blackwell.tma.async_scatter: tcgen05.async_scatter,
 }
 
+
+def _amd(name: str, *first: object) -> Callable[..., object]:
+    """An emitter of `frontend.gluon.amd`, with its `first` arguments. A kernel for another GPU imports neither it nor `amdg`."""
+
+    def emit(*args: object, **kwargs: object) -> object:
+        return getattr(importlib.import_module("minitriton.frontend.gluon.amd"), name)(*first, *args, **kwargs)
+
+    return emit
+
+
 AMD_EMITTERS: dict[Builtin[..., object], Callable[..., object]] = {
-    rdna3.wmma: amd.wmma_1,
-    rdna4.wmma: amd.wmma_2,
-    gfx1250.wmma: amd.wmma_3,
-    gfx1250.wmma_scaled: amd.wmma_scaled,
-    cdna3.mfma: amd.mfma,
-    cdna4.mfma_scaled: amd.mfma_scaled,
-    cdna3.buffer_load: amd.buffer_load,
-    cdna3.buffer_store: amd.buffer_store,
+    rdna3.wmma: _amd("wmma", 1),
+    rdna4.wmma: _amd("wmma", 2),
+    gfx1250.wmma: _amd("wmma", 3),
+    gfx1250.wmma_scaled: _amd("wmma_scaled"),
+    cdna3.mfma: _amd("mfma"),
+    cdna4.mfma_scaled: _amd("mfma_scaled"),
+    cdna3.buffer_load: _amd("buffer_load"),
+    cdna3.buffer_store: _amd("buffer_store"),
     **{
-        getattr(where, f"buffer_atomic_{name}"): amd.buffer_atomic(name, where is cdna4)
+        getattr(where, f"buffer_atomic_{name}"): _amd("buffer_atomic", name, where is cdna4)
         for where in (cdna3, cdna4)
         for name in ("add", "and", "max", "min", "or", "xchg", "xor")
     },
-    cdna4.async_copy.global_load_to_shared: amd.global_load_to_shared,
-    cdna4.async_copy.buffer_load_to_shared: amd.buffer_load_to_shared,
+    cdna4.async_copy.global_load_to_shared: _amd("global_load_to_shared"),
+    cdna4.async_copy.buffer_load_to_shared: _amd("buffer_load_to_shared"),
     cdna4.async_copy.commit_group: nvidia.commit_group,
     cdna4.async_copy.wait_group: nvidia.wait_group,
-    cdna4.async_copy.load_shared_relaxed: amd.load_shared_relaxed,
-    gfx1250.async_copy.global_to_shared: amd.global_to_shared,
-    gfx1250.async_copy.mbarrier_arrive: amd.mbarrier_arrive,
-    gfx1250.mbarrier.init: amd.init,
-    gfx1250.mbarrier.wait: amd.wait,
-    gfx1250.mbarrier.arrive: amd.arrive,
-    gfx1250.tdm.make_tensor_descriptor: amd.make_tensor_descriptor,
-    gfx1250.tdm.async_load: amd.async_load,
-    gfx1250.tdm.async_store: amd.async_store,
-    gfx1250.tdm.async_wait: amd.async_wait,
+    cdna4.async_copy.load_shared_relaxed: _amd("load_shared_relaxed"),
+    gfx1250.async_copy.global_to_shared: _amd("global_to_shared"),
+    gfx1250.async_copy.mbarrier_arrive: _amd("mbarrier_arrive"),
+    gfx1250.mbarrier.init: _amd("init"),
+    gfx1250.mbarrier.wait: _amd("wait"),
+    gfx1250.mbarrier.arrive: _amd("arrive"),
+    gfx1250.tdm.make_tensor_descriptor: _amd("make_tensor_descriptor"),
+    gfx1250.tdm.async_load: _amd("async_load"),
+    gfx1250.tdm.async_store: _amd("async_store"),
+    gfx1250.tdm.async_wait: _amd("async_wait"),
 }
 
 GLUON.emitters.update({**GLUON_EMITTERS, **AMD_EMITTERS})
