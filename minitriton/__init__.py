@@ -113,7 +113,13 @@ class _Existing:
         return self.module
 
     def exec_module(self, module: ModuleType) -> None:
+        """Modules below it that are there get their other paths too: a finder before ours, such as pytest's, would load them anew."""
+        alias = module.__spec__.name if module.__spec__ else module.__name__
         module.__spec__ = self.spec
+        below = module.__name__ + "."
+        for name, loaded in list(sys.modules.items()):
+            if name.startswith(below):
+                sys.modules.setdefault(f"{alias}.{name.removeprefix(below)}", loaded)
 
     def get_code(self, fullname: str) -> Any:
         """For `python -m`."""

@@ -162,6 +162,27 @@ class NvidiaMmaEncodingAttr(EncodingAttr[enc.NvidiaMma]):
 
 
 @irdl_attr_definition
+class AmdMfmaEncodingAttr(EncodingAttr[enc.AmdMfma]):
+    """`#ttg.amd_mfma<{version = 3, warpsPerCTA = [4, 1], instrShape = [32, 32, 8], isTransposed = true}>`."""
+
+    name = "ttg.amd_mfma"
+    ALIAS: ClassVar[str | None] = "mma"
+    VALUE = enc.AmdMfma
+    RANK = "warps_per_cta"
+
+
+@irdl_attr_definition
+class AmdWmmaEncodingAttr(EncodingAttr[enc.AmdWmma]):
+    """`#ttg.amd_wmma<{version = 2, isTranspose = true, warpsPerCTA = [2, 2]}>`."""
+
+    name = "ttg.amd_wmma"
+    ALIAS: ClassVar[str | None] = "mma"
+    VALUE = enc.AmdWmma
+    TEXT = ("version", "is_transpose", "warps_per_cta", CGA_LAYOUT, "tiles_per_warp", "instr_shape")
+    RANK = "warps_per_cta"
+
+
+@irdl_attr_definition
 class SliceEncodingAttr(EncodingAttr[enc.Slice]):
     """`#ttg.slice<{dim = 1, parent = #blocked}>`."""
 
@@ -294,6 +315,8 @@ _ATTR_OF: dict[type[Encoding], type[EncodingAttr[Any]]] = {
         BlockedEncodingAttr,
         LinearEncodingAttr,
         NvidiaMmaEncodingAttr,
+        AmdMfmaEncodingAttr,
+        AmdWmmaEncodingAttr,
         SliceEncodingAttr,
         DotOperandEncodingAttr,
         SwizzledSharedEncodingAttr,

@@ -8,7 +8,6 @@ arguments that print alike) are distinguished by what they are, and the later on
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -80,8 +79,16 @@ def flat_types(type: base_type) -> list[Attribute]:
     return [] if isinstance(type, constexpr_type) or type == void else [ir_type(type)]
 
 
-_PACKAGE = re.compile(r"^minitriton\.(?=language\.)")
-"""Functions of the language have the names of Triton's."""
+def _name_in_triton(name: str) -> str:
+    """Functions of the languages have the names of Triton's."""
+    for ours, theirs in (
+        ("minitriton.language.gluon.standard.", "triton.experimental.gluon.language._standard."),
+        ("minitriton.language.gluon.", "triton.experimental.gluon.language."),
+        ("minitriton.language.", "triton.language."),
+    ):
+        if name.startswith(ours):
+            return theirs + name.removeprefix(ours)
+    return name
 
 
 def mangled_name(fn: JITCallable, args: Sequence[object]) -> str:
@@ -92,7 +99,7 @@ def mangled_name(fn: JITCallable, args: Sequence[object]) -> str:
     text = "_".join(constants)
     for character, replacement in ((".", "_d_"), ("'", "_sq_"), ("[", "_"), ("]", "_")):
         text = text.replace(character, replacement)
-    return f"{_PACKAGE.sub('triton.', fn.full_name)}__{'_'.join(types)}__{text}"
+    return f"{_name_in_triton(fn.full_name)}__{'_'.join(types)}__{text}"
 
 
 def _mangle(values: Iterable[object], path: tuple[int, ...], types: list[str], constants: list[str]) -> None:

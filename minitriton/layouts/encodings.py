@@ -36,6 +36,8 @@ from minitriton.layouts.encoding_base import (
 )
 
 __all__ = [
+    "AmdMfma",
+    "AmdWmma",
     "Bases",
     "Blocked",
     "DistributedEncoding",
@@ -191,6 +193,90 @@ class NvidiaMma(DistributedEncoding):
         return self.version_major == 3
 
 
+class _AmdMma(DistributedEncoding):
+    """The result of a matrix core instruction of AMD's, `tiles` of them next to each other in a warp."""
+
+    warps_per_cta: Ints
+    tiles_per_warp: Ints
+    instr_shape: Ints
+    cga_layout: Bases
+
+    def __post_init__(self) -> None:
+        freeze_ints(self, "warps_per_cta", "tiles_per_warp", "instr_shape")
+        freeze_cga(self, self.rank)
+        if all(tiles == 1 for tiles in self.tiles_per_warp):
+            object.__setattr__(self, "tiles_per_warp", ())
+
+    @property
+    def rank(self) -> int:
+        return len(self.warps_per_cta)
+
+    @property
+    def cga(self) -> Bases:
+        return self.cga_layout
+
+    @property
+    def tiles(self) -> Ints:
+        """Tiles of a warp along each dimension."""
+        return self.tiles_per_warp or (1,) * self.rank
+
+
+@encoding
+class AmdMfma(_AmdMma):
+    """The result of `v_mfma` (`#ttg.amd_mfma`), a warp of 64 lanes. Versions: 1 gfx908, 2 gfx90a, 3 gfx942, 4 gfx950."""
+
+    mnemonic: ClassVar[str] = "amd_mfma"
+    SHAPES: ClassVar = ((32, 32), (16, 16), (64, 4), (4, 64))
+    """The (m, n) of instructions."""
+
+    version: int
+    warps_per_cta: Ints
+    instr_shape: Ints
+    is_transposed: bool
+    cga_layout: Bases = ()
+    tiles_per_warp: Ints = ()
+    element_bit_width: int = 32
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.version <= 4:
+            raise IRError("version must be in the [0, 4] range")
+        if self.instr_shape[:2] not in self.SHAPES:
+            raise IRError("invalid (mDim, nDim) combination: ({}, {})".format(*self.instr_shape))
+        if self.element_bit_width not in (32, 64):
+            raise IRError("elementBitWidth must be 32 or 64")
+
+
+_WMMA_DEPTHS = {1: (16,), 2: (16, 32), 3: (4, 32, 64, 128)}
+"""The k of the instructions of a version; m and n are 16."""
+
+
+@encoding
+class AmdWmma(_AmdMma):
+    """The result of `v_wmma` (`#ttg.amd_wmma`), a warp of 32 lanes. Versions: 1 RDNA3, 2 RDNA4, 3 gfx1250."""
+
+    mnemonic: ClassVar[str] = "amd_wmma"
+
+    version: int
+    is_transpose: bool
+    warps_per_cta: Ints
+    tiles_per_warp: Ints = ()
+    cga_layout: Bases = ()
+    instr_shape: Ints = (16, 16, 16)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.instr_shape:
+            object.__setattr__(self, "instr_shape", (16, 16, 16))
+        if self.version not in _WMMA_DEPTHS:
+            raise IRError("WMMA version must be in the [1, 3] range")
+        if self.instr_shape not in [(16, 16, depth) for depth in _WMMA_DEPTHS[self.version]]:
+            raise IRError(f"invalid WMMA v{self.version} instruction shape")
+
+
+_WMMA_K_WIDTHS = {1: (8, 16), 2: (4, 8, 16)}
+
+
 @encoding
 class DotOperand(DistributedEncoding):
     """Operand `op_idx` (0: A, 1: B) of a dot whose result is laid out as `parent` (`#ttg.dot_op`).
@@ -222,6 +308,19 @@ class DotOperand(DistributedEncoding):
         elif isinstance(parent, Blocked):
             if self.k_width != 0:
                 raise IRError("ttg.dot_op kWidth parameter is not supported when the parent is a blocked layout")
+        elif isinstance(parent, AmdWmma):
+            allowed = _WMMA_K_WIDTHS.get(parent.version, ())
+            if allowed and self.k_width not in allowed:
+                widths = "/".join(map(str, allowed))
+                raise IRError(
+                    f"ttg.dot_op kWidth parameter must be {widths} for WMMA v{parent.version} "
+                    "(including packed cases for `scaled_dot`)"
+                )
+            if self.k_width == 0:
+                raise IRError("ttg.dot_op kWidth parameter is mandatory for WMMA v3 ")
+        elif isinstance(parent, AmdMfma):
+            if self.k_width == 0:
+                raise IRError("ttg.dot_op kWidth parameter is mandatory for MFMA parent")
         else:
             raise IRError("ttg.dot_op unexpected parent layout: " + type(parent).__name__)
 

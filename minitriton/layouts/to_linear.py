@@ -24,8 +24,11 @@ from minitriton.layouts.algebra import (
     standard_out_dim_pairs,
     unit,
 )
-from minitriton.layouts.cta_split import combine_cta_cga_with_shape, shape_per_cta, split_among_ctas
+from minitriton.layouts.amd import amd_operand, amd_result
+from minitriton.layouts.cta_split import combine_cta_cga_with_shape, shape_per_cta
 from minitriton.layouts.encodings import (
+    AmdMfma,
+    AmdWmma,
     Blocked,
     DistributedEncoding,
     DotOperand,
@@ -41,6 +44,7 @@ from minitriton.layouts.encodings import (
 )
 from minitriton.layouts.linear_layout import Bases, Basis, LinearLayout
 from minitriton.layouts.nvmma_layout import nvmma_shared_to_linear_layout
+from minitriton.layouts.tile import Tile, matrix_order, order_for_dot_operand
 
 Shape = Sequence[int]
 
@@ -65,6 +69,8 @@ def _to_linear_layout(encoding: Encoding, shape: tuple[int, ...]) -> LinearLayou
             return _nvidia_mma(encoding, shape)
         case DotOperand():
             return _dot_operand(encoding, shape)
+        case AmdMfma() | AmdWmma():
+            return amd_result(encoding, shape)
         case Linear():
             return _linear(encoding, shape)
         case SwizzledShared():
@@ -99,71 +105,9 @@ def linear_encoding_of(layout: LinearLayout) -> Linear:
     return Linear(get("register", ()), get("lane", ()), get("warp", ()), get("block", ()), shape)
 
 
-def matrix_order(rank: int, row_major: bool) -> tuple[int, ...]:
-    """The order, fastest first, of a batch of matrices."""
-    order = list(range(rank - 1, -1, -1))
-    if not row_major and rank >= 2:
-        order[0], order[1] = order[1], order[0]
-    return tuple(order)
-
-
-def order_for_dot_operand(op_idx: int, rank: int, k_contiguous: bool) -> tuple[int, ...]:
-    """The order of operand A (0) or B (1) that runs fastest along K, or along the other dimension."""
-    return matrix_order(rank, bool(op_idx) != k_contiguous)
-
-
-class _Tile:
-    """Grows the layout of one CTA, bit by bit.
-
-    `identity(in_dim, dim, count)` is `*= identity_1d(count, in_dim, dim)`, `copies(in_dim, count)` is `*= zeros_1d(...)`.
-    """
-
-    def __init__(self, rank: int) -> None:
-        self.rank = rank
-        self.sizes = [1] * rank
-        self.bases: dict[str, list[Basis]] = {"register": [], "lane": [], "warp": []}
-
-    def identity(self, in_dim: str, dim: int, count: int) -> _Tile:
-        """`in_dim` walks `count` more positions along `dim`."""
-        images = self.bases[in_dim]
-        while count > 1:
-            images.append(unit(self.rank, dim, self.sizes[dim]))
-            self.sizes[dim] *= 2
-            count >>= 1
-        return self
-
-    def walk(self, in_dim: str, counts: Sequence[int], order: Sequence[int], broadcast: int = -1) -> _Tile:
-        """`in_dim` walks the box `counts`, `order[0]` fastest; along dimension `broadcast` it holds copies."""
-        for dim in order:
-            if dim == broadcast:
-                self.bases[in_dim] += [(0,) * self.rank] * f2.log2(counts[dim])
-            else:
-                self.identity(in_dim, dim, counts[dim])
-        return self
-
-    def on(self, shape: Shape, rep_order: Sequence[int], cga: Bases) -> LinearLayout:
-        """The tile repeated by registers (in `rep_order`) or wrapped until the CTAs of `cga` cover `shape`."""
-        rank = self.rank
-        blocks, cta_shape = split_among_ctas(cga, shape)
-        for dim in rep_order:
-            if self.sizes[dim] < cta_shape[dim]:
-                self.identity("register", dim, cta_shape[dim] // self.sizes[dim])
-        bases: dict[str, Bases] = {}
-        if any(size > limit for size, limit in zip(self.sizes, cta_shape, strict=True)):
-            zero = (0,) * rank
-            for in_dim, images in self.bases.items():
-                bases[in_dim] = tuple(
-                    zero if any(v >= limit for v, limit in zip(b, cta_shape, strict=True)) else b for b in images
-                )
-        else:
-            bases = {in_dim: tuple(images) for in_dim, images in self.bases.items()}
-        bases["block"] = blocks
-        return LinearLayout.trusted(bases, standard_out_dim_pairs(shape))
-
-
 def _blocked(encoding: Blocked, shape: Shape) -> LinearLayout:
     order = encoding.order
-    tile = _Tile(len(shape))
+    tile = Tile(len(shape))
     tile.walk("register", encoding.size_per_thread, order)
     tile.walk("lane", encoding.threads_per_warp, order)
     tile.walk("warp", encoding.warps_per_cta, order)
@@ -175,7 +119,7 @@ def _slice(encoding: Slice, shape: Shape) -> LinearLayout:
     return remove_standard_dim(parent, encoding.dim).remove_zero_bases_along_dim("register")
 
 
-def _mma_tile(tile: _Tile, tile_shape: Sequence[int], k_width: int, order: Sequence[int]) -> None:
+def _mma_tile(tile: Tile, tile_shape: Sequence[int], k_width: int, order: Sequence[int]) -> None:
     """The fragment of one tensor-core instruction: 4 lanes of `k_width` registers along a row, 8 rows."""
     inner, outer = order[0], order[1]
     rows, columns = tile_shape[outer], tile_shape[inner]
@@ -196,7 +140,7 @@ def _nvidia_mma(encoding: NvidiaMma, shape: Shape) -> LinearLayout:
     instr = encoding.instr_shape if encoding.is_ampere else encoding.instr_shape[:2]
     if len(instr) != rank:
         raise IRError(f"instrShape {list(encoding.instr_shape)} does not fit a tensor of rank {rank}")
-    tile = _Tile(rank)
+    tile = Tile(rank)
     _mma_tile(tile, instr, 2, rows_first)
     tile.walk("warp", encoding.warps_per_cta, matrix_order(rank, row_major=not encoding.is_hopper))
     return tile.on(shape, rows_first, encoding.cga)
@@ -205,7 +149,7 @@ def _nvidia_mma(encoding: NvidiaMma, shape: Shape) -> LinearLayout:
 def _dot_operand(encoding: DotOperand, shape: Shape) -> LinearLayout:
     parent, k = encoding.parent, encoding.k_dim
     rank = len(shape)
-    tile = _Tile(rank)
+    tile = Tile(rank)
     if isinstance(parent, Blocked):
         order = parent.order
         per_thread = list(parent.size_per_thread)
@@ -214,6 +158,8 @@ def _dot_operand(encoding: DotOperand, shape: Shape) -> LinearLayout:
         tile.walk("lane", parent.threads_per_warp, order, broadcast=k)
         tile.walk("warp", parent.warps_per_cta, order, broadcast=k)
         return tile.on(shape, order, encoding.cga)
+    if isinstance(parent, (AmdMfma, AmdWmma)):
+        return amd_operand(encoding, parent, shape)
     if not isinstance(parent, NvidiaMma):
         raise IRError(f"ttg.dot_op unexpected parent layout: {type(parent).__name__}")
     order = order_for_dot_operand(encoding.op_idx, rank, k_contiguous=True)

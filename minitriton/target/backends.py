@@ -23,10 +23,10 @@ class BackEnd:
 
     architectures: str
     """What each of its GPUs can do, by the number or name in `ttg.target`: a mapping to `Architecture`."""
-    target_info: str
-    """The lowering's primitives (`TargetInfo`). Importing its module registers the lowerings and text writers of the back end."""
     pipeline: str
     """The passes from the frontend's IR to the last stage, as text (`PipelineSteps`)."""
+    target_info: str | None = None
+    """The lowering's primitives (`TargetInfo`). Importing its module registers the lowerings and text writers of the back end."""
     options: str = "minitriton.target:CompileOptions"
     """Its compile options: a subclass of `CompileOptions`."""
     passes: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -83,7 +83,14 @@ BACKENDS: dict[str, BackEnd] = {
         assembly="minitriton.pipeline.pipelines:assembly_step",
         emulator="minitriton.emulator.launch:run",
         driver="minitriton.runtime.active_driver:ActiveDriver",
-    )
+    ),
+    "hip": BackEnd(
+        architectures="minitriton.target.amd:ARCHITECTURES",
+        pipeline="minitriton.target.amd:no_steps",
+        gluon_pipeline="minitriton.target.amd:no_steps",
+        options="minitriton.target.amd:HIPOptions",
+        dialects={"amdg": "minitriton.dialects.amdg:AMDG"},
+    ),
 }
 """By name."""
 

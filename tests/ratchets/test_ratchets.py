@@ -23,30 +23,30 @@ import words
 from sources import files, single_importers, sources
 
 PACKAGES = {
-    "__init__": (124, 1, 0),
+    "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
     "analysis": (6840, 44, 0),
-    "as_triton": (3448, 33, 0),
+    "as_triton": (3485, 35, 0),
     "backends": (324, 9, 0),
-    "codegen": (11676, 65, 0),
+    "codegen": (11683, 65, 0),
     "commands": (1486, 11, 0),
-    "dialects": (15471, 97, 0),
+    "dialects": (15790, 98, 0),
     "emulator": (8857, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (6800, 42, 0),
-    "frontend": (7411, 39, 0),
+    "frontend": (8160, 41, 0),
     "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15207, 76, 0),
-    "language": (4896, 39, 0),
-    "layouts": (4209, 22, 0),
-    "passes": (19411, 110, 0),
+    "language": (5877, 54, 0),
+    "layouts": (4612, 25, 0),
+    "passes": (19412, 110, 0),
     "pipeline": (2229, 13, 0),
     "rewriting": (4144, 24, 0),
     "runtime": (7038, 44, 0),
-    "target": (935, 5, 0),
+    "target": (1015, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -54,16 +54,17 @@ PACKAGES = {
 codegen, emulator, runtime and pipeline.
 By about 300 more, in `passes`, `pipeline`, `lab` and `layouts`: stages, splits, swizzles, recomputation and reductions have options and note their candidates.
 `explorer` was raised on 2026-11-27 by 30: its page shows what is in flight at each op of TTGIR.
+`language`, `frontend`, `layouts`, `dialects` and `target` were raised by about 2,500 for Gluon on Blackwell and AMD: tensor memory, matrix cores, `amdg`.
 """
 
 PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 136077,
-    "files": 834,
-    "files under 40 lines": 115,
-    "modules with one importer": 182,
+    "lines": 138660,
+    "files": 858,
+    "files under 40 lines": 123,
+    "modules with one importer": 183,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
@@ -100,6 +101,7 @@ NOT_STRICT = {
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
     "as_triton/tools/ragged_tma.py": _KERNELS,
+    "language/gluon/nvidia/blackwell/float2.py": _LANGUAGE,
     "language/gluon/standard.py": _LANGUAGE,
     "language/random.py": _LANGUAGE,
     "language/sorting.py": _LANGUAGE,

@@ -25,6 +25,7 @@ from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, scalar_type
 from minitriton.dialects.facts.synchronization import meets_threads
 from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.ttng.attributes import TMEM
 from minitriton.errors import LoweringError, MinitritonError
 
 if TYPE_CHECKING:
@@ -267,6 +268,12 @@ class FunctionLowering:
         rule = self.module.lowerings.of(op)
         if rule is None:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+            if any(getattr(value.type, "memory_space", None) == TMEM for value in (*op.operands, *op.results)):
+                raise LoweringError(
+                    f"{name}: tensor memory is not lowered yet, it becomes IR but no PTX",
+                    source_location(location),
+                    help="dots by mma_v2 or tl.dot run on sm_100a too",
+                )
             raise LoweringError(
                 f"no lowering to LLVM for {name!r} on {self.module.backend}",
                 source_location(location),

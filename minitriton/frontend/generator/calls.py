@@ -37,7 +37,7 @@ from minitriton.language import core
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import BoundConstexprFunction, Builtin, ConstexprFunction, LibraryFunction
 from minitriton.language.descriptors import tensor_descriptor
-from minitriton.language.dtypes import void
+from minitriton.language.dtypes import base_type, void
 from minitriton.language.values import Function, base_value, constexpr, handle_value, tensor, unwrap
 from minitriton.language.values import tuple as language_tuple
 
@@ -128,7 +128,8 @@ class Calls:
         if isinstance(getattr(callee, "__self__", None), aggregate_value):
             return self._call_plain_method(node, callee, args, kwargs)
         if isinstance(function, type) and function.__module__.startswith("minitriton.language"):
-            return function(*args, **kwargs)
+            made = function(*args, **kwargs)
+            return made if isinstance(made, (base_value, base_type)) else constexpr(made)
         try:
             result = callee(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
         except Exception as error:

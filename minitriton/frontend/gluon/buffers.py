@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import ttg
 from minitriton.dialects.encodings import layout_of as encoding_value
@@ -19,7 +20,13 @@ from minitriton.frontend.semantic.shapes import wrap_axis
 from minitriton.frontend.semantic.values import is_integer, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.gluon.layouts import DistributedLayout, SharedLayout, layout_of
-from minitriton.language.gluon.types import distributed_type, shared_memory_descriptor, shared_memory_descriptor_type
+from minitriton.language.gluon.types import (
+    distributed_type,
+    memory_descriptor,
+    memory_descriptor_type,
+    shared_memory_descriptor,
+    shared_memory_descriptor_type,
+)
 from minitriton.language.values import Operand, tensor
 
 
@@ -30,7 +37,8 @@ def buffer_of(value: object, what: str) -> shared_memory_descriptor:
     return value
 
 
-def _integers(given: Sequence[object], name: str) -> list[int]:
+def integers(given: Sequence[object], name: str) -> list[int]:
+    """`given`, integers that are known. Raises `LanguageValueError` for others."""
     found = [each for each in given if is_integer(each)]
     if len(found) != len(given):
         raise LanguageValueError(f"all elements of '{name}' must be integers but got {list(given)}")
@@ -45,7 +53,8 @@ def _shared_layout(layout: object) -> SharedLayout:
     return layout
 
 
-def _dtype(given: object, name: str) -> dt.dtype:
+def dtype_of(given: object, name: str) -> dt.dtype:
+    """`given`, a dtype. Raises `LanguageTypeError` for another."""
     if not isinstance(given, dt.dtype):
         raise LanguageTypeError(f"expected '{name}' to be a dtype but got {given}", "for example ttgl.float16")
     return given
@@ -55,8 +64,8 @@ def allocate_shared_memory(
     b: IRBuilder, element_ty: object, shape: Sequence[object], layout: object, value: tensor | None = None
 ) -> shared_memory_descriptor:
     """A new buffer."""
-    sizes = _integers(shape, "shape")
-    type = shared_memory_descriptor_type(_dtype(element_ty, "element_ty"), sizes, _shared_layout(layout), sizes)
+    sizes = integers(shape, "shape")
+    type = shared_memory_descriptor_type(dtype_of(element_ty, "element_ty"), sizes, _shared_layout(layout), sizes)
     return shared_memory_descriptor(
         b.value(ttg.LocalAllocOp(None if value is None else value.handle, ir_type(type))), type
     )
@@ -100,10 +109,11 @@ def _view(
     )
 
 
-def _retyped(
-    b: IRBuilder, make: type[Operation], buffer: shared_memory_descriptor, type: shared_memory_descriptor_type, *args: object, **attributes: object
-) -> shared_memory_descriptor:  # fmt: skip
-    return shared_memory_descriptor(b.value(make(buffer.handle, *args, ir_type(type), **attributes)), type)  # pyright: ignore[reportArgumentType, reportCallIssue]
+def retyped(
+    b: IRBuilder, make: Any, buffer: memory_descriptor, type: memory_descriptor_type, *args: object, **attributes: object
+) -> SSAValue:  # fmt: skip
+    """The view of `type` that the op `make` makes of a buffer."""
+    return b.value(make(buffer.handle, *args, ir_type(type), **attributes))
 
 
 def slice(b: IRBuilder, buffer: shared_memory_descriptor, start: int, length: int, dim: int = 0) -> shared_memory_descriptor:  # fmt: skip
@@ -115,7 +125,7 @@ def slice(b: IRBuilder, buffer: shared_memory_descriptor, start: int, length: in
     offsets = [start if d == dim else 0 for d in range(buffer.rank)]
     shape = [length if d == dim else size for d, size in enumerate(buffer.shape)]
     type = shared_memory_descriptor_type(buffer.dtype, shape, buffer.layout, buffer.type.alloc_shape)
-    return _retyped(b, ttg.MemDescSubsliceOp, buffer, type, offsets=offsets)
+    return shared_memory_descriptor(retyped(b, ttg.MemDescSubsliceOp, buffer, type, offsets=offsets), type)
 
 
 def index(b: IRBuilder, buffer: shared_memory_descriptor, index: Operand) -> shared_memory_descriptor:
@@ -125,12 +135,12 @@ def index(b: IRBuilder, buffer: shared_memory_descriptor, index: Operand) -> sha
         raise LanguageTypeError(f"expected 'index' to be int32 but got {at.type}", "cast it with .to(ttgl.int32)")
     shape = buffer.shape[1:]
     type = shared_memory_descriptor_type(buffer.dtype, shape, buffer.layout, shape)
-    return _retyped(b, ttg.MemDescIndexOp, buffer, type, at.handle)
+    return shared_memory_descriptor(retyped(b, ttg.MemDescIndexOp, buffer, type, at.handle), type)
 
 
 def permute(b: IRBuilder, buffer: shared_memory_descriptor, order: Sequence[object]) -> shared_memory_descriptor:
     """The dimensions in another order."""
-    dims = _integers(order, "order")
+    dims = integers(order, "order")
     if len(dims) != buffer.rank:
         raise LanguageValueError(f"source rank ({buffer.rank}) and order length ({len(dims)}) must match")
     alloc = buffer.type.alloc_shape
@@ -141,7 +151,7 @@ def permute(b: IRBuilder, buffer: shared_memory_descriptor, order: Sequence[obje
 
 def reshape(b: IRBuilder, buffer: shared_memory_descriptor, shape: Sequence[object]) -> shared_memory_descriptor:
     """The same elements in another shape."""
-    sizes = _integers(shape, "shape")
+    sizes = integers(shape, "shape")
     if math.prod(sizes) != buffer.numel:
         raise LanguageValueError(f"memdesc_reshape total elements mismatch: {buffer.shape} -> {sizes}")
     alloc = buffer.type.alloc_shape
@@ -153,9 +163,9 @@ def reinterpret(
     b: IRBuilder, buffer: shared_memory_descriptor, dtype: object, shape: Sequence[object], layout: object
 ) -> shared_memory_descriptor:
     """The bytes as other elements."""
-    sizes = _integers(shape, "shape")
-    type = shared_memory_descriptor_type(_dtype(dtype, "dtype"), sizes, _shared_layout(layout), sizes)
-    return _retyped(b, ttg.MemDescReinterpretOp, buffer, type)
+    sizes = integers(shape, "shape")
+    type = shared_memory_descriptor_type(dtype_of(dtype, "dtype"), sizes, _shared_layout(layout), sizes)
+    return shared_memory_descriptor(retyped(b, ttg.MemDescReinterpretOp, buffer, type), type)
 
 
 def keep_alive(b: IRBuilder, buffer: shared_memory_descriptor) -> None:

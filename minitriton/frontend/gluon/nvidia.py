@@ -196,7 +196,8 @@ def arrive(b: IRBuilder, mbarrier: object, *, count: int = 1, pred: Operand = Tr
 # Copies of blocks --------------------------------------------------------------------------------------------------------
 
 
-def _coordinates(b: IRBuilder, desc: object, coord: Sequence[Operand]) -> tuple[tensor_descriptor, list[SSAValue]]:
+def coordinates(b: IRBuilder, desc: object, coord: Sequence[Operand]) -> tuple[tensor_descriptor, list[SSAValue]]:
+    """`desc`, a descriptor, and where its block begins. Raises `LanguageTypeError` for another."""
     if not isinstance(desc, tensor_descriptor):
         raise LanguageTypeError(f"expected a tensor descriptor, got {desc}", "make one with tma.make_tensor_descriptor")
     return desc, memory.index_values(b, coord, wide=False)
@@ -204,7 +205,7 @@ def _coordinates(b: IRBuilder, desc: object, coord: Sequence[Operand]) -> tuple[
 
 def tma_load(b: IRBuilder, tensor_desc: object, coord: Sequence[Operand], barrier: object, result: object, pred: Operand = True) -> None:  # fmt: skip
     """A block from global to shared memory."""
-    desc, at = _coordinates(b, tensor_desc, coord)
+    desc, at = coordinates(b, tensor_desc, coord)
     op = ttng.AsyncTMACopyGlobalToLocalOp(
         desc.handle, at, buffer_of(barrier, "barrier").handle, buffer_of(result, "result").handle, to_tensor(b, pred).handle
     )  # fmt: skip
@@ -213,7 +214,7 @@ def tma_load(b: IRBuilder, tensor_desc: object, coord: Sequence[Operand], barrie
 
 def tma_store(b: IRBuilder, tensor_desc: object, coord: Sequence[Operand], src: object) -> None:
     """A block from shared to global memory."""
-    desc, at = _coordinates(b, tensor_desc, coord)
+    desc, at = coordinates(b, tensor_desc, coord)
     b.insert(ttng.AsyncTMACopyLocalToGlobalOp(desc.handle, at, buffer_of(src, "src").handle))
 
 

@@ -19,8 +19,8 @@ from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import dtype, get_int_dtype, pointer_type
 from minitriton.language.values import Operand, tensor
 
-_ORDERS = {"": "acq_rel", "acq_rel": "acq_rel", "acquire": "acquire", "release": "release", "relaxed": "relaxed"}
-_SCOPES = {"": "gpu", "gpu": "gpu", "cta": "cta", "sys": "sys"}
+ORDERS = {"": "acq_rel", "acq_rel": "acq_rel", "acquire": "acquire", "release": "release", "relaxed": "relaxed"}
+SCOPES = {"": "gpu", "gpu": "gpu", "cta": "cta", "sys": "sys"}
 
 
 def _pointed_at(ptr: object) -> dtype:
@@ -51,8 +51,8 @@ def atomic_cas(
         pointer.handle,
         compared.handle,
         new.handle,
-        sem=choice(_ORDERS, sem, "Memory semantic"),
-        scope=choice(_SCOPES, scope, "Memory semantic"),
+        sem=choice(ORDERS, sem, "Memory semantic"),
+        scope=choice(SCOPES, scope, "Memory semantic"),
     )
     return tensor(b.value(op), new.type)
 
@@ -98,7 +98,7 @@ def atomic_load(
         _mask(b, ptr, mask).handle,
         ir_type(type),
         sem=choice(_LOAD_ORDERS, sem, "Memory semantic"),
-        scope=choice(_SCOPES, scope, "Memory semantic"),
+        scope=choice(SCOPES, scope, "Memory semantic"),
     )
     return cast(b, tensor(b.value(op), type), element)
 
@@ -124,7 +124,7 @@ def atomic_store(
         (cast(b, value, dt.int8) if element.is_int1() else value).handle,
         _mask(b, ptr, mask).handle,
         sem=choice(_STORE_ORDERS, sem, "Memory semantic"),
-        scope=choice(_SCOPES, scope, "Memory semantic"),
+        scope=choice(SCOPES, scope, "Memory semantic"),
     )
     b.insert(op)
 
@@ -159,7 +159,7 @@ def atomic_poll(
         timeout,
         ir_type(type),
         sem=choice(_LOAD_ORDERS, sem, "Memory semantic"),
-        scope=choice(_SCOPES, scope, "Memory semantic"),
+        scope=choice(SCOPES, scope, "Memory semantic"),
     )
     return tensor(b.value(op), type)
 
@@ -190,8 +190,8 @@ def _rmw(b: IRBuilder, op: str, ptr: tensor, val: tensor, mask: tensor, sem: str
         val.handle,
         mask.handle,
         atomic_rmw_op=op,
-        sem=choice(_ORDERS, sem, "Memory semantic"),
-        scope=choice(_SCOPES, scope, "Memory semantic"),
+        sem=choice(ORDERS, sem, "Memory semantic"),
+        scope=choice(SCOPES, scope, "Memory semantic"),
     )
     return tensor(b.value(made), val.type)
 

@@ -45,15 +45,10 @@ def _scalar(b: IRBuilder, value: Operand, type: dtype) -> tensor:
     return scalar_constant(b, value, type)
 
 
-def descriptor_operands(
-    b: IRBuilder,
-    base: object,
-    shape: Sequence[Operand],
-    strides: Sequence[Operand],
-    block_shape: Sequence[int],
-    padding_option: str,
-) -> tuple[tensor, list[tensor], list[tensor], block_type, str]:
-    """What a descriptor is made of, checked: pointer, sizes, strides, its blocks, the padding."""
+def _described(
+    base: object, shape: Sequence[object], strides: Sequence[object], block_shape: Sequence[int]
+) -> tuple[tensor, dtype]:
+    """The pointer to what is described, and its dtype. Raises where the ranks differ."""
     rank = len(shape)
     if not 1 <= rank <= 5:
         raise LanguageValueError(f"Expected 1 <= ndim <= 5 but got {rank} dimensions")
@@ -62,7 +57,29 @@ def descriptor_operands(
             raise LanguageValueError(f"Expected {rank} {what} but got {len(given)}")
     if not isinstance(base, tensor) or not isinstance(base.type, pointer_type):
         raise LanguageTypeError(f"a descriptor is made of a pointer, got {base}")
-    element = base.type.element_ty
+    return base, base.type.element_ty
+
+
+def descriptor_parts(
+    b: IRBuilder, base: object, shape: Sequence[Operand], strides: Sequence[Operand], block_shape: Sequence[int]
+) -> tuple[tensor, list[tensor], list[tensor], block_type]:
+    """What every descriptor is made of: pointer, sizes, strides, its blocks."""
+    pointer, element = _described(base, shape, strides, block_shape)
+    sizes = [_scalar(b, x, dt.int32) for x in shape]
+    steps = [_scalar(b, x, dt.int64) for x in strides]
+    return pointer, sizes, steps, block_of(element, tuple(block_shape))
+
+
+def descriptor_operands(
+    b: IRBuilder,
+    base: object,
+    shape: Sequence[Operand],
+    strides: Sequence[Operand],
+    block_shape: Sequence[int],
+    padding_option: str,
+) -> tuple[tensor, list[tensor], list[tensor], block_type, str]:
+    """What a descriptor for TMA is made of, checked: pointer, sizes, strides, its blocks, the padding."""
+    _, element = _described(base, shape, strides, block_shape)
     size = element.primitive_bitwidth // 8
     if block_shape[-1] * size < 16:
         raise LanguageValueError(
@@ -75,12 +92,10 @@ def descriptor_operands(
             f"Tensor descriptor last dim must be 1 but got {strides[-1]}",
             "give the number 1 and let the last dimension be the contiguous one (tl.trans turns a block), or load by pointers",
         )
-    sizes = [_scalar(b, x, dt.int32) for x in shape]
-    steps = [_scalar(b, x, dt.int64) for x in strides]
     padding = choice(PADDINGS, padding_option, "Padding option") or "zero"
     if element.is_int() and padding == "nan":
         raise LanguageValueError("Padding option `nan` is not supported for integer blocks")
-    return base, sizes, steps, block_of(element, tuple(block_shape)), padding
+    return *descriptor_parts(b, base, shape, strides, block_shape), padding
 
 
 def make_tensor_descriptor(

@@ -165,6 +165,8 @@ def _dot(
         raise LanguageValueError(
             f"max_num_imprecise_acc ({max_imprecise}) must be <= K ({k})", f"leave it out, or give 0 to {k}"
         )
+    if b.is_verbatim:
+        b.constant(element, 0)
     start = b.constant(result, 0) if acc is None else acc.handle
     op = tt.DotOp(x.handle, y.handle, start, input_precision=precision, max_num_imprecise_acc=max_imprecise)
     return tensor(b.value(op), result)
@@ -242,10 +244,13 @@ def dot_scaled(
     _check_scale(lhs_scale, m, k, "lhs")
     _check_scale(rhs_scale, n, k, "rhs")
     result = block_of(dt.float32, (*batch, m, n))
-    if acc is not None and acc.type != result:
+    if acc is not None and (acc.type.shape, acc.dtype) != (result.shape, dt.float32):
         raise LanguageValueError(
             f"the accumulator must be {result}, got {acc.type}", f"begin with tl.zeros({[*batch, m, n]}, tl.float32)"
         )
+    result = result if acc is None else acc.type
+    if b.is_verbatim:
+        b.constant(dt.float32, 0)
     op = tt.DotScaledOp(
         x.handle,
         y.handle,

@@ -27,8 +27,8 @@ from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of, block_type, dtype, pointer_type
 from minitriton.language.values import Operand, tensor
 
-_LOAD_CACHES = {"": "none", ".ca": "ca", ".cg": "cg", ".cs": "cs", ".cv": "cv"}
-_STORE_CACHES = {"": "none", ".wb": "wb", ".cg": "cg", ".cs": "cs", ".wt": "wt"}
+LOAD_CACHES = {"": "none", ".ca": "ca", ".cg": "cg", ".cs": "cs", ".cv": "cv"}
+STORE_CACHES = {"": "none", ".wb": "wb", ".cg": "cg", ".cs": "cs", ".wt": "wt"}
 _EVICTIONS = {"": "evict_normal", "evict_last": "evict_last", "evict_first": "evict_first"}
 PADDINGS: dict[str, str | None] = {"": None, "zero": "zero", "nan": "nan"}
 _INSTEAD_OF_A_MASK = 'name the dimensions that may be masked, boundary_check=(0, 1), and of loads padding_option="zero"'
@@ -56,7 +56,7 @@ def choice(table: dict[str, Entry], given: str | None, what: str) -> Entry:
 def load_caching(cache_modifier: str, eviction_policy: str) -> Caching:
     """How a load asks caches to treat it."""
     return {
-        "cache": choice(_LOAD_CACHES, cache_modifier, "Cache modifier"),
+        "cache": choice(LOAD_CACHES, cache_modifier, "Cache modifier"),
         "evict": choice(_EVICTIONS, eviction_policy, "Eviction policy"),
     }
 
@@ -188,7 +188,7 @@ def store(
     value = to_tensor(b, value)
     mask = None if mask is None else to_tensor(b, mask)
     caching: Caching = {
-        "cache": choice(_STORE_CACHES, cache_modifier, "Cache modifier"),
+        "cache": choice(STORE_CACHES, cache_modifier, "Cache modifier"),
         "evict": choice(_EVICTIONS, eviction_policy, "Eviction policy"),
     }
     if kind.const:

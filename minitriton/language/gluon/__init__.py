@@ -74,9 +74,9 @@ from minitriton.language.dtypes import (
     uint64,
     void,
 )
+from minitriton.language.gluon import amd, extra, nvidia
 from minitriton.language.gluon import buffers as buffers  # the methods of shared_memory_descriptor
 from minitriton.language.gluon import core as _core
-from minitriton.language.gluon import extra, nvidia
 from minitriton.language.gluon import layouts as _layouts
 from minitriton.language.gluon.core import (
     allocate_shared_memory,
@@ -153,6 +153,7 @@ __all__ = [
     "abs",
     "add",
     "allocate_shared_memory",
+    "amd",
     "arange",
     "associative_scan",
     "assume",

@@ -28,9 +28,9 @@ Bases = list[list[int]]
 """One vector of coordinates for each bit."""
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
     """Lists as tuples: what is compared and hashed."""
-    return tuple(_frozen(each) for each in cast("list[Any]", value)) if isinstance(value, (tuple, list)) else value
+    return tuple(frozen(each) for each in cast("list[Any]", value)) if isinstance(value, (tuple, list)) else value
 
 
 def _joined(values: Sequence[int], separator: str = "_") -> str:
@@ -71,7 +71,7 @@ def layout(cls: type[L]) -> type[L]:
     names = [f.name for f in fields(made)]  # pyright: ignore[reportArgumentType]
 
     def key(self: object) -> tuple[object, ...]:
-        return tuple(_frozen(getattr(self, name)) for name in names)
+        return tuple(frozen(getattr(self, name)) for name in names)
 
     made.__eq__ = lambda self, other: self.__class__ is other.__class__ and key(self) == key(other)
     made.__hash__ = lambda self: hash((cls.__name__, key(self)))
@@ -140,7 +140,7 @@ class BlockedLayout(DistributedLayout):
     def encoding(self) -> enc.DistributedEncoding:
         return enc.Blocked(
             tuple(self.size_per_thread), tuple(self.threads_per_warp), tuple(self.warps_per_cta), tuple(self.order),
-            _frozen(self.cga_layout),
+            frozen(self.cga_layout),
         )  # fmt: skip
 
     def mangle(self) -> str:
@@ -198,7 +198,7 @@ class DistributedLinearLayout(DistributedLayout):
 
     def encoding(self) -> enc.DistributedEncoding:
         return enc.Linear(
-            _frozen(self.reg_bases), _frozen(self.lane_bases), _frozen(self.warp_bases), _frozen(self.block_bases),
+            frozen(self.reg_bases), frozen(self.lane_bases), frozen(self.warp_bases), frozen(self.block_bases),
             tuple(self.shape),
         )  # fmt: skip
 
@@ -246,7 +246,7 @@ class NVMMADistributedLayout(DistributedLayout):
 
     def encoding(self) -> enc.DistributedEncoding:
         major, minor = self.version
-        return enc.NvidiaMma(major, minor, tuple(self.warps_per_cta), tuple(self.instr_shape), _frozen(self.cga_layout))
+        return enc.NvidiaMma(major, minor, tuple(self.warps_per_cta), tuple(self.instr_shape), frozen(self.cga_layout))
 
     def mangle(self) -> str:
         return f"MMA_{self.version}_{self.warps_per_cta}_{self.instr_shape}_{_cga_name(self.cga_layout)}_MMA"
@@ -290,7 +290,7 @@ class NVMMASharedLayout(SharedLayout):
 
     def encoding(self) -> enc.SharedEncoding:
         return enc.NVMMAShared(
-            self.swizzle_byte_width, self.transposed, self.element_bitwidth, self.fp4_padded, _frozen(self.cga_layout),
+            self.swizzle_byte_width, self.transposed, self.element_bitwidth, self.fp4_padded, frozen(self.cga_layout),
             self.rank,
         )  # fmt: skip
 
@@ -331,7 +331,7 @@ class SwizzledSharedLayout(SharedLayout):
     cga_layout: Bases = field(default_factory=list[list[int]])
 
     def encoding(self) -> enc.SharedEncoding:
-        return enc.SwizzledShared(self.vec, self.per_phase, self.max_phase, tuple(self.order), _frozen(self.cga_layout))
+        return enc.SwizzledShared(self.vec, self.per_phase, self.max_phase, tuple(self.order), frozen(self.cga_layout))
 
     def mangle(self) -> str:
         return (
@@ -360,7 +360,7 @@ class PaddedSharedLayout(SharedLayout):
     def encoding(self) -> enc.SharedEncoding:
         pairs = self.interval_padding_pairs
         return enc.PaddedShared(
-            tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), _frozen(self.offset_bases), _frozen(self.block_bases),
+            tuple(p[0] for p in pairs), tuple(p[1] for p in pairs), frozen(self.offset_bases), frozen(self.block_bases),
             tuple(self.shape),
         )  # fmt: skip
 
@@ -370,7 +370,7 @@ class PaddedSharedLayout(SharedLayout):
         interval_padding_pairs: Bases, shape: Sequence[int], order: Sequence[int]
     ) -> PaddedSharedLayout:
         """Elements of `shape` in their order, the dimensions of `order` from the fastest on."""
-        _require_powers_of_two(shape)
+        require_powers_of_two(shape)
         bases = [
             [1 << bit if d == dim else 0 for d in range(len(shape))]
             for dim in order
@@ -382,7 +382,7 @@ class PaddedSharedLayout(SharedLayout):
         return f"PaddedShared_{self.interval_padding_pairs}_{self.offset_bases}_{self.block_bases}_{self.shape}_PaddedShared"
 
 
-def _require_powers_of_two(sizes: Sequence[int]) -> None:
+def require_powers_of_two(sizes: Sequence[int]) -> None:
     if any(size < 1 or size & (size - 1) for size in sizes):
         raise LayoutError(f"{list(sizes)} must be powers of two")
 
@@ -401,46 +401,47 @@ class SharedLinearLayout(SharedLayout):
         if not self.offset_bases or not self.offset_bases[0]:
             raise LayoutError("SharedLinearLayout offset_bases must not be empty")
         _same_rank(self, len(self.offset_bases[0]), *self.offset_bases, *self.block_bases)
-        _require_powers_of_two([self.alignment])
+        require_powers_of_two([self.alignment])
 
     def encoding(self) -> enc.SharedEncoding:
-        return enc.SharedLinear(_frozen(self.offset_bases), _frozen(self.block_bases), self.alignment)
+        return enc.SharedLinear(frozen(self.offset_bases), frozen(self.block_bases), self.alignment)
 
     def mangle(self) -> str:
         return f"SharedLinear_{self.offset_bases}_{self.block_bases}_{self.alignment}_SharedLinear"
 
 
-def _lists(value: Any) -> Any:
-    return [_lists(each) for each in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
+def lists(value: Any) -> Any:
+    """Tuples as lists: what fields hold."""
+    return [lists(each) for each in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
 
 
-_OF_ENCODING: dict[type[enc.Encoding], Callable[[Any], Layout]] = {
+OF_ENCODING: dict[type[enc.Encoding], Callable[[Any], Layout]] = {
     enc.Blocked: lambda e: BlockedLayout(
-        *map(_lists, (e.size_per_thread, e.threads_per_warp, e.warps_per_cta, e.order, e.cga_layout))
+        *map(lists, (e.size_per_thread, e.threads_per_warp, e.warps_per_cta, e.order, e.cga_layout))
     ),
     enc.Slice: lambda e: SliceLayout(e.dim, distributed_layout_of(e.parent)),
-    enc.Linear: lambda e: DistributedLinearLayout(*map(_lists, (e.register, e.lane, e.warp, e.block, e.shape))),
+    enc.Linear: lambda e: DistributedLinearLayout(*map(lists, (e.register, e.lane, e.warp, e.block, e.shape))),
     enc.DotOperand: lambda e: DotOperandLayout(e.op_idx, distributed_layout_of(e.parent), e.k_width),
     enc.NvidiaMma: lambda e: NVMMADistributedLayout(
-        [e.version_major, e.version_minor], *map(_lists, (e.warps_per_cta, e.instr_shape, e.cga_layout))
+        [e.version_major, e.version_minor], *map(lists, (e.warps_per_cta, e.instr_shape, e.cga_layout))
     ),
     enc.NVMMAShared: lambda e: NVMMASharedLayout(
-        e.swizzling_byte_width, e.element_bit_width, e.rank, e.transposed, e.fp4_padded, _lists(e.cga_layout)
+        e.swizzling_byte_width, e.element_bit_width, e.rank, e.transposed, e.fp4_padded, lists(e.cga_layout)
     ),
     enc.SwizzledShared: lambda e: SwizzledSharedLayout(
-        e.vec, e.per_phase, e.max_phase, _lists(e.order), _lists(e.cga_layout)
+        e.vec, e.per_phase, e.max_phase, lists(e.order), lists(e.cga_layout)
     ),
-    enc.SharedLinear: lambda e: SharedLinearLayout(_lists(e.offset), _lists(e.block), e.alignment),
+    enc.SharedLinear: lambda e: SharedLinearLayout(lists(e.offset), lists(e.block), e.alignment),
     enc.PaddedShared: lambda e: PaddedSharedLayout(
         [list(pair) for pair in zip(e.intervals, e.paddings, strict=True)],
-        *map(_lists, (e.offset, e.block, e.shape)),
+        *map(lists, (e.offset, e.block, e.shape)),
     ),
 }
 
 
 def layout_of(encoding: enc.Encoding) -> Layout:
     """The layout that `encoding` is the value of. Raises `IRError` for one that Gluon has no class for."""
-    make = _OF_ENCODING.get(type(encoding))
+    make = OF_ENCODING.get(type(encoding))
     if make is None:
         raise IRError(f"Gluon lacks a layout for {type(encoding).__name__}")
     return make(encoding)

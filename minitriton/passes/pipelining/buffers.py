@@ -31,7 +31,8 @@ from minitriton.layouts.encodings import (
 )
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.properties import contig_per_thread, get_order, order_for_memory, thread_order
-from minitriton.layouts.to_linear import order_for_dot_operand, to_linear_layout
+from minitriton.layouts.tile import order_for_dot_operand
+from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
 from minitriton.rewriting.constants import constant_attr, number_of
 

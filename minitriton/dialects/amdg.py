@@ -1,0 +1,294 @@
+"""The `amdg` dialect: what AMD GPUs have of their own. Ops parse, print and verify; no pass makes or lowers them yet.
+
+%v = amdg.buffer_load %ptr[%offsets], %mask, %other cacheModifier = ca : tensor<64x64xf32, #blocked>
+%t = amdg.async_tdm_copy_global_to_local %desc[%i, %j] into %buffer, %pred : !tt.tensordesc<...> -> !ttg.memdesc<...>
+
+Counterpart of Triton's third_party/amd/include/Dialect/TritonAMDGPU/IR.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, i1, i32
+from xdsl.ir import Dialect
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+
+from minitriton.dialects.attribute_values import i32_attr
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
+from minitriton.dialects.fast_paths.op_definition import declared, op_definition
+from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
+from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
+from minitriton.dialects.tt.format import Pointer
+from minitriton.dialects.tt.memory import NO_MODIFIER
+from minitriton.dialects.tt.types import (
+    TensorDescType,
+    element_type,
+    i1_same_shape,
+    pointer_type,
+    with_element,
+)
+from minitriton.dialects.ttg.format import MemDesc
+from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
+
+_TOKEN = AsyncTokenType()
+_I32 = IntegerAttr.constr(i32)
+_POINTER = ("ptr", GLOBAL)
+_CACHE = "(`cacheModifier` `=` $cache^)?"
+_STRIDE = "(`stride` `=` $stride^)?"
+
+
+@irdl_custom_directive
+class TypeOrSpace(CustomDirective):
+    """The type of an operand; a space if it is not there, as MLIR writes it."""
+
+    type: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        type_ = parser.parse_optional_type()
+        self.type.set(state, () if type_ is None else (type_,))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        state.print_whitespace(printer)
+        printer.print_list(self.type.get(op), printer.print_attribute)
+
+
+@irdl_custom_directive
+class TokensOrSpace(CustomDirective):
+    """Tokens; a space if there are none, as MLIR writes it."""
+
+    tokens: VariadicOperandVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        tokens: list[UnresolvedOperand] = []
+        while (token := parser.parse_optional_unresolved_operand()) is not None:
+            tokens.append(token)
+            parser.parse_optional_punctuation(",")
+        self.tokens.set(state, tokens)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.tokens.get(op), printer.print_ssa_value)
+
+
+_VALUES = var("V", TENSOR)
+_POINTER_TO_VALUES = follows(
+    "V", lambda type: pointer_type(element_type(type)), "element type matches the pointed type of ptr"
+)
+_OFFSETS = follows("V", lambda type: with_element(type, i32), "values and offsets have the same shape")
+_MASK = follows("V", i1_same_shape, "values and mask have the same shape")
+
+
+@op_definition
+class BufferLoadOp(IRDLOperation):
+    """Loads at `offsets` elements from a scalar pointer; `other` where `mask` is false. `stride`: bytes between rows, for the cache."""
+
+    name = "amdg.buffer_load"
+
+    ptr = operand_def(_POINTER_TO_VALUES)
+    offsets = operand_def(_OFFSETS)
+    stride = opt_operand_def(i32)
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    mask = opt_operand_def(_MASK)
+    other = opt_operand_def(_VALUES)
+    result = result_def(_VALUES)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    traits = traits_def(OperandEffects(reads=(_POINTER,)), VerifyTensorLayouts())
+    assembly_format = (
+        f"$ptr `[` $offsets `]` (`,` $mask^)? (`,` $other^)? {_CACHE} {_STRIDE} attr-dict `:` type($result)"
+    )
+
+
+@op_definition
+class BufferLoadToLocalOp(IRDLOperation):
+    """Starts copying what a `BufferLoadOp` would load to shared memory. `contiguity`: elements that one access may take."""
+
+    OFFSETS: ClassVar = var("O", I32_TENSOR)
+    BASE: ClassVar = var("P", PTR)
+
+    name = "amdg.buffer_load_to_local"
+
+    dest = operand_def(MemDescType)
+    ptr = operand_def(BASE)
+    offsets = operand_def(OFFSETS)
+    mask = opt_operand_def(follows("O", i1_same_shape, "infer mask shape from offsets"))
+    other = opt_operand_def(TENSOR)
+    stride = opt_operand_def(i32)
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    contiguity = prop_def(_I32, default_value=i32_attr(1))
+    token = result_def(_TOKEN)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (MemDesc, Pointer, TypeOrSpace)
+    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(("dest", SHARED),)), VerifyTensorLayouts())
+    assembly_format = (
+        f"$ptr `[` $offsets `]` (`mask` `=` $mask^)? (`other` `=` $other^)? {_STRIDE} {_CACHE} `into` $dest attr-dict `:` "
+        "custom<Pointer>(type($ptr)) `` `[` type($offsets) `]` custom<TypeOrSpace>(type($other)) `->` "
+        "custom<MemDesc>(type($dest))"
+    )
+
+
+@op_definition
+class BufferStoreOp(IRDLOperation):
+    """Stores at `offsets` elements from a scalar pointer, where `mask` is true."""
+
+    name = "amdg.buffer_store"
+
+    value = operand_def(_VALUES)
+    ptr = operand_def(_POINTER_TO_VALUES)
+    offsets = operand_def(_OFFSETS)
+    stride = opt_operand_def(i32)
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    mask = opt_operand_def(_MASK)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    traits = traits_def(OperandEffects(writes=(_POINTER,)), VerifyTensorLayouts())
+    assembly_format = f"$value `,` $ptr `[` $offsets `]` (`,` $mask^)? {_CACHE} {_STRIDE} attr-dict `:` type($value)"
+
+
+@op_definition
+class BufferAtomicRMWOp(IRDLOperation):
+    """`tt.atomic_rmw` at `offsets` elements from a scalar pointer."""
+
+    name = "amdg.buffer_atomic_rmw"
+
+    atomic_rmw_op = prop_def(RMWOpAttr)
+    ptr = operand_def(_POINTER_TO_VALUES)
+    offsets = operand_def(_OFFSETS)
+    value = operand_def(_VALUES)
+    stride = opt_operand_def(i32)
+    sem = prop_def(MemSemanticAttr)
+    scope = prop_def(MemSyncScopeAttr)
+    mask = opt_operand_def(_MASK)
+    result = result_def(_VALUES)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts())
+    assembly_format = (
+        "$atomic_rmw_op `,` $sem `,` $scope `,` $value `,` $ptr `[` $offsets `]` (`,` $mask^)? "
+        f"{_STRIDE} attr-dict `:` type($result)"
+    )
+
+
+@op_definition
+class AsyncTDMCopyGlobalToLocalOp(IRDLOperation):
+    """Starts copying the block of `desc` at `indices` to `result`, where `pred` holds; arrives at `barrier` when it is done."""
+
+    name = "amdg.async_tdm_copy_global_to_local"
+
+    desc = operand_def(TensorDescType)
+    indices = var_operand_def(i32)
+    result = operand_def(MemDescType)
+    pred = operand_def(i1)
+    barrier = opt_operand_def(MemDescType)
+    token = result_def(_TOKEN)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(
+        OperandEffects(reads=(("desc", GLOBAL),), writes=(("result", SHARED), ("barrier", SHARED))),
+        VerifyTensorLayouts(),
+    )
+    assembly_format = (
+        "$desc `[` $indices `]` `into` $result `,` $pred (`,` `barrier` `=` $barrier^)? attr-dict "
+        "`:` type($desc) (`,` type($barrier)^)? `->` type($result)"
+    )
+
+
+@op_definition
+class AsyncTDMCopyLocalToGlobalOp(IRDLOperation):
+    """Starts copying `src` to the block of `desc` at `indices`."""
+
+    name = "amdg.async_tdm_copy_local_to_global"
+
+    desc = operand_def(TensorDescType)
+    indices = var_operand_def(i32)
+    src = operand_def(MemDescType)
+    traits = traits_def(OperandEffects(reads=(("src", SHARED),), writes=(("desc", GLOBAL),)), VerifyTensorLayouts())
+    assembly_format = "$desc `[` $indices `]` `from` $src attr-dict `:` type($src) `->` type($desc)"
+
+
+@op_definition
+class AsyncTDMWaitOp(IRDLOperation):
+    """Waits until at most `num` copies of blocks are in flight."""
+
+    name = "amdg.async_tdm_wait"
+
+    async_token = var_operand_def(_TOKEN)
+    num = prop_def(_I32)
+    ret_token = result_def(_TOKEN)
+    irdl_options = (ParsePropInAttrDict(),)
+    custom_directives = (TokensOrSpace,)
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts())
+    assembly_format = "custom<TokensOrSpace>($async_token) attr-dict"
+
+
+_READS_AND_WRITES_ALLOC = OperandEffects(reads=(("alloc", SHARED),), writes=(("alloc", SHARED),))
+
+
+@op_definition
+class InitBarrierOp(IRDLOperation):
+    """Makes `alloc` a barrier that expects `count` arrivals a phase."""
+
+    name = "amdg.init_barrier"
+
+    alloc = operand_def(MemDescType)
+    count = prop_def(_I32)
+    traits = traits_def(OperandEffects(writes=(("alloc", SHARED),)), VerifyTensorLayouts())
+    assembly_format = "$alloc `,` $count attr-dict `:` type($alloc)"
+
+
+@op_definition
+class WaitBarrierOp(IRDLOperation):
+    """Waits until the phase `phase` is complete."""
+
+    name = "amdg.wait_barrier"
+
+    alloc = operand_def(MemDescType)
+    phase = operand_def(i32)
+    traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts())
+    assembly_format = "$alloc `,` $phase attr-dict `:` type($alloc)"
+
+
+@op_definition
+class ArriveBarrierOp(IRDLOperation):
+    """Arrives `count` times, and gives the phase before."""
+
+    name = "amdg.arrive_barrier"
+
+    alloc = operand_def(MemDescType)
+    count = prop_def(_I32)
+    result = result_def(i32)
+    traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts())
+    assembly_format = "$alloc `,` $count attr-dict `:` type($alloc) `->` type($result)"
+
+
+@op_definition
+class AsyncCopyMbarrierArriveOp(IRDLOperation):
+    """Arrives at `barrier` once earlier copies to shared memory are done."""
+
+    name = "amdg.async_copy_mbarrier_arrive"
+
+    barrier = operand_def(MemDescType)
+    traits = traits_def(
+        OperandEffects(reads=(("barrier", SHARED),), writes=(("barrier", SHARED),)), VerifyTensorLayouts()
+    )
+    assembly_format = "$barrier attr-dict `:` type($barrier)"
+
+
+AMDG = Dialect("amdg", *declared("amdg", globals()))
