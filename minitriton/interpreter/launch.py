@@ -138,7 +138,7 @@ FAMILIES = (
 
 _FILES = {
     "arith": "minitriton/interpreter/numbers/integers.py",
-    "math": "minitriton/interpreter/numbers/floats.py",
+    "math": "minitriton/interpreter/numbers/libdevice.py",
 }
 """Where the meanings of a dialect are."""
 

@@ -43,7 +43,7 @@ _ACCESSES = (tt.LoadOp, tt.StoreOp)
 
 PASS_ATTRIBUTES = {
     OPAQUE: PassAttribute(
-        (arith.AddiOp,), UnitAttr, ("minitriton-share-pointer-steps",), "codegen.lowering.elementwise",
+        (arith.AddiOp,), UnitAttr, ("minitriton-share-pointer-steps",), "codegen.nvidia.wgmma",
         "the second operand reaches LLVM through inline PTX, so that loops count as they are written",
     ),
     SPLIT_MASK: PassAttribute(
