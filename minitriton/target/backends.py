@@ -52,7 +52,10 @@ class BackEnd:
         """The part called `part`, imported. Raises `MinitritonError` if this back end has none."""
         where = getattr(self, part)
         if where is None:
-            raise MinitritonError(f"the back end lacks {part}", help="its entry in target/backends.py names none")
+            raise MinitritonError(
+                f"this back end cannot do that yet: it lacks {part}",
+                help='for an NVIDIA GPU add the module attribute ttg.target = "cuda:90"; a back end names its parts in target/backends.py',
+            )
         return imported(where)
 
 

@@ -79,7 +79,8 @@ def test_more_threads_than_a_block_has_are_refused(refused: Callable[..., Any]) 
 @pytest.mark.parametrize(
     ("backend", "arch", "message"),
     [
-        ("hip", 90, "unknown backend 'hip'"),
+        ("metal", 90, "unknown backend 'metal'"),
+        ("hip", 90, "unsupported architecture hip:90"),
         ("cuda", 60, "unsupported architecture sm_60"),
         ("cuda", "gfx942", "unsupported architecture sm_gfx942"),
     ],
