@@ -18,6 +18,7 @@ from minitriton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 from minitriton.experimental.gluon.nvidia.hopper import TensorDescriptor
+from minitriton.language.gluon.conversions import linear_layout
 from minitriton.language.gluon.layouts import DistributedLayout
 from minitriton.tools.tensor_descriptor import DescribedArray
 
@@ -176,6 +177,49 @@ def test_a_matmul_by_tensor_copies_and_warp_group_dots() -> None:
     kernel = tma_matmul[(1,)](described(a, [64, 64]), described(b, [64, 64]), described(c, [64, 64]), 128, num_warps=4)
     np.testing.assert_allclose(c, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-2, atol=1e-2)
     assert "wgmma.mma_async" in kernel.asm["ptx"] and "cp.async.bulk.tensor" in kernel.asm["ptx"]
+
+
+@gluon.jit
+def dot_of_buffers(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, left: gl.constexpr, right: gl.constexpr):
+    rows: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 32, 16])
+    i = gl.arange(0, M, layout=gl.SliceLayout(1, rows))[:, None]
+    j = gl.arange(0, N, layout=gl.SliceLayout(0, rows))[None, :]
+    k0 = gl.arange(0, K, layout=gl.SliceLayout(0, rows))[None, :]
+    k1 = gl.arange(0, K, layout=gl.SliceLayout(1, rows))[:, None]
+    x = gl.allocate_shared_memory(gl.float16, [M, K], left, gl.load(a + i * K + k0))
+    y = gl.allocate_shared_memory(gl.float16, [K, N], right, gl.load(b + k1 * N + j))
+    fence_async_shared()
+    acc = warpgroup_mma(x, y, gl.zeros([M, N], gl.float32, mma), is_async=True)
+    acc = warpgroup_mma_wait(0, [acc])
+    gl.store(c + i * N + j, gl.convert_layout(acc, rows))
+
+
+def core_matrices(shape: tuple[int, int], contiguous: int) -> gl.SharedLinearLayout:
+    """8 rows of 16 bytes after each other, first along the contiguous dimension: no swizzle."""
+    bases: list[list[int]] = []
+    for dim, first, end in (
+        (contiguous, 1, 8), (1 - contiguous, 1, 8), (contiguous, 8, shape[contiguous]), (1 - contiguous, 8, shape[1 - contiguous])
+    ):  # fmt: skip
+        bases += [[step * (d == dim) for d in (0, 1)] for step in (1 << b for b in range(20)) if first <= step < end]
+    return gl.SharedLinearLayout(bases, [], 128)
+
+
+def by_bases(shape: tuple[int, int], transposed: bool) -> gl.SharedLinearLayout:
+    """A swizzled layout that says its bases only."""
+    found = linear_layout(gl.NVMMASharedLayout.get_default_for(list(shape), gl.float16, transposed=transposed), shape)
+    assert isinstance(found, gl.SharedLinearLayout)
+    return gl.SharedLinearLayout(found.offset_bases, [], 1024)
+
+
+@pytest.mark.parametrize("make", [core_matrices, by_bases])
+@pytest.mark.parametrize("left", [0, 1])
+@pytest.mark.parametrize("right", [0, 1])
+def test_warp_group_dots_read_linear_layouts(make: object, left: int, right: int) -> None:
+    a, b = (RNG.standard_normal(shape).astype(np.float16) for shape in ((128, 64), (64, 64)))
+    c = np.zeros((128, 64), np.float32)
+    dot_of_buffers[(1,)](a, b, c, 128, 64, 64, make((128, 64), left), make((64, 64), right))  # type: ignore[operator]
+    np.testing.assert_allclose(c, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-2, atol=1e-2)
 
 
 @gluon.jit

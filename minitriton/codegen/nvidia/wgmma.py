@@ -32,7 +32,8 @@ from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.attribute_values import i32_array, integer, is_true, string_attr
 from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.ttg import MemDescType
-from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
+from minitriton.layouts.encodings import NvidiaMma, NVMMAShared, SharedEncoding, SharedLinear
+from minitriton.layouts.properties import are_layouts_equivalent
 from minitriton.layouts.to_linear import to_linear_layout
 
 ROWS = 64
@@ -58,32 +59,76 @@ class BufferMatrix(NamedTuple):
         return elements * element_bits(self.type) // 8 >> 4
 
 
-def _matrix(f: FunctionLowering, op: Operation, value: SSAValue, k_dim: int) -> BufferMatrix:
-    b = f.b
-    type_ = memdesc(value)
-    encoding = shared_encoding(type_)
-    if (
-        not isinstance(encoding, NVMMAShared)
-        or encoding.swizzling_byte_width not in _SWIZZLE
-        or type_.get_num_dims() != 2
-    ):
-        raise f.unsupported(
-            op, "an operand that is not a swizzled matrix", help="use #ttg.nvmma_shared of 32 to 128 bytes"
-        )
+class _Core(NamedTuple):
+    """How a buffer is made of core matrices, 8 rows of 16 bytes (PTX ISA 9.7.15.5.1): strides in units of 16 bytes, mode of the swizzle."""
+
+    contiguous_dim: int
+    leading: int
+    stride: int
+    mode: int
+
+
+def _swizzled_core(encoding: NVMMAShared, shape: tuple[int, ...], bits: int, k_dim: int) -> _Core:
     swizzle = encoding.swizzling_byte_width
     contiguous_dim = 0 if encoding.transposed else 1
-    along_k = contiguous_dim == k_dim
-    per_row = swizzle * 8 // element_bits(type_)
-    others = buffer_shape(type_)[1 - contiguous_dim]
+    others = shape[1 - contiguous_dim]
     # Columns of `swizzle` bytes follow each other; a matrix that is contiguous along k never spans two of them.
-    leading = 1 if along_k or buffer_shape(type_)[contiguous_dim] <= per_row else others * swizzle >> 4
-    high = leading << 16 | (8 * swizzle >> 4) << 32 | _SWIZZLE[swizzle] << 62
+    is_one_column = contiguous_dim == k_dim or shape[contiguous_dim] <= swizzle * 8 // bits
+    return _Core(contiguous_dim, 1 if is_one_column else others * swizzle >> 4, 8 * swizzle >> 4, _SWIZZLE[swizzle])
+
+
+def _plain_core(encoding: SharedEncoding, shape: tuple[int, ...], bits: int, k_dim: int, extent: int) -> _Core | None:
+    """The same without a swizzle, of `extent` rows or columns a dot; None if the buffer is not laid out so."""
+    inverse = to_linear_layout(encoding, shape).pseudoinvert()
+
+    def at(dim: int, index: int) -> int:
+        """Byte offset of the element at `index` along `dim`; 0 past the end, where nothing is read."""
+        return inverse.apply({f"dim{d}": index * (d == dim) for d in range(2)})["offset"] * bits // 8
+
+    wide = 128 // bits
+    for dim in (0, 1):
+        other, first = 1 - dim, wide if dim != k_dim else 8
+        rows = all(at(other, 1 << bit) == 16 << bit for bit in range(3) if 1 << bit < shape[other])
+        if not rows or any(at(dim, 1 << bit) != (1 << bit) * bits // 8 for bit in range(wide.bit_length() - 1)):
+            continue
+        along = at(1 - k_dim, first) if first < shape[1 - k_dim] else 16
+        across = at(k_dim, wide if dim == k_dim else 8)
+        steps = range(1, (min(extent, shape[1 - k_dim]) // first).bit_length() - 1)
+        if all(at(1 - k_dim, first << bit) == along << bit for bit in steps):
+            return _Core(dim, across >> 4, along >> 4, 0)
+    return None
+
+
+def _core(encoding: SharedEncoding, shape: tuple[int, ...], bits: int, k_dim: int, extent: int) -> _Core | None:
+    if isinstance(encoding, NVMMAShared) and encoding.swizzling_byte_width in _SWIZZLE:
+        return _swizzled_core(encoding, shape, bits, k_dim)
+    for swizzle in _SWIZZLE if isinstance(encoding, SharedLinear) else ():
+        for transposed in (False, True):
+            alike = NVMMAShared(swizzle, transposed, bits, False, encoding.cga)
+            row = shape[0 if transposed else 1] * bits // 8
+            if row % swizzle == 0 and are_layouts_equivalent(shape, encoding, alike):
+                return _swizzled_core(alike, shape, bits, k_dim)
+    return _plain_core(encoding, shape, bits, k_dim, extent)
+
+
+def _matrix(f: FunctionLowering, op: Operation, value: SSAValue, k_dim: int, extent: int) -> BufferMatrix:
+    b = f.b
+    type_ = memdesc(value)
+    shape = buffer_shape(type_)
+    core = _core(shared_encoding(type_), shape, element_bits(type_), k_dim, extent) if len(shape) == 2 else None
+    if core is None:
+        raise f.unsupported(
+            op,
+            "an operand that is not made of core matrices of 8 rows of 16 bytes",
+            help="use #ttg.nvmma_shared of 32 to 128 bytes",
+        )
+    high = core.leading << 16 | core.stride << 32 | core.mode << 62
     view = f.values[value]
     assert isinstance(view, SharedView)
     address = b.value(ours.PtrToIntOp, (view.base,), I32)
     low = b.lshr(b.and_(address, b.i32(0x3FFFF)), 4)
     descriptor = b.or_disjoint(b.value(L.ZExtOp, (low,), I64), b.constant(I64, high))
-    return BufferMatrix(descriptor, along_k, type_, view.offsets)
+    return BufferMatrix(descriptor, core.contiguous_dim == k_dim, type_, view.offsets)
 
 
 def _of_warp_group(f: FunctionLowering, matrix: BufferMatrix, facts: LayoutFacts, dim: int, other: int) -> SSAValue:
@@ -156,7 +201,7 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     total = f.vector(third)
     if from_zero:
         total = b.poison(total.type)
-    right = _matrix(f, op, second, 0)
+    right = _matrix(f, op, second, 0, columns)
     bits = element_bits(right.type)
     step = STEP_BYTES * 8 // bits
     depth = right.type.get_shape()[0]
@@ -230,7 +275,7 @@ class _Left:
         self.matrix: BufferMatrix | None = None
         self.step = step
         if isinstance(value.type, MemDescType):
-            self.matrix = _matrix(f, op, value, 1)
+            self.matrix = _matrix(f, op, value, 1, ROWS)
             self.base = _of_warp_group(f, self.matrix, facts, 0, 0)
             return
         vector = f.vector(value)
