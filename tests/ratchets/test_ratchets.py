@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (6840, 44, 0),
     "as_triton": (3485, 35, 0),
     "backends": (324, 9, 0),
-    "codegen": (11683, 65, 0),
+    "codegen": (11736, 65, 0),
     "commands": (1486, 11, 0),
     "dialects": (15790, 98, 0),
     "emulator": (8857, 57, 0),
@@ -39,14 +39,14 @@ PACKAGES = {
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (15207, 76, 0),
+    "lab": (15210, 76, 0),
     "language": (5881, 54, 0),
     "layouts": (4612, 25, 0),
     "passes": (19412, 110, 0),
     "pipeline": (2229, 13, 0),
     "rewriting": (4144, 24, 0),
     "runtime": (7038, 44, 0),
-    "target": (1015, 6, 0),
+    "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -61,7 +61,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 138664,
+    "lines": 138723,
     "files": 858,
     "files under 40 lines": 123,
     "modules with one importer": 183,

@@ -32,6 +32,7 @@ from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.attribute_values import i32_array, integer, is_true, string_attr
 from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.ttg import MemDescType
+from minitriton.errors import IRError
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared, SharedEncoding, SharedLinear
 from minitriton.layouts.properties import are_layouts_equivalent
 from minitriton.layouts.to_linear import to_linear_layout
@@ -99,14 +100,21 @@ def _plain_core(encoding: SharedEncoding, shape: tuple[int, ...], bits: int, k_d
     return None
 
 
+def _are_alike(encoding: SharedEncoding, other: SharedEncoding, shape: tuple[int, ...]) -> bool:
+    """Whether both put each element at one offset; not where `shape` is too small for one of them."""
+    try:
+        return are_layouts_equivalent(shape, encoding, other)
+    except IRError:
+        return False
+
+
 def _core(encoding: SharedEncoding, shape: tuple[int, ...], bits: int, k_dim: int, extent: int) -> _Core | None:
     if isinstance(encoding, NVMMAShared) and encoding.swizzling_byte_width in _SWIZZLE:
         return _swizzled_core(encoding, shape, bits, k_dim)
     for swizzle in _SWIZZLE if isinstance(encoding, SharedLinear) else ():
         for transposed in (False, True):
             alike = NVMMAShared(swizzle, transposed, bits, False, encoding.cga)
-            row = shape[0 if transposed else 1] * bits // 8
-            if row % swizzle == 0 and are_layouts_equivalent(shape, encoding, alike):
+            if _are_alike(encoding, alike, shape):
                 return _swizzled_core(alike, shape, bits, k_dim)
     return _plain_core(encoding, shape, bits, k_dim, extent)
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from minitriton.errors import MinitritonError
 from minitriton.pipeline.pass_manager import Pipeline
-from minitriton.pipeline.pass_registry import Step
+from minitriton.pipeline.pass_registry import Step, find_pass
 from minitriton.pipeline.pipeline_spec import format_step
 
 Value = int | float | bool | str
@@ -120,8 +120,13 @@ step_text = by_identity(format_step)
 
 
 @functools.lru_cache(maxsize=4096)
-def _parsed(text: str) -> tuple[Step, ...]:
+def _parsed_as(text: str, found: object) -> tuple[Step, ...]:
+    """The steps of `text`, whose pass is the class `found` now: a module of passes may be loaded again."""
     return Pipeline.parse(text).steps
+
+
+def _parsed(text: str) -> tuple[Step, ...]:
+    return _parsed_as(text, find_pass(text.partition("{")[0].strip()))
 
 
 def parse_steps(text: str) -> Pipeline:

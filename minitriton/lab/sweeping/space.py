@@ -13,14 +13,13 @@ emission) stands where it stood. What varies about the launch (constants, option
 
 from __future__ import annotations
 
-import functools
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from minitriton.errors import MinitritonError, PipelineError
-from minitriton.lab.sweeping.configuration import Value, by_identity, value_of, value_text
+from minitriton.lab.sweeping.configuration import Value, by_identity, parse_steps, value_of, value_text
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Pass, Property, Step, registered_passes
 from minitriton.pipeline.pipeline_spec import make_step
@@ -381,6 +380,5 @@ def foreign_passes() -> tuple[str, ...]:
     return tuple(found)
 
 
-@functools.cache
 def _step(text: str) -> Step:
-    return Pipeline.parse(text).steps[0]
+    return parse_steps(text).steps[0]
