@@ -1,4 +1,4 @@
-"""Matrix matmuls that nobody tuned, minitriton beside Triton on a GPU: tiles, warps, stages, sizes and orders drawn at random.
+"""Matmuls that nobody tuned, minitriton next to Triton on a GPU: tiles, warps, stages, sizes and orders drawn at random.
 
     python benchmarks/matmul_families.py [--count N] [--seed S] [--rounds N] [--json FILE]
 
