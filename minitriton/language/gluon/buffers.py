@@ -10,25 +10,14 @@ y = buffer.slice(0, 16).load(layout)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 from minitriton.language.declare import builtin
 from minitriton.language.gluon.core import LayoutArgument
 from minitriton.language.gluon.layouts import SharedLayout
 from minitriton.language.gluon.types import shared_memory_descriptor
-from minitriton.language.values import ConstInt, ConstInts, ConstType, Named, Operand, constexpr, tensor
+from minitriton.language.values import ConstInt, ConstInts, ConstType, Operand, constexpr, tensor
 
-D = TypeVar("D", bound=Named)
-
-
-def _method(declaration: D) -> D:
-    shared_memory_descriptor.members[declaration.__name__] = declaration
-    return declaration
-
-
-def _private_method(declaration: D) -> D:
-    shared_memory_descriptor.members[f"_{declaration.__name__}"] = declaration
-    return declaration
+_method, _private_method = shared_memory_descriptor.method, shared_memory_descriptor.private_method
 
 
 @_method

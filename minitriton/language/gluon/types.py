@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from minitriton.language.descriptors import tensor_descriptor as plain_descriptor
 from minitriton.language.descriptors import tensor_descriptor_type as plain_descriptor_type
@@ -30,6 +30,8 @@ from minitriton.layouts import inference
 
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
+
+D = TypeVar("D", bound=Named)
 
 _UNRESOLVED = (AutoLayout, CoalescedLayout)
 
@@ -139,6 +141,18 @@ class memory_descriptor(handle_value):
     """A view of a buffer in a kernel."""
 
     type: memory_descriptor_type  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    @classmethod
+    def method(cls, declaration: D) -> D:
+        """Makes a declared function a method of such views."""
+        cls.members[declaration.__name__] = declaration
+        return declaration
+
+    @classmethod
+    def private_method(cls, declaration: D) -> D:
+        """The same, with Triton's `_` before the name."""
+        cls.members[f"_{declaration.__name__}"] = declaration
+        return declaration
 
     @property
     def dtype(self) -> dtype:

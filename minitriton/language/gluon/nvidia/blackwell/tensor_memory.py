@@ -10,7 +10,7 @@ x = acc.load(get_tmem_reg_layout(ttgl.float32, (128, 128), acc.layout, num_warps
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from minitriton.language.declare import builtin, constexpr_function
 from minitriton.language.dtypes import dtype
@@ -170,17 +170,7 @@ class tensor_memory_descriptor_type(memory_descriptor_type):
             )
 
 
-D = TypeVar("D", bound=Named)
-
-
-def _method(declaration: D) -> D:
-    tensor_memory_descriptor.members[declaration.__name__] = declaration
-    return declaration
-
-
-def _private_method(declaration: D) -> D:
-    tensor_memory_descriptor.members[f"_{declaration.__name__}"] = declaration
-    return declaration
+_method, _private_method = tensor_memory_descriptor.method, tensor_memory_descriptor.private_method
 
 
 @_method
