@@ -125,7 +125,7 @@ def neighbours(
     """What pointers and mask allow along the layout's fastest axis: at most `most` elements (0: of 16 bytes), of the `held` by a thread (0: as the
     layout says)."""
     type_ = pointer.type
-    most = most or max(1, WIDEST_ACCESS_BITS // max(8, pointee_bits(type_)))
+    most = most or most_elements(pointee_bits(type_))
     if not instance_of(type_, TensorType):
         return AccessWidth(1, most, "layout" if most > 1 else "")
     fact, shape = facts.get(pointer), access_shape(type_)
@@ -138,6 +138,11 @@ def neighbours(
     width = min(most, *limits.values())
     limit: Limit = "" if width >= most else next(name for name, value in limits.items() if value == width)
     return AccessWidth(width, most, limit)
+
+
+def most_elements(bits: int) -> int:
+    """How many elements of `bits` bits the widest access moves; in memory each takes a byte at least, a truth value too."""
+    return max(1, WIDEST_ACCESS_BITS // max(8, bits))
 
 
 def aligned_run(pointers: AxisInfo, dim: int, size: int) -> int:
