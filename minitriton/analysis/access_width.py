@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import AxisInfo
-from minitriton.analysis.axis_info.types import access_shape, pointee_bits, pointee_bytes, shape_of
+from minitriton.analysis.axis_info.types import access_shape, axis_lengths, pointee_bits, pointee_bytes
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.attribute_values import is_true
@@ -47,7 +47,7 @@ from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture
 
 def is_prefix(axis_info: AxisInfoAnalysis, mask: SSAValue, axis: int, length: int) -> bool:
     """Whether `mask` never changes from false to true within an aligned group of `length` along `axis`."""
-    if not instance_of(mask.type, TensorType) or shape_of(mask.type)[axis] < length:
+    if not instance_of(mask.type, TensorType) or axis_lengths(mask.type)[axis] < length:
         return False
     if axis_info.get(mask).constancy[axis] >= length:
         return True
