@@ -190,6 +190,7 @@ CONVERSIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", CONVERSIONS, ids=str)
 def test_conversions_cost_no_more(way: Way, tmp_path: Path) -> None:
     ours, plain, theirs = costs(way, tmp_path)
