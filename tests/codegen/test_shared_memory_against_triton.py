@@ -211,6 +211,7 @@ THROUGH_BUFFERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", THROUGH_BUFFERS, ids=str)
 def test_buffers_are_written_and_read_by_the_same_instructions(way: Way, tmp_path: Path) -> None:
     ours, _, theirs = costs(way, tmp_path)
