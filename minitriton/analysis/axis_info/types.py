@@ -42,22 +42,17 @@ def _access_shape(encoding: DistributedEncoding, shape: tuple[int, ...]) -> Acce
     return AccessShape(fastest, contig_per_thread(encoding, shape)[fastest])
 
 
-_SCALAR_SHAPE = (1,)
-
-
 def axis_lengths(type_: Attribute) -> tuple[int, ...]:
     """The shape of a tensor type; `(1,)` for anything else. A block pointer has the shape of its block."""
     if instance_of(type_, TensorType):
-        return tuple([dim.data for dim in type_.shape.data]) or _SCALAR_SHAPE
+        return tuple([dim.data for dim in type_.shape.data]) or (1,)
     if isinstance(type_, PointerType) and instance_of(type_.pointee_type, TensorType):
         return axis_lengths(type_.pointee_type)
-    return _SCALAR_SHAPE
+    return (1,)
 
 
 def rank_of(type_: Attribute) -> int:
     """Number of axes of a fact about a value of this type (1 for scalars)."""
-    if instance_of(type_, TensorType):
-        return len(type_.shape.data) or 1
     return len(axis_lengths(type_))
 
 
