@@ -1,4 +1,4 @@
-"""Right Gluon kernels for sm_90, each with its own synchronisation or layouts. `gluon_faults.py` launches them and plants faults in their lines."""
+"""Right Gluon kernels for sm_90, each with its own synchronisation or layouts. `gluon_faults.py` launches them, and plants faults."""
 
 from __future__ import annotations
 

@@ -123,12 +123,15 @@ def _check_operands(
             )
 
 
+_REGISTER_BITS = 32
+
+
 def _check_registers(b: IRBuilder, acc: tensor | warpgroup_mma_accumulator) -> None:
     """Raises `LanguageValueError` where an accumulator takes more registers than its partition asks for."""
     type = acc.type.tensor_type if isinstance(acc, warpgroup_mma_accumulator) else acc.type
     if b.partition_warps is None or b.partition_registers is None:
         return
-    needed = type.numel * type.scalar.primitive_bitwidth // (32 * b.target.warp_size * b.partition_warps)
+    needed = type.numel * type.scalar.primitive_bitwidth // (_REGISTER_BITS * b.target.warp_size * b.partition_warps)
     if needed >= b.partition_registers:
         raise LanguageValueError(
             f"the accumulator takes {needed} registers a thread, its partition asks for {b.partition_registers}",
