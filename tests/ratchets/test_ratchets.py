@@ -30,22 +30,22 @@ PACKAGES = {
     "backends": (324, 9, 0),
     "codegen": (11736, 65, 0),
     "commands": (1486, 11, 0),
-    "dialects": (15790, 98, 0),
-    "emulator": (8857, 57, 0),
+    "dialects": (15821, 98, 0),
+    "emulator": (8883, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (6800, 42, 0),
-    "frontend": (8160, 41, 0),
+    "frontend": (8250, 41, 0),
     "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15210, 76, 0),
-    "language": (5874, 54, 0),
+    "language": (5898, 54, 0),
     "layouts": (4612, 25, 0),
-    "passes": (19412, 110, 0),
-    "pipeline": (2229, 13, 0),
+    "passes": (19410, 110, 0),
+    "pipeline": (2238, 13, 0),
     "rewriting": (4144, 24, 0),
-    "runtime": (7038, 44, 0),
+    "runtime": (7042, 44, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -55,13 +55,14 @@ codegen, emulator, runtime and pipeline.
 By about 300 more, in `passes`, `pipeline`, `lab` and `layouts`: stages, splits, swizzles, recomputation and reductions have options and note their candidates.
 `explorer` was raised on 2026-11-27 by 30: its page shows what is in flight at each op of TTGIR.
 `language`, `frontend`, `layouts`, `dialects` and `target` were raised by about 2,500 for Gluon on Blackwell and AMD: tensor memory, matrix cores, `amdg`.
+`frontend`, `dialects`, `emulator`, `language`, `pipeline` and `runtime` by about 190: misuse of Gluon is refused, or found, with the line and what to write.
 """
 
 PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 138716,
+    "lines": 138898,
     "files": 858,
     "files under 40 lines": 123,
     "modules with one importer": 183,

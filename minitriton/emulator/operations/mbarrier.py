@@ -5,6 +5,7 @@ init count 1; arrive.expect_tx 4096; a copy of 4096 bytes completes   →   the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -42,6 +43,17 @@ class Mbarrier:
             self.landed += self.incoming
             self.incoming = []
             x.changes += 1
+
+    def lacks(self, offset: int) -> str:
+        """What the current phase misses."""
+        found = f"the mbarrier at byte {offset}, in a phase of parity {self.phase}, lacks {self.pending} of {self.count} arrivals"
+        if self.transactions:
+            found += (
+                f" and {self.transactions} bytes"
+                if self.transactions > 0
+                else f", and got {-self.transactions} bytes too many"
+            )
+        return found
 
 
 class Mbarriers(dict[int, Mbarrier]):
@@ -101,7 +113,10 @@ def arrive(x: Machine, site: int, address: Lanes, count: Lanes, expected: Lanes,
         token[thread] = barrier.phase
         publish(x, barrier, thread)
         barrier.transactions += int(bytes_[thread])
-        barrier.pending -= int(counts[thread])
+        if counts[thread] > barrier.pending:
+            text = f"arrives {int(counts[thread])} times at an mbarrier whose phase lacks {barrier.pending} of {barrier.count} arrivals"
+            x.find("barrier", site, np.array([thread]), text)
+        barrier.pending -= min(int(counts[thread]), barrier.pending)
         barrier.settle(x)
     return token
 
@@ -121,6 +136,7 @@ def wait(site: int, address: Lanes, parity: Lanes) -> Outcome:
         for thread, offset in thread_offsets(x, site, address, mask):
             barrier = find_barrier(x, site, thread, offset)
             if barrier is not None and barrier.phase == int(parities[thread]) & 1:
+                x.lacks[block.index] = functools.partial(barrier.lacks, offset % x.shared.stride)
                 continue
             passed[thread] = True
             if barrier is not None:

@@ -21,6 +21,9 @@ from minitriton.frontend.generator.base import flatten_all, rebuild_all, wrapped
 from minitriton.language.values import Function, base_value, constexpr, type_of
 from minitriton.language.values import tuple as language_tuple
 
+_FEWEST_REGISTERS, _MOST_REGISTERS = 24, 256
+"""That a thread can be allotted (PTX ISA, "setmaxnreg")."""
+
 
 def num_warps(b: IRBuilder) -> constexpr:
     """Of the function that is compiled."""
@@ -51,6 +54,14 @@ def warp_specialize(
     for given, what in ((worker_num_warps, "warp"), (worker_num_regs, "register")):
         if len(given) != len(workers):
             raise LanguageValueError(f"warp specialize got {len(workers)} partitions but {len(given)} {what} counts")
+    for index, (warps, registers) in enumerate(zip(worker_num_warps, worker_num_regs, strict=True)):
+        if warps < 1 or warps & (warps - 1):
+            raise LanguageValueError(f"partition #{index} number of warps ({warps}) must be a power of 2")
+        if not _FEWEST_REGISTERS <= registers <= _MOST_REGISTERS:
+            raise LanguageValueError(
+                f"partition #{index} asks for {registers} registers a thread",
+                f"{_FEWEST_REGISTERS} to {_MOST_REGISTERS}",
+            )
 
     region, block = b.region()
     with b.in_block(block):
@@ -63,8 +74,9 @@ def warp_specialize(
     operands = [handle for each in captured for handle in each]
     regions: list[Region] = []
     first = 0
-    for (function, args), own, warps in zip(workers, captured, worker_num_warps, strict=True):
-        regions.append(_partition(b, function, args, operands, first, len(own), warps))
+    counts = zip(worker_num_warps, worker_num_regs, strict=True)
+    for (function, args), own, (warps, registers) in zip(workers, captured, counts, strict=True):
+        regions.append(_partition(b, function, args, operands, first, len(own), warps, registers))
         first += len(own)
     op = ttg.WarpSpecializeOp(
         operands,
@@ -94,16 +106,17 @@ def _partition(
     first: int,
     count: int,
     warps: int,
+    registers: int,
 ) -> Region:
-    """The region in which `warps` warps run `function`: its arguments are `count` of the region's from `first` on."""
+    """The region in which `warps` warps, with so many `registers` a thread, run `function`: its arguments are `count` of the region's from `first` on."""
     region, block = b.region([operand.type for operand in operands])
-    outer = b.partition_warps
-    b.partition_warps = warps
+    outer = b.partition_warps, b.partition_registers
+    b.partition_warps, b.partition_registers = warps, registers
     try:
         with b.in_block(block):
             values = rebuild_all(map(type_of, args), list(block.args)[first : first + count])
             b.call_function(function, values, {})
             b.insert(ttg.WarpReturnOp())
     finally:
-        b.partition_warps = outer
+        b.partition_warps, b.partition_registers = outer
     return region

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from minitriton.errors import IRError, MinitritonError
@@ -413,6 +413,21 @@ class SharedLinearLayout(SharedLayout):
 def lists(value: Any) -> Any:
     """Tuples as lists: what fields hold."""
     return [lists(each) for each in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
+
+
+def written(value: object) -> str:
+    """A layout as a kernel writes it, trailing defaults left out: `ttgl.SliceLayout(1, ttgl.BlockedLayout(...))`."""
+    if not isinstance(value, Layout):
+        return str(lists(value))
+    given = [(each, getattr(value, each.name)) for each in fields(value)]  # pyright: ignore[reportArgumentType]
+    while given and given[-1][1] == (given[-1][0].default if given[-1][0].default_factory is MISSING else []):
+        given.pop()
+    return f"ttgl.{type(value).__name__}({', '.join(written(part) for _, part in given)})"
+
+
+def conversion_to(name: str, layout: DistributedLayout) -> str:
+    """The call that gives the tensor `name` a layout."""
+    return f"ttgl.convert_layout({name}, {written(layout)})"
 
 
 OF_ENCODING: dict[type[enc.Encoding], Callable[[Any], Layout]] = {
