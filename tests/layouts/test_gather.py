@@ -7,8 +7,8 @@ import random
 import pytest
 
 from minitriton.layouts import f2
-from minitriton.layouts.gather import plan_warp_gather
 from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.warp_shuffle import plan_warp_gather
 
 
 def random_layout(draw: random.Random, sizes: tuple[int, int], lanes: int, warps: int) -> LinearLayout:

@@ -1,7 +1,7 @@
 """Ops that address a tensor's elements by values: `tt.gather`, `tt.histogram`; and the registers of `ttg.fp4_to_fp`,
 `tt.map_elementwise`.
 
-    tt.gather %a[%i] along 0    within warps (`layouts.gather`): shuffles for each register of %i
+    tt.gather %a[%i] along 0    within warps (`layouts.warp_shuffle`): shuffles for each register of %i
                                 else the whole of %a to shared memory, a barrier, one load for each register of %i
 """
 
@@ -27,8 +27,8 @@ from minitriton.dialects import llvm as ours
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.narrowing import instance_of
-from minitriton.layouts.gather import WarpGather, plan_warp_gather
 from minitriton.layouts.memory import plan_access
+from minitriton.layouts.warp_shuffle import WarpGather, plan_warp_gather
 
 
 def _elements(type_: object) -> int:
