@@ -108,7 +108,7 @@ def _warn_of_registers(b: IRBuilder, counts: Sequence[int], registers: Sequence[
         where = source_location(b.location)
         warnings.warn(
             f"{where}: partitions that ask for {list(registers)} registers a thread leave the default warps fewer than "
-            f"{_FEWEST_REGISTERS}: their requests have no effect",
+            f"{_FEWEST_REGISTERS}: their requests are ignored",
             RuntimeWarning,
             stacklevel=2,
         )
