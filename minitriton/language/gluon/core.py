@@ -19,7 +19,8 @@ from minitriton.language.gluon.layouts import DistributedLayout, Layout, SharedL
 from minitriton.language.gluon.types import distributed_type, shared_memory_descriptor, shared_memory_descriptor_type
 from minitriton.language.values import ConstBool, ConstInt, ConstInts, ConstType, Operand, constexpr, tensor
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 LayoutArgument = DistributedLayout | constexpr | None
 """A layout in registers, known at compile time; None leaves it to the compiler (`AutoLayout`)."""
