@@ -80,6 +80,19 @@ def dot_by_mma(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
     gl.store(c + i * N + j, gl.convert_layout(acc, blocked))
 
 
+@gluon.jit
+def dot_by_fma(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
+    blocked: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
+    i = gl.arange(0, M, layout=gl.SliceLayout(1, blocked))[:, None]
+    j = gl.arange(0, N, layout=gl.SliceLayout(0, blocked))[None, :]
+    k0 = gl.arange(0, K, layout=gl.SliceLayout(0, blocked))[None, :]
+    k1 = gl.arange(0, K, layout=gl.SliceLayout(1, blocked))[:, None]
+    x = gl.convert_layout(gl.load(a + i * K + k0), gl.DotOperandLayout(0, blocked, 0))
+    y = gl.convert_layout(gl.load(b + k1 * N + j), gl.DotOperandLayout(1, blocked, 0))
+    acc = gl.dot_fma(x.to(gl.float32), y.to(gl.float32), gl.zeros([M, N], gl.float32, blocked))
+    gl.store(c + i * N + j, acc)
+
+
 # Buffers in shared memory ------------------------------------------------------------------------------------------------
 
 
@@ -110,6 +123,33 @@ def halves(x, out, M: gl.constexpr, N: gl.constexpr):
     second.store(gl.load(x + M * N + i * N + j))
     gl.store(out + i * N + j, first.load(layout) + second.load(layout))
     buffers._keep_alive()
+
+
+@gluon.jit
+def views(x, out):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    flat: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
+    i = gl.arange(0, 128, layout=layout)
+    buffer = gl.allocate_shared_memory(gl.float32, [256], flat)
+    low = buffer.slice(0, 128)
+    high = buffer.slice(128, 128)
+    low.store(gl.load(x + i))
+    high.store(gl.load(x + 128 + i))
+    v = buffer._reinterpret(gl.int32, [256], flat).slice(128, 128).load(layout)
+    gl.store(out + i, low.load(layout) + v.to(gl.float32, bitcast=True))
+
+
+@gluon.jit
+def padded(x, out, M: gl.constexpr, N: gl.constexpr):
+    lane: gl.constexpr = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]
+    rows: gl.constexpr = gl.DistributedLinearLayout([[1, 0], [2, 0], [4, 0]], lane, [[8, 0], [16, 0]], [], [M, N])
+    shared: gl.constexpr = gl.PaddedSharedLayout.with_identity_for([[32, 4]], [M, N], [1, 0])
+    i = gl.arange(0, M, layout=gl.SliceLayout(1, rows))[:, None]
+    j = gl.arange(0, N, layout=gl.SliceLayout(0, rows))[None, :]
+    buffer = gl.allocate_shared_memory(gl.float32, [M, N], shared)
+    buffer.store(gl.load(x + i * N + j))
+    v = buffer.permute([1, 0]).load(rows)
+    gl.store(out + i * M + j, v)
 
 
 # cp.async ----------------------------------------------------------------------------------------------------------------
@@ -275,6 +315,38 @@ def dots_in_flight(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, S
     gl.store(c + i * N + j, gl.convert_layout(acc, rows))
 
 
+@gluon.jit
+def tma_matmul(a, b, c, N: gl.constexpr, STEPS: gl.constexpr):
+    M: gl.constexpr = a.block_type.shape[0]
+    K: gl.constexpr = a.block_type.shape[1]
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    x = gl.allocate_shared_memory(gl.float16, [2, M, K], a.layout)
+    y = gl.allocate_shared_memory(gl.float16, [2, K, N], b.layout)
+    z = gl.allocate_shared_memory(gl.float16, [M, N], c.layout)
+    bars = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    for first in gl.static_range(2):
+        mbarrier.init(bars.index(first), count=1)
+    acc = warpgroup_mma_init(gl.zeros([M, N], gl.float32, mma))
+    mbarrier.expect(bars.index(0), a.block_type.nbytes + b.block_type.nbytes)
+    tma.async_copy_global_to_shared(a, [0, 0], bars.index(0), x.index(0))
+    tma.async_copy_global_to_shared(b, [0, 0], bars.index(0), y.index(0))
+    for step in range(STEPS):
+        acc = warpgroup_mma_init(warpgroup_mma_wait(0, deps=(acc,)))
+        following = step + 1
+        bar = bars.index(following % 2)
+        more = following < STEPS
+        mbarrier.expect(bar, a.block_type.nbytes + b.block_type.nbytes, pred=more)
+        tma.async_copy_global_to_shared(a, [0, following * K], bar, x.index(following % 2), pred=more)
+        tma.async_copy_global_to_shared(b, [following * K, 0], bar, y.index(following % 2), pred=more)
+        mbarrier.wait(bars.index(step % 2), step // 2 % 2)
+        acc = warpgroup_mma(x.index(step % 2), y.index(step % 2), acc, is_async=True)
+    total = warpgroup_mma_wait(0, deps=(acc,))
+    z.store(total.to(gl.float16))
+    fence_async_shared()
+    tma.async_copy_shared_to_global(c, [0, 0], z)
+    tma.store_wait(0)
+
+
 # Partitions of warps -----------------------------------------------------------------------------------------------------
 
 
@@ -347,3 +419,99 @@ def stored_and_multiplied(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.const
     full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
     mbarrier.init(full, count=1)
     gl.warp_specialize([(store_operands, (a, b, x, y, full, M, N, K)), (multiply, (c, x, y, full, M, N))], [4], [80])
+
+
+@gluon.jit
+def load_operands(a, b, x, y, full, empty, STEPS: gl.constexpr):
+    K: gl.constexpr = a.block_type.shape[1]
+    for step in range(STEPS):
+        slot = step % 2
+        mbarrier.wait(empty.index(slot), (step // 2 + 1) % 2)
+        mbarrier.expect(full.index(slot), a.block_type.nbytes + b.block_type.nbytes)
+        tma.async_copy_global_to_shared(a, [0, step * K], full.index(slot), x.index(slot))
+        tma.async_copy_global_to_shared(b, [step * K, 0], full.index(slot), y.index(slot))
+
+
+@gluon.jit
+def multiply_tiles(x, y, z, full, empty, ready, M: gl.constexpr, N: gl.constexpr, STEPS: gl.constexpr):
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    acc = gl.zeros([M, N], gl.float32, mma)
+    for step in range(STEPS):
+        slot = step % 2
+        mbarrier.wait(full.index(slot), step // 2 % 2)
+        token = warpgroup_mma(x.index(slot), y.index(slot), acc, is_async=True)
+        acc = warpgroup_mma_wait(0, deps=(token,))
+        mbarrier.arrive(empty.index(slot), count=1)
+    z.store(acc.to(gl.float16))
+    fence_async_shared()
+    mbarrier.arrive(ready, count=1)
+
+
+@gluon.jit
+def store_result(c, z, ready):
+    mbarrier.wait(ready, 0)
+    tma.async_copy_shared_to_global(c, [0, 0], z)
+    tma.store_wait(0)
+
+
+@gluon.jit
+def specialized_matmul(a, b, c, N: gl.constexpr, STEPS: gl.constexpr):
+    M: gl.constexpr = a.block_type.shape[0]
+    x = gl.allocate_shared_memory(gl.float16, [2, M, a.block_type.shape[1]], a.layout)
+    y = gl.allocate_shared_memory(gl.float16, [2, a.block_type.shape[1], N], b.layout)
+    z = gl.allocate_shared_memory(gl.float16, [M, N], c.layout)
+    full = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    ready = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    for slot in gl.static_range(2):
+        mbarrier.init(full.index(slot), count=1)
+        mbarrier.init(empty.index(slot), count=1)
+    mbarrier.init(ready, count=1)
+    gl.warp_specialize(
+        [
+            (multiply_tiles, (x, y, z, full, empty, ready, M, N, STEPS)),
+            (load_operands, (a, b, x, y, full, empty, STEPS)),
+            (store_result, (c, z, ready)),
+        ],
+        [1, 1],
+        [24, 24],
+    )
+
+
+@gluon.jit
+def half_of_tile(out, buffer, full, empty, first: gl.constexpr, STEPS: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
+    i = gl.arange(0, 64, layout=layout)
+    for step in range(STEPS):
+        mbarrier.wait(full, step % 2)
+        v = buffer.slice(first, 64).load(layout)
+        mbarrier.arrive(empty, count=1)
+        gl.store(out + step * 128 + first + i, v)
+
+
+@gluon.jit
+def stores_in_turn(x, buffer, full, empty, STEPS: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
+    i = gl.arange(0, 128, layout=layout)
+    for step in range(STEPS):
+        mbarrier.wait(empty, (step + 1) % 2)
+        buffer.store(gl.load(x + step * 128 + i))
+        mbarrier.arrive(full, count=1)
+
+
+@gluon.jit
+def two_consumers(x, out, STEPS: gl.constexpr):
+    buffer = gl.allocate_shared_memory(gl.float32, [128], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    full = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    empty = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(full, count=1)
+    mbarrier.init(empty, count=2)
+    gl.warp_specialize(
+        [
+            (stores_in_turn, (x, buffer, full, empty, STEPS)),
+            (half_of_tile, (out, buffer, full, empty, 0, STEPS)),
+            (half_of_tile, (out, buffer, full, empty, 64, STEPS)),
+        ],
+        [2, 2],
+        [32, 32],
+    )

@@ -11,6 +11,7 @@ import importlib.util
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from types import ModuleType
 
 import numpy as np
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.experimental.gluon import language as gl
 from minitriton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from minitriton.knobs import emulator as emulator_knobs
@@ -144,13 +145,34 @@ def _tiles_added(kernel):
     return out, a.astype(np.float32).reshape(4, 32, 32).sum(0)
 
 
+def _matmul(kernel):
+    a, b, c = numbers(64, 96, dtype=np.float16), numbers(96, 32, dtype=np.float16), np.zeros((64, 32), np.float16)
+    kernel[(1,)](described(a, [64, 32]), described(b, [32, 32]), described(c, [64, 32]), 32, 3)
+    return c, a.astype(np.float32) @ b.astype(np.float32)
+
+
+def _two_consumers(kernel):
+    x, out = numbers(384), np.zeros(384, np.float32)
+    kernel[(1,)](x, out, 3)
+    return out, x
+
+
+def _views(kernel):
+    x, out = numbers(256), np.zeros(128, np.float32)
+    kernel[(1,)](x, out)
+    return out, x[:128] + x[128:]
+
+
 LAUNCHES: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
     "scaled": _scaled,
     "row_sums": _row_sums,
     "reversed_rows": _reversed_rows,
     "swapped": _swapped,
     "dot_by_mma": _dot(32, 32, 32),
+    "dot_by_fma": _dot(16, 32, 16),
     "transposed": _transposed,
+    "padded": _transposed,
+    "views": _views,
     "halves": _halves,
     "copied": _copied,
     "ring": _ring,
@@ -161,8 +183,11 @@ LAUNCHES: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
     "dot_of_stored": _dot(64, 32, 32),
     "dot_of_registers": _dot(64, 32, 32),
     "dots_in_flight": _dot(64, 32, 32, STEPS=3),
+    "tma_matmul": _matmul,
     "loaded_and_added": _tiles_added,
     "stored_and_multiplied": _dot(64, 64, 32),
+    "specialized_matmul": _matmul,
+    "two_consumers": _two_consumers,
 }
 """By kernel: what launches it, and gives its result and the right one."""
 
@@ -260,7 +285,7 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
             "too many bytes expected", "expect(bar, a.block_type.nbytes)", "expect(bar, 2 * a.block_type.nbytes)", "deadlock",
             "mbarrier.wait",
         ),
-        ("no wait", "mbarrier.wait(bar, 0)", DROPPED, "async-read", "v ="),
+        ("no wait", "mbarrier.wait(bar, 0)", DROPPED, "async-write|async-read", "v =|mbarrier.invalidate"),
         ("the other phase", "mbarrier.wait(bar, 0)", "mbarrier.wait(bar, 1)", "deadlock"),
         ("two arrivals expected", "count=1", "count=2", "deadlock", "mbarrier.wait"),
         ("no fence", "fence_async_shared()", DROPPED, "proxy-fence", "tma.async_copy_shared_to_global"),
@@ -274,7 +299,7 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ("too few coordinates", "(a, [0, 0], bar", "(a, [0], bar", "coord|dimension"),
         ("an mbarrier of 32 bits", "gl.int64, [1]", "gl.int32, [1]", "i?64", "mbarrier.init"),
         (
-            "an mbarrier that has ended", "mbarrier.wait(bar, 0)", "mbarrier.invalidate(bar)", "uninitialised",
+            "an mbarrier that has ended", "mbarrier.wait(bar, 0)", "mbarrier.invalidate(bar)", "async-write|uninitialised",
             "    mbarrier.invalidate(bar)",
         ),
     ],
@@ -370,10 +395,9 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ("no arrival", "mbarrier.arrive(full, count=1)", DROPPED, "deadlock", "mbarrier.wait(full", "store_operands"),
         ("no wait", "mbarrier.wait(full, 0)", DROPPED, "shared-race|uninitialised", "acc = warpgroup_mma(", "multiply"),
         (
-            "arrived at before it is written",
-            f"{_WRITTEN}\n    mbarrier.arrive(full, count=1)",
-            f"mbarrier.arrive(full, count=1)\n    {_WRITTEN}",
-            "shared-race|uninitialised|async-write", "acc =|x.store", "store_operands",
+            "arrived at before it is written", f"{_WRITTEN}\n    mbarrier.arrive(full, count=1)",
+            f"mbarrier.arrive(full, count=1)\n    {_WRITTEN}", "shared-race|uninitialised|async-write", "acc =|x.store",
+            "store_operands",
         ),
         (
             "a layout of another partition's warps", "[4, 8], [4, 1], [1, 0]", "[4, 8], [1, 1], [1, 0]", "warps", "i = gl.arange",
@@ -382,6 +406,135 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ("an accumulator over the registers", "[4], [80]", "[4], [24]", "24", "acc = warpgroup_mma("),
         ("a dot of two warps", "[4], [80]", "[2], [80]", "2 warps", "acc = warpgroup_mma("),
         ("a row for all rows", "gl.load(a + i * K + k0)", "gl.load(a + k0)", "shape", "x.store(", "store_operands"),
+    ],
+    "dot_by_fma": [
+        (
+            "an operand of tensor cores", "gl.DotOperandLayout(1, blocked, 0)",
+            "gl.DotOperandLayout(1, gl.NVMMADistributedLayout([2, 0], [4, 1], [16, 8]), 2)", _CONVERT, "acc =",
+        ),
+        (
+            "an accumulator in another layout", "gl.float32, blocked)", "gl.float32, gl.BlockedLayout([1, 1], [4, 8], [4, 1], [1, 0]))",
+            _CONVERT, "acc =",
+        ),
+        ("a width along K", "gl.DotOperandLayout(1, blocked, 0)", "gl.DotOperandLayout(1, blocked, 2)", "kWidth"),
+        ("two element types", "x.to(gl.float32)", "x", "dtype|type", "acc ="),
+    ],
+    "padded": [
+        ("a basis too few", "[[8, 0], [16, 0]], [], [M, N]", "[[8, 0]], [], [M, N]", "warps", "i = "),
+        ("a basis outside", "[8, 0], [16, 0]]", "[8, 0], [32, 0]]", "shape|basis|bases|layout", "i = |rows:"),
+        ("padding for another shape", "[[32, 4]], [M, N]", "[[32, 4]], [M, 2 * N]", "shape", "buffer = |buffer.store"),
+        ("padding that is no power of two", "[[32, 4]]", "[[32, 3]]", "power of two"),
+        ("dimensions that are not there", "permute([1, 0])", "permute([1, 2])", "order|dim"),
+        ("loaded by rows", "buffer.permute([1, 0]).load(rows)", "buffer.permute([1, 0]).load(gl.SliceLayout(0, rows))", "rank"),
+    ],
+    "views": [
+        ("past the end", "buffer.slice(128, 128)", "buffer.slice(192, 128)", "offset"),
+        ("overlapping", "high = buffer.slice(128, 128)", "high = buffer.slice(0, 128)", "uninitialised", "v ="),
+        ("not a power of two", "buffer.slice(128, 128)", "buffer.slice(128, 96)", "power|shape", "high"),
+        ("more than there is", "gl.int32, [256], flat", "gl.int32, [512], flat", "bytes"),
+    ],
+    "tma_matmul": [
+        (
+            "copied over what wgmma reads", "acc = warpgroup_mma_init(warpgroup_mma_wait(0, deps=(acc,)))",
+            "acc = warpgroup_mma_init(warpgroup_mma_wait(1, deps=(acc,)))", "async-write", "tma.async_copy_global_to_shared(",
+        ),
+        (
+            "never waited in the loop", "acc = warpgroup_mma_init(warpgroup_mma_wait(0, deps=(acc,)))", DROPPED, "async-write",
+            "tma.async_copy_global_to_shared(",
+        ),
+        (
+            "bytes of one operand", "b.block_type.nbytes, pred=more", "0, pred=more", "async-read|deadlock",
+            "mbarrier.wait|acc = warpgroup_mma(",
+        ),
+        ("no wait for the copies", "mbarrier.wait(bars.index(step % 2), step // 2 % 2)", DROPPED, "async-read", "acc = warpgroup_mma("),
+        (
+            "the barrier of the next slot", "mbarrier.wait(bars.index(step % 2)", "mbarrier.wait(bars.index((step + 1) % 2)",
+            "async-read|deadlock", "acc = warpgroup_mma(|mbarrier.wait",
+        ),
+        (
+            "an operand of the next slot", "warpgroup_mma(x.index(step % 2)", "warpgroup_mma(x.index((step + 1) % 2)", "async-read",
+            "acc = warpgroup_mma(",
+        ),
+        ("copied without the condition", "x.index(following % 2), pred=more)", "x.index(following % 2))", "async-write"),
+        ("both copies to one buffer", "bar, y.index(following % 2)", "bar, x.index(following % 2)", "shape"),
+        (
+            "the result before its wait", "total = warpgroup_mma_wait(0, deps=(acc,))", "total = warpgroup_mma_wait(1, deps=(acc,))",
+            "async-read", "z.store",
+        ),
+        ("no fence", "fence_async_shared()", DROPPED, "proxy-fence", "tma.async_copy_shared_to_global"),
+        (
+            "a fence before the store", "z.store(total.to(gl.float16))\n    fence_async_shared()",
+            "fence_async_shared()\n    z.store(total.to(gl.float16))", "proxy-fence", "tma.async_copy_shared_to_global",
+        ),
+    ],
+    "specialized_matmul": [
+        (
+            "given back before wgmma is over",
+            "acc = warpgroup_mma_wait(0, deps=(token,))\n        mbarrier.arrive(empty.index(slot), count=1)",
+            "mbarrier.arrive(empty.index(slot), count=1)\n        acc = warpgroup_mma_wait(0, deps=(token,))",
+            "async-write|shared-race", "tma.async_copy_global", "multiply_tiles",
+        ),
+        (
+            "a wait for too few", "warpgroup_mma_wait(0, deps=(token,))", "warpgroup_mma_wait(1, deps=(token,))",
+            "async-write|async-read|shared-race", "tma.async_copy_global|acc|token =", "multiply_tiles",
+        ),
+        (
+            "no fence before the arrival", "fence_async_shared()", DROPPED, "proxy-fence", "tma.async_copy_shared_to_global",
+            "multiply_tiles",
+        ),
+        (
+            "arrived before the store", "z.store(acc.to(gl.float16))\n    fence_async_shared()\n    mbarrier.arrive(ready, count=1)",
+            "mbarrier.arrive(ready, count=1)\n    z.store(acc.to(gl.float16))\n    fence_async_shared()",
+            "shared-race|uninitialised|async-write", "tma.async_copy_shared|z.store", "multiply_tiles",
+        ),
+        (
+            "the result is not waited for", "mbarrier.wait(ready, 0)", DROPPED, "shared-race|uninitialised|async-write",
+            "tma.async_copy_shared|z.store", "store_result",
+        ),
+        (
+            "the result's other phase", "mbarrier.wait(ready, 0)", "mbarrier.wait(ready, 1)",
+            "shared-race|uninitialised|async-write|deadlock", "tma.async_copy_shared|z.store|mbarrier.wait(ready", "store_result",
+        ),
+        ("no wait at the end", "tma.store_wait(0)", DROPPED, "async-write", "tma.async_copy_shared", "store_result"),
+        ("an mbarrier too few", "mbarrier.init(ready, count=1)", DROPPED, "uninitialised", "mbarrier.wait(ready|mbarrier.arrive(ready"),
+        (
+            "an mbarrier for two", "mbarrier.wait(full.index(slot), step // 2 % 2)", "mbarrier.wait(full.index(0), step % 2)",
+            "async-read|deadlock|shared-race", "mbarrier.wait(|token =", "multiply_tiles",
+        ),
+        (
+            "arrives at the wrong one", "mbarrier.arrive(empty.index(slot), count=1)", "mbarrier.arrive(full.index(slot), count=1)",
+            "deadlock|async-read|barrier", "mbarrier.", "multiply_tiles",
+        ),
+        (
+            "a slot too far", "x.index(slot), y.index(slot), acc", "x.index(slot + 1), y.index(slot), acc",
+            "async-read|shared-race|uninit|out-of", "token =", "multiply_tiles",
+        ),
+    ],
+    "two_consumers": [
+        (
+            "one arrival for two", "mbarrier.init(empty, count=2)", "mbarrier.init(empty, count=1)", "shared-race|barrier|deadlock",
+            "buffer.store|mbarrier.|v =",
+        ),
+        (
+            "overlapping halves", "mbarrier.arrive(empty, count=1)\n",
+            "mbarrier.arrive(empty, count=1)\n        buffer.slice(first, 64).store(v)\n", "shared-race", "buffer.", "half_of_tile",
+        ),
+        (
+            "given back before it is read", "v = buffer.slice(first, 64).load(layout)\n        mbarrier.arrive(empty, count=1)",
+            "mbarrier.arrive(empty, count=1)\n        v = buffer.slice(first, 64).load(layout)", "shared-race", "v =|buffer.store",
+            "half_of_tile",
+        ),
+        (
+            "no wait for the slot", "mbarrier.wait(empty, (step + 1) % 2)", DROPPED, "shared-race|deadlock",
+            "v =|buffer.store|mbarrier.wait(", "stores_in_turn",
+        ),
+        ("no wait for the data", "mbarrier.wait(full, step % 2)", DROPPED, "shared-race|uninit", "v =", "half_of_tile"),
+        (
+            "two arrivals a store", "mbarrier.arrive(full, count=1)",
+            "mbarrier.arrive(full, count=1)\n        mbarrier.arrive(full, count=1)", "deadlock|shared-race",
+            "mbarrier.wait(|v =|buffer.store", "stores_in_turn",
+        ),
+        ("registers for all of the SM", "[2, 2],\n        [32, 32]", "[4, 4],\n        [256, 256]", "registers", "gl.warp_specialize("),
     ],
 }  # fmt: skip
 FAULTS = [Fault(kernel, *row) for kernel, rows in _TABLE.items() for row in rows]
@@ -425,18 +578,27 @@ def planted(fault: Fault) -> tuple[str, set[int]]:
     return changed, found
 
 
-PARTITIONS = {"loaded_and_added": ("load_tiles", "add_tiles"), "stored_and_multiplied": ("store_operands", "multiply")}
+PARTITIONS = {
+    "specialized_matmul": ("load_operands", "multiply_tiles", "store_result"),
+    "two_consumers": ("half_of_tile", "stores_in_turn"),
+    "loaded_and_added": ("load_tiles", "add_tiles"),
+    "stored_and_multiplied": ("store_operands", "multiply"),
+}
 
 
 def complaint(kernel: str, text: str, folder: Path) -> MinitritonError | None:
     """What a launch of `kernel` in the module `text` is refused with, or the emulator found; None for a right result without any."""
     module = kernels(folder, text)
     try:
-        with emulator_knobs.scope():
+        with emulator_knobs.scope(), warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
             emulator_knobs.check = "1"
             found, expected = LAUNCHES[kernel](getattr(module, kernel))
     except MinitritonError as error:
         return error
+    except RuntimeWarning as warning:
+        file, line, _ = str(warning).split(":", 2)
+        return MinitritonError(str(warning), SourceLocation(file, int(line)))
     np.testing.assert_allclose(found, expected, rtol=2e-2, atol=2e-2)
     return None
 

@@ -19,6 +19,15 @@ from minitriton.emulator.operations.memory import locate
 from minitriton.emulator.ptx.control_flow import Block
 
 
+@dataclass(frozen=True)
+class Arriving:
+    """A bulk copy that a thread has issued; `deliver` writes its data."""
+
+    site: int
+    thread: int
+    deliver: Callable[[], None]
+
+
 @dataclass
 class Mbarrier:
     """`pending` arrivals and `transactions` bytes are missing in the current phase; `phase` is its parity."""
@@ -30,9 +39,9 @@ class Mbarrier:
     phase: int = 0
     published: np.ndarray | None = None
     """What the warps that arrived in the phases over by now knew."""
-    incoming: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    landed: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    """Deliveries of bulk copies whose phase is over: made at the first wait that sees it."""
+    incoming: list[Arriving] = field(default_factory=list[Arriving])
+    landed: list[Arriving] = field(default_factory=list[Arriving])
+    """Bulk copies whose phase is over: delivered at the first wait that sees it."""
 
     def settle(self, x: Machine) -> None:
         """Ends the phase if nothing is missing."""
@@ -61,7 +70,15 @@ class Mbarriers(dict[int, Mbarrier]):
 
 
 def _table(x: Machine) -> Mbarriers:
-    return x.kept(Mbarriers, Mbarriers)
+    return x.kept(Mbarriers, Mbarriers, check_end)
+
+
+def check_end(x: Machine) -> None:
+    """At the end of a batch: copies that write shared memory when its CTA may have ended."""
+    for barrier in _table(x).values():
+        for copy in (*barrier.incoming, *barrier.landed) if x.check else ():
+            text = "the CTA ends before a wait for this copy to have written its shared memory"
+            x.find("async-write", copy.site, np.array([copy.thread]), text)
 
 
 def thread_offsets(x: Machine, site: int, address: Lanes, mask: Mask) -> list[tuple[int, int]]:
@@ -92,8 +109,16 @@ def initialise(x: Machine, site: int, address: Lanes, count: Lanes, mask: Mask) 
 def invalidate(x: Machine, site: int, address: Lanes, mask: Mask) -> None:
     """`mbarrier.inval`."""
     for thread, offset in thread_offsets(x, site, address, mask):
-        if _table(x).pop(offset, None) is None:
+        barrier = _table(x).pop(offset, None)
+        if barrier is None:
             find_barrier(x, site, thread, offset)
+        elif barrier.incoming or barrier.landed:
+            x.find(
+                "async-write",
+                site,
+                np.array([thread]),
+                "ends an mbarrier before the wait for a copy that arrives there",
+            )
 
 
 def publish(x: Machine, barrier: Mbarrier, thread: int) -> None:
@@ -140,8 +165,8 @@ def wait(site: int, address: Lanes, parity: Lanes) -> Outcome:
                 continue
             passed[thread] = True
             if barrier is not None:
-                for deliver in barrier.landed:
-                    deliver()
+                for copy in barrier.landed:
+                    copy.deliver()
                 barrier.landed = []
                 if x.shared.shadowed and barrier.published is not None:
                     x.clocks.acquire(x.warp[[thread]], barrier.published)

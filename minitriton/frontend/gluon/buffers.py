@@ -149,6 +149,10 @@ def permute(b: IRBuilder, buffer: shared_memory_descriptor, order: Sequence[obje
     dims = integers(order, "order")
     if len(dims) != buffer.rank:
         raise LanguageValueError(f"source rank ({buffer.rank}) and order length ({len(dims)}) must match")
+    if sorted(dims) != list(range(buffer.rank)):
+        raise LanguageValueError(
+            f"{dims} is not an order of {buffer.rank} dimensions", f"each of 0 to {buffer.rank - 1} once"
+        )
     alloc = buffer.type.alloc_shape
     outer, inner = alloc[: len(alloc) - buffer.rank], alloc[len(alloc) - buffer.rank :]
     op = ttg.MemDescTransOp(buffer.handle, order=dims)

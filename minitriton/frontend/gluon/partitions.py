@@ -9,20 +9,25 @@ warp_specialize([(f, args), (g, others)], [4], [24])
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import cast
 
 from xdsl.ir import Region, SSAValue
 
 from minitriton.dialects import ttg
+from minitriton.dialects.verification.verifier import source_location
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import flatten_all, rebuild_all, wrapped
 from minitriton.language.values import Function, base_value, constexpr, type_of
 from minitriton.language.values import tuple as language_tuple
+from minitriton.target.architectures import LIMITS
 
 _FEWEST_REGISTERS, _MOST_REGISTERS = 24, 256
 """That a thread can be allotted (PTX ISA, "setmaxnreg")."""
+_GROUP = 4
+"""Warps of a warp group: `setmaxnreg` counts for whole ones."""
 
 
 def num_warps(b: IRBuilder) -> constexpr:
@@ -63,6 +68,7 @@ def warp_specialize(
                 f"{_FEWEST_REGISTERS} to {_MOST_REGISTERS}",
             )
 
+    _warn_of_registers(b, worker_num_warps, worker_num_regs)
     region, block = b.region()
     with b.in_block(block):
         found = b.call_function(default[0], default[1], {})
@@ -90,6 +96,22 @@ def warp_specialize(
     if found is None:
         return None
     return language_tuple(rebuild_all(map(type_of, results), list(op.results)))
+
+
+def _warn_of_registers(b: IRBuilder, counts: Sequence[int], registers: Sequence[int]) -> None:
+    """Warns where partitions ask for so much that the default warps have too few: `tritongpu-allocate-warp-groups` gives them nothing then."""
+    asked = sorted(zip(counts, registers, strict=True), reverse=True)
+    of_warps = [most for count, most in asked for _ in range(count)]
+    groups = [max(of_warps[first : first + _GROUP]) for first in range(0, len(of_warps), _GROUP)]
+    left = LIMITS.registers_per_sm // b.target.warp_size - _GROUP * sum(groups)
+    if left < _FEWEST_REGISTERS * b.options.num_warps:
+        where = source_location(b.location)
+        warnings.warn(
+            f"{where}: partitions that ask for {list(registers)} registers a thread leave the default warps fewer than "
+            f"{_FEWEST_REGISTERS}: their requests are ignored",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _results(found: base_value | None) -> list[object]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 from minitriton.errors import IRError, MinitritonError
 from minitriton.language.declare import constexpr_function
 from minitriton.language.dtypes import constexpr_type, dtype
-from minitriton.language.values import unwrap
+from minitriton.language.values import base_value, unwrap
 from minitriton.layouts import encodings as enc
 
 
@@ -37,6 +37,12 @@ def _joined(values: Sequence[int], separator: str = "_") -> str:
     return separator.join(map(str, values))
 
 
+def _is_of_run_time(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_of_run_time, cast("list[Any]", value)))
+    return isinstance(value, base_value)
+
+
 class Layout:
     """Base of all layouts."""
 
@@ -46,6 +52,11 @@ class Layout:
     def __post_init__(self) -> None:
         for each in fields(self):  # pyright: ignore[reportArgumentType] (a dataclass: see `layout`)
             value = unwrap(getattr(self, each.name))
+            if _is_of_run_time(value):
+                message = f"{each.name} of {type(self).__name__} holds a value that is not known at compile time"
+                raise LayoutError(
+                    message, help="annotate variables as ttgl.constexpr; in a tuple that has a name numbers are values"
+                )
             object.__setattr__(self, each.name, list(value) if each.name in self.lists else value)
 
     @property
