@@ -68,6 +68,14 @@ def warp_specialize(
                 f"{_FEWEST_REGISTERS} to {_MOST_REGISTERS}",
             )
 
+    if (
+        b.options.num_warps + -(-sum(worker_num_warps) // _GROUP) * _GROUP
+        > LIMITS.threads_per_cta // b.target.warp_size
+    ):
+        raise LanguageValueError(
+            f"partitions of {list(worker_num_warps)} warps, whole groups of {_GROUP}, next to {b.options.num_warps} warps",
+            f"at most {LIMITS.threads_per_cta // b.target.warp_size} together",
+        )
     _warn_of_registers(b, worker_num_warps, worker_num_regs)
     region, block = b.region()
     with b.in_block(block):
