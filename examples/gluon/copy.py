@@ -42,10 +42,10 @@ def main():
         out = np.zeros_like(x)
         kernel = copy(x, out, layout=layout)
         np.testing.assert_array_equal(out, x)
-        loads = {
-            line.split()[1 if "@" in line else 0] for line in kernel.asm["ptx"].splitlines() if "ld.global" in line
-        }
-        print(f"{name:8} {sorted(loads)}")
+        moved = kernel.last_report.total("global")
+        print(
+            f"{name:8} {moved.requests:5} requests of warps, {moved.sectors:5} sectors of 32 bytes for {moved.bytes} bytes"
+        )
 
 
 if __name__ == "__main__":
