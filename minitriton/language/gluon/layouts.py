@@ -65,7 +65,7 @@ class Layout:
 
     @classmethod
     def field_names(cls) -> list[str]:
-        """The names of what it is made of."""
+        """The parameters of its class."""
         return [each.name for each in fields(cls) if each.init]  # pyright: ignore[reportArgumentType]
 
     def encoding(self) -> enc.Encoding:
