@@ -34,7 +34,7 @@ PACKAGES = {
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (6800, 42, 0),
-    "frontend": (8327, 41, 0),
+    "frontend": (8335, 41, 0),
     "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
@@ -65,7 +65,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 139254,
+    "lines": 139262,
     "files": 858,
     "files under 40 lines": 123,
     "modules with one importer": 181,
