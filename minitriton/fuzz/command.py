@@ -34,7 +34,7 @@ def add_fuzz_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     fuzz = commands.add_parser("fuzz", help="run random kernels by every oracle and compare what they compute")
     fuzz.add_argument(
-        "--kind", choices=("tiles", "control-flow"), default="tiles", help="of kernels (default: %(default)s)"
+        "--kind", choices=("tiles", "control-flow", "gluon"), default="tiles", help="of kernels (default: %(default)s)"
     )
     fuzz.add_argument("--count", type=int, default=100, help="kernels (default: %(default)s)")
     fuzz.add_argument("--first", type=int, default=0, help="number of the first kernel")

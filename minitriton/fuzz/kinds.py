@@ -2,6 +2,7 @@
 
 tiles           expressions over tiles, checked by an analysis and compared with Triton
 control-flow    loops, branches, memory order and short dots, compared with plain Python
+gluon           a tile through layouts, shared memory and asynchronous copies, compared with NumPy and Triton
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from minitriton.fuzz import reproducer
+from minitriton.fuzz import gluon, reproducer
 from minitriton.fuzz.control_flow import comparison as control_flow
 from minitriton.fuzz.control_flow.comparison import compare_again as compare_control_flow
 from minitriton.fuzz.control_flow.comparison import shrink as shrink_control_flow
@@ -72,6 +73,16 @@ def _reproduce_control_flow(
     return write_control_flow(folder, small, (same(small) or [finding])[0], seed, number, oracles)
 
 
+def _reproduce_gluon(
+    folder: Path, finding: FuzzFinding, seed: int, number: int, oracles: Oracles, seconds: float
+) -> Path:
+    def same(program: gluon.GluonProgram) -> list[FuzzFinding]:
+        return _alike(gluon.run_program(program, oracles)[0].findings, finding)
+
+    small = gluon.shrink(gluon.generate(kernel_seed(seed, number)), lambda program: bool(same(program)), seconds)
+    return gluon.write_reproducer(folder, small, (same(small) or [finding])[0], seed, number, oracles)
+
+
 def _alike(findings: Sequence[FuzzFinding], finding: FuzzFinding) -> list[FuzzFinding]:
     return [f for f in findings if (f.kind, f.signature) == (finding.kind, finding.signature)]
 
@@ -86,5 +97,12 @@ KINDS = {
         control_flow.fuzz_control_flow,
         _compare_control_flow,
         _reproduce_control_flow,
+    ),
+    "gluon": FuzzKind(
+        gluon.GLUON_ORACLES,
+        ("numpy", "interpreter", "emulator", "emulator-sm80", "triton"),
+        gluon.fuzz_gluon,
+        lambda seed, number, oracles: gluon.compare_again(gluon.generate(kernel_seed(seed, number)), oracles),
+        _reproduce_gluon,
     ),
 }

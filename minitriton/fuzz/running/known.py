@@ -22,6 +22,7 @@ from minitriton.dialects.tt.types import shape_of
 from minitriton.fuzz.generation.elements import INT32
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import case_of, run_case
+from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.oracles import triton_ttgir
 from minitriton.fuzz.tree import (
     Apply,
@@ -169,7 +170,7 @@ SCAN_OVER_REPEATS = "a scan whose lanes are not neighbours, those between hold i
 WRONGLY_OPTIMISED = "an optimisation of Triton's LLVM"
 _WITHOUT_OPTIMISER = "DISABLE_LLVM_OPT"
 FAILED_PASS = "a pass of Triton's fails"
-_PASS_FAILED = "triton: Triton's compiler: RuntimeError: PassManager::run failed"
+PASS_FAILED = "triton: Triton's compiler: RuntimeError: PassManager::run failed"
 
 
 def known_difference(kernel: Kernel, finding: FuzzFinding, oracles: Sequence[str]) -> str | None:
@@ -183,14 +184,14 @@ def known_difference(kernel: Kernel, finding: FuzzFinding, oracles: Sequence[str
         without_all = known.without(without_all)
     if _agrees(without_all, kernel, oracles):
         return "several of these at once"
-    if finding.signature.startswith(_PASS_FAILED):
+    if finding.signature.startswith(PASS_FAILED):
         return FAILED_PASS
     if not possible or "triton" not in oracles:
         return None
     with _unoptimised():
         if not run_case(kernel, oracles).verdict.findings:
             return WRONGLY_OPTIMISED
-    return _known_layout(kernel)
+    return known_layout(case_of(kernel))
 
 
 @contextlib.contextmanager
@@ -207,10 +208,10 @@ def _unoptimised() -> Generator[None]:
             os.environ[_WITHOUT_OPTIMISER] = before
 
 
-def _known_layout(kernel: Kernel) -> str | None:
+def known_layout(launch: FuzzedLaunch) -> str | None:
     """The known difference by a layout in Triton's TTGIR."""
     try:
-        ttgir = triton_ttgir(case_of(kernel))
+        ttgir = triton_ttgir(launch)
     except RuntimeError:  # Triton's compiler failed: no layout is to blame
         return None
     ops = list(parse_module(ttgir).walk())

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
+import importlib
 import os
 import signal
 import tempfile
@@ -170,7 +170,7 @@ class Compilation:
     @property
     def steps(self) -> tuple[Step, ...]:
         """The passes from the frontend's TTIR to PTX."""
-        return pipeline_for(self.target, self.options).steps
+        return pipeline_for(self.target, self.options, ext=self.source.ext).steps
 
     def interpreted(self, stage: str) -> OracleOutcome:
         """The arrays that the interpreter gives for the module as it is now."""
@@ -245,9 +245,9 @@ def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> OracleOutcome:
     )
 
 
-def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[object, dict[str, Any]]]:
-    """Triton's own TTIR, TTGIR, LLVM IR and PTX of the kernel in `path` (`str` makes texts of them), each made when it is asked for,
-    with the metadata so far. No ptxas and no cache take part."""
+def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[str, object, dict[str, Any]]]:
+    """Triton's own "ttir" (none of Gluon), "ttgir", "llir" and "ptx" of the kernel in `path` (`str` makes texts of them), each made when it is
+    asked for, with the metadata so far. No ptxas and no cache take part."""
     import triton
     import triton.language
     from triton._C.libtriton import ir
@@ -256,7 +256,12 @@ def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[object, dict
     from triton.compiler import make_backend
 
     launch = case.launch
-    source = TritonSource(load(path, triton, triton.language), launch.signature, launch.constants, launch.attrs)
+    kernel = load(path, triton, triton.language)
+    is_gluon = kernel.is_gluon()
+    kind: Any = (
+        importlib.import_module("triton.experimental.gluon._runtime").GluonASTSource if is_gluon else TritonSource
+    )
+    source = kind(kernel, launch.signature, launch.constants, launch.attrs)
     target = TritonTarget("cuda", ARCH, 32)
     backend = make_backend(target)
     options = backend.parse_options(case.options)
@@ -266,22 +271,22 @@ def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[object, dict
     functions = backend.get_codegen_implementation(options)
     module = source.make_ir(target, options, functions, backend.get_module_map(), context)
     metadata: dict[str, Any] = {}
-    for make in (backend.make_ttir, backend.make_ttgir, backend.make_llir, backend.make_ptx):
+    first = {"ttgir": backend.gluon_to_ttgir} if is_gluon else {"ttir": backend.make_ttir, "ttgir": backend.make_ttgir}
+    for stage, make in {**first, "llir": backend.make_llir, "ptx": backend.make_ptx}.items():
         with limited():
             module = make(module, metadata, options, ARCH)
-        yield module, metadata
+        yield stage, module, metadata
 
 
 def triton_ttgir(case: FuzzedLaunch) -> str:
     """What Triton lowers to LLVM IR."""
     with written(case.source) as path:
-        _, (ttgir, _) = itertools.islice(triton_stages(case, path), 2)
-        return str(ttgir)
+        return next(str(module) for stage, module, _ in triton_stages(case, path) if stage == "ttgir")
 
 
 def _triton_ptx(case: FuzzedLaunch, path: Path) -> tuple[str, int]:
     """Triton's PTX, and its bytes of shared memory."""
-    *_, (ptx, metadata) = triton_stages(case, path)
+    *_, (_, ptx, metadata) = triton_stages(case, path)
     return str(ptx), metadata["shared"]
 
 
