@@ -2,8 +2,8 @@
 
     TRITON_SRC=... python benchmarks/gluon_harvest.py OUT [--arch 90] [--each N] [--no-runs] [--only EXPRESSION] [FILE ...]
 
-Of each test the first launch counts; `--each N` takes every Nth parameter set. Compared are the IR that the frontend makes and the TTGIR that the PTX is made of,
-both as text without locations, the bits that the PTX of both leaves on the emulator (of large grids, of some programs), and the processor time
+Of each test the first launch counts; `--each N` takes every Nth parameter set. Compared are the frontend's IR and the TTGIR after Gluon's passes, letter
+by letter but for locations, from a frontend that is asked for each op of Triton's; the TTGIR that is compiled (whose frontend leaves out what nobody uses), its constants in one order; the bits that the PTX of both leaves on the emulator (of large grids, of some programs), and the processor time
 of both compiles without the assembler. Needs no GPU, but torch (CPU), pytest and Triton's wheel. Files of a run stay in OUT: `report.jsonl` has a line a kernel,
 texts that differ are next to it. This file is also the pytest plugin that either compiler's process loads.
 """
@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--arch", type=int, default=90)
     parser.add_argument("--each", type=int, default=1, help="takes every Nth parameter set of a test")
     parser.add_argument("--no-runs", action="store_true", help="compiles only: nothing runs on the emulator")
+    parser.add_argument("--again", action="store_true", help="keeps what Triton compiled in OUT by an earlier run")
     parser.add_argument("--only", default="", help="pytest's -k")
     options = parser.parse_intermixed_args()
     source = os.environ.get("TRITON_SRC")
@@ -54,7 +55,8 @@ def main() -> int:
     }  # fmt: skip
     paths = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests/conformance"), os.environ.get("PYTHONPATH", "")]
     python = Path(source).absolute() / "python"
-    for compiler, prefix in (("triton", []), ("minitriton", ["-m", "minitriton.run_as_triton", "--cpu"])):
+    prefixes = {"triton": [], "minitriton": ["-m", "minitriton.run_as_triton", "--cpu"]}
+    for compiler, prefix in list(prefixes.items())[options.again :]:
         environment = {**os.environ, **settings, "HARVEST_COMPILER": compiler, "PYTHONPATH": os.pathsep.join(paths)}
         for file in options.files:
             pytest = ["-m", "pytest", "-q", "--tb=line" if compiler == "triton" else "--tb=short", "-p", "gluon_harvest", "-p", "no:cacheprovider"]
@@ -68,9 +70,9 @@ def main() -> int:
 def summary(records: list[dict[str, Any]]) -> str:
     """Counts and times of a report."""
     lines: list[str] = [f"{len(records)} launches that Triton compiles"]
-    for question in ("compiles", "source", "ttgir", "bits"):
-        answers = collections.Counter(r[question] for r in records)
-        lines.append(f"{question:9}" + "; ".join(f"{answer}: {count}" for answer, count in answers.most_common()))
+    for question in ("compiles", "source", "ttgir", "compiled ttgir", "bits"):
+        answers = collections.Counter(r.get(question, "absent") for r in records)
+        lines.append(f"{question}: " + "; ".join(f"{answer}: {count}" for answer, count in answers.most_common()))
     timed = [r for r in records if r["compiles"] == "yes"]
     if timed:
         ours, theirs = ([r[name] for r in timed] for name in ("seconds", "triton_seconds"))
@@ -124,7 +126,7 @@ def follow_triton() -> None:
     import pytest
     import torch
     import triton
-    from harvest_plugin import OnCpu, PretendedDriver, _Properties
+    from harvest_plugin import SHARED_MEMORY, OnCpu, PretendedDriver, _Properties
     from triton.backends.nvidia.compiler import CUDABackend
     from triton.experimental.gluon._runtime import GluonASTSource
     from triton.runtime import jit
@@ -149,6 +151,8 @@ def follow_triton() -> None:
             pytest.skip("not Gluon")
         kernel = launch(self, *args, grid=grid, warmup=True, **options)
         metadata = kernel.metadata
+        if metadata.shared > SHARED_MEMORY[arch]:
+            pytest.skip("more shared memory than there is: Triton refuses it when it loads the kernel")
         record = {"test": test, "kernel": metadata.name, "ptx": kernel.asm["ptx"], "shared": metadata.shared, **captured}
         key_of(test).write_text(json.dumps(record))
         pytest.skip("captured")
@@ -160,31 +164,45 @@ def follow_minitriton() -> None:
     """Compares the first launch of each test that Triton compiled, and ends the test there."""
     import pytest
 
+    from pass_comparison import settled_text
+
+    from minitriton.dialects.context import make_context
     from minitriton.dialects.text import parse_module, print_module
-    from minitriton.pipeline.gluon_source import GluonASTSource
+    from minitriton.pipeline.pass_manager import PassManager, Pipeline
+    from minitriton.pipeline.pipelines import gluon_passes
     from minitriton.runtime import fresh_compile
     from minitriton.runtime.on_cpu import emulation
 
-    GluonASTSource.make_ir = taking("source", print_module, GluonASTSource.make_ir)
     fresh = timed(fresh_compile.fresh_kernel)
 
-    def fresh_kernel(*args: Any, **options: Any) -> Any:
+    def triton_s_texts(request: Any) -> tuple[str, str]:
+        """The frontend's IR with each op that Triton's has, and what Gluon's passes make of it."""
+        context = make_context()
+        module = request.source.make_ir(request.target, request.options, context, is_verbatim=True)
+        first = print_module(module)
+        PassManager(Pipeline.parse(",".join(gluon_passes()))).run(context, module)
+        return tuple(text.replace("@minitriton.", "@triton.").replace('@"minitriton.', '@"triton.') for text in (first, print_module(module)))
+
+    def fresh_kernel(request: Any, *args: Any) -> Any:
         if not key_of(test).exists():
             pytest.skip("Triton does not compile it")
         theirs = json.loads(key_of(test).read_text())
         found: dict[str, Any] = {"test": test, "kernel": theirs["kernel"], "compiles": "yes", "source": "absent", "ttgir": "absent", "bits": "not run"}
         found["triton_seconds"] = theirs["seconds"]
         try:
-            kernel = fresh(*args, **options)
+            kernel = fresh(request, *args)
         except Exception as error:
             found["compiles"] = str(error).splitlines()[0]
-            if "source" in captured:
-                found["source"] = compared(theirs, "source", captured["source"])
             write(found)
             raise
         found["seconds"] = captured["seconds"]
-        found["source"] = compared(theirs, "source", captured["source"])
-        found["ttgir"] = compared(theirs, "ttgir", print_module(parse_module(kernel.asm["ttgir"])))
+        try:
+            source, ttgir = triton_s_texts(request)
+        except Exception as error:
+            source = ttgir = f"{type(error).__name__}: {error}"
+        found["source"], found["ttgir"] = compared(theirs, "source", source), compared(theirs, "ttgir", ttgir)
+        settled = [settled_text(parse_module(text), "ttgir") for text in (theirs["ttgir"], kernel.asm["ttgir"])]
+        found["compiled ttgir"] = "equal" if settled[0] == settled[1] else "different"
         if os.environ["HARVEST_RUNS"] == "0":
             write(found)
             pytest.skip("compiled")
