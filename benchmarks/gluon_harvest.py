@@ -16,6 +16,7 @@ import hashlib
 import importlib
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -49,6 +50,7 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     report = out / "report.jsonl"
     report.unlink(missing_ok=True)
+    shutil.rmtree(out / "different", ignore_errors=True)
     settings = {
         "HARVEST_DIR": str(out), "HARVEST_SM": str(options.arch), "HARVEST_EVERY": str(options.each), "HARVEST_RUNS": str(int(not options.no_runs)),
         "TRITON_OVERRIDE_ARCH": f"sm{options.arch}", "TRITON_ALWAYS_COMPILE": "1", "TRITON_CACHE_DIR": str(out / "cache"), "PYTHONDONTWRITEBYTECODE": "1",
