@@ -11,7 +11,7 @@ test-page: setup
 	$(BIN)/python -m pip install --quiet -e '.[browser]'
 	MINITRITON_BROWSER=required $(BIN)/python -m pytest tests/browser
 
-.PHONY: page test-page demo test check fuzz golden lint types setup clean
+.PHONY: page test-page demo test test-whole check fuzz golden lint types setup clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,10 @@ demo: setup
 
 test: setup lint types
 	$(BIN)/python -m pytest -n 2
+
+# Before a release or a change of many passes: every case of the families of which `make test` draws some (`sampled` in tests/).
+test-whole: setup lint types
+	$(BIN)/python -m pytest -n 2 --whole
 
 # While working: lint, types, and tests that touch every layer, side by side; under 90 s on two idle cores.
 CHECK := ratchets test_layers.py test_rooms.py host target/test_architectures.py layouts/test_to_linear.py test_knobs.py \

@@ -5,6 +5,7 @@ test begins without an allocator, and one that leaves a setting changed fails it
 import gc
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,25 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 sys.path.insert(0, str(Path(__file__).parent / "parity"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent / "plugins"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole", action="store_true", help="run every case of the families that are marked `sampled`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test marked `sampled(n)`, one case in n runs, drawn by its name and so the same one each time: `--whole` runs them all."""
+    families: dict[object, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            families.setdefault(getattr(item, "function", item), []).append(item)
+    left_out: set[pytest.Item] = set()
+    for cases in families.values() if not config.getoption("--whole") else ():
+        every = next(cases[0].iter_markers("sampled")).args[0]
+        drawn = sorted(cases, key=lambda item: zlib.crc32(item.name.encode()))
+        left_out.update(drawn[-(-len(cases) // every) :])
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:

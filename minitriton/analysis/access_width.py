@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import AxisInfo
-from minitriton.analysis.axis_info.types import access_shape, pointee_bits, pointee_bytes, shape_of
+from minitriton.analysis.axis_info.types import access_shape, axis_lengths, pointee_bits, pointee_bytes
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.attribute_values import is_true
@@ -47,7 +47,7 @@ from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture
 
 def is_prefix(axis_info: AxisInfoAnalysis, mask: SSAValue, axis: int, length: int) -> bool:
     """Whether `mask` never changes from false to true within an aligned group of `length` along `axis`."""
-    if not instance_of(mask.type, TensorType) or shape_of(mask.type)[axis] < length:
+    if not instance_of(mask.type, TensorType) or axis_lengths(mask.type)[axis] < length:
         return False
     if axis_info.get(mask).constancy[axis] >= length:
         return True
@@ -125,7 +125,7 @@ def neighbours(
     """What pointers and mask allow along the layout's fastest axis: at most `most` elements (0: of 16 bytes), of the `held` by a thread (0: as the
     layout says)."""
     type_ = pointer.type
-    most = most or max(1, WIDEST_ACCESS_BITS // max(8, pointee_bits(type_)))
+    most = most or most_elements(pointee_bits(type_))
     if not instance_of(type_, TensorType):
         return AccessWidth(1, most, "layout" if most > 1 else "")
     fact, shape = facts.get(pointer), access_shape(type_)
@@ -138,6 +138,11 @@ def neighbours(
     width = min(most, *limits.values())
     limit: Limit = "" if width >= most else next(name for name, value in limits.items() if value == width)
     return AccessWidth(width, most, limit)
+
+
+def most_elements(bits: int) -> int:
+    """How many elements of `bits` bits the widest access moves; in memory each takes a byte at least, a truth value too."""
+    return max(1, WIDEST_ACCESS_BITS // max(8, bits))
 
 
 def aligned_run(pointers: AxisInfo, dim: int, size: int) -> int:

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.axis_info.types import shape_of
+from minitriton.analysis.axis_info.types import axis_lengths
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import KeepsData, ViewOfTensor
@@ -116,7 +116,7 @@ def _different_elements(value: SSAValue) -> int:
     layout = layout_of(value.type)
     if not isinstance(layout, DistributedEncoding):
         return 1
-    bases = to_linear_layout(layout, shape_of(value.type)).bases["register"]
+    bases = to_linear_layout(layout, axis_lengths(value.type)).bases["register"]
     return 1 << sum(any(base) for base in bases)
 
 

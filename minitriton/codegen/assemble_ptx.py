@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from minitriton.analysis.register_demand import RegisterDemand
-from minitriton.codegen.assemblers import ASSEMBLERS, assemble, chosen_assembler, show_log
+from minitriton.codegen.assemblers import ASSEMBLERS, assemble, assembler_for, show_log
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.nvjitlink import Assembled
 from minitriton.codegen.ptx import DEMAND_COMMENT
@@ -69,7 +69,7 @@ class AssemblePTX(Translation, stage="cubin", origin="required"):
     """Makes machine code of PTX by nvJitLink or ptxas.
 
     `registers`: `auto` tries the limits that may be faster (nvJitLink alone: ptxas steps down by itself), `unlimited` none, a number that one.
-    `assembler`: `nvjitlink` or `ptxas`; what is installed if it is empty. `flags` are ptxas's, separated by blanks.
+    `assembler`: `nvjitlink` or `ptxas`; if it is empty what is installed, `ptxas` where registers move between warps. `flags` are ptxas's, separated by blanks.
     """
 
     name = "assemble-ptx"
@@ -95,7 +95,7 @@ class AssemblePTX(Translation, stage="cubin", origin="required"):
     def translate(self, source: object) -> Cubin:
         """Raises `AssemblerError` with the assembler's message and the PTX line that it names."""
         ptx = str(source)
-        assembler = self.assembler or chosen_assembler() or "ptxas"
+        assembler = self.assembler or assembler_for(ptx)
         architecture = architecture_of(self.arch)
         flags = [] if self.enable_fp_fusion else ["--fmad=false"]
         if self.registers.isdigit():

@@ -7,6 +7,8 @@ loaded, so `assembler_available()` is asked first. `MINITRITON_ASSEMBLER`, `PTXA
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from pathlib import Path
 
 from minitriton import knobs
@@ -17,12 +19,31 @@ ASSEMBLERS = ("nvjitlink", "ptxas")
 
 
 def find_ptxas() -> str | None:
-    """`MINITRITON_PTXAS` or `TRITON_PTXAS_PATH` if set, else the one on the PATH or in a CUDA toolkit."""
+    """`MINITRITON_PTXAS` or `TRITON_PTXAS_PATH` if set, else the one on the PATH, in a CUDA toolkit, or in a wheel (nvidia-cuda-nvcc, Triton's)."""
     import shutil
 
     found = knobs.nvidia.ptxas_path or shutil.which("ptxas")
     in_toolkits = (Path(home) / "bin" / "ptxas" for home in knobs.cuda_homes())
-    return found or next((str(path) for path in in_toolkits if path.exists()), None)
+    in_wheels = (Path(path) / wheel / "bin" / "ptxas" for path in sys.path for wheel in _WHEELS)
+    return found or next((str(path) for path in (*in_toolkits, *in_wheels) if path.exists()), None)
+
+
+_WHEELS = ("nvidia/cu13", "nvidia/cuda_nvcc", "triton/backends/nvidia")
+
+
+def assembler_for(ptx: str) -> str:
+    """`chosen_assembler()`; but where registers move between warps, `ptxas` if there is one and nothing else is asked for.
+
+    nvJitLink makes relocatable code, in which ptxas ignores `setmaxnreg` (its message C7504): the warps that need most would spill, and wait
+    for each `wgmma` before the next (C7512).
+    """
+    chosen = chosen_assembler() or "ptxas"
+    if chosen != "nvjitlink" or knobs.nvidia.assembler or "setmaxnreg" not in ptx:
+        return chosen
+    if find_ptxas() is not None:
+        return "ptxas"
+    warnings.warn("nvJitLink ignores setmaxnreg: install nvidia-cuda-nvcc, whose ptxas does not", stacklevel=2)
+    return chosen
 
 
 def chosen_assembler() -> str | None:

@@ -160,6 +160,8 @@ def _function_attributes(op: Operation) -> str:
     text = " nounwind"
     if "no_inline" in op.properties:
         text += " noinline"
+    if "always_inline" in op.attributes:
+        text += " alwaysinline"
     for name in (*FUNCTION_ATTRIBUTES, DEMAND):
         value = op.attributes.get(name)
         if isinstance(value, StringAttr):

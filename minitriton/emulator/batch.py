@@ -81,6 +81,8 @@ class Batch:
         self.registers: list[Lanes] = [_ZERO[r.type[1:] if r.type != "pred" else "pred"] for r in kernel.registers]
         self.barriers: dict[tuple[int, int], BarrierArrivals] = {}
         self.parked: dict[int, np.ndarray] = {}
+        self.lacks: dict[int, Callable[[], str]] = {}
+        """By block whose threads are parked: what says why what they wait for is not complete."""
         self.changes = 0
         self.spins = 0
         self.waits = 0

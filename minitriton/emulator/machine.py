@@ -194,24 +194,32 @@ class Machine(Batch):
                 self.go(ready, number, mask)
             self.parked = {}
             return True
-        if self.barriers:
-            return self.break_barrier(ready)
+        broken = next((key for key in self.barriers if not (self.parked and self.others_wait(key))), None)
+        if broken is not None:
+            return self.break_barrier(ready, broken)
+        sites = {number: self.program.blocks[number].instructions[-1] for number in self.parked}
         for number, mask in self.parked.items():
-            instruction = self.program.blocks[number].instructions[-1]
+            instruction = sites[number]
             what = "a cluster barrier" if "cluster" in instruction.opcode.split(".")[:2] else "a phase"
-            self.find(
-                "deadlock", instruction.index, np.nonzero(mask)[0], f"threads wait for {what} that nothing completes"
-            )
-        self.parked = {}
+            lacks = f": {self.lacks[number]()}" if number in self.lacks else ""
+            others = [str(i.source) for i in sites.values() if i.source and i.source != instruction.source]
+            others = f"; others wait at {', '.join(dict.fromkeys(others))}" if others else ""
+            text = f"threads wait for {what} that nothing completes{lacks}{others}"
+            self.find("deadlock", instruction.index, np.nonzero(mask)[0], text)
+        self.parked, self.barriers = {}, {}
         return False
 
-    def break_barrier(self, ready: dict[int, Mask]) -> bool:
+    def others_wait(self, key: tuple[int, int]) -> bool:
+        """Whether threads that a barrier lacks wait elsewhere, for another barrier or a phase."""
+        return bool((self.alive & (self.cta == key[0]) & ~self.barriers[key].here).any())
+
+    def break_barrier(self, ready: dict[int, Mask], key: tuple[int, int]) -> bool:
         """A barrier that cannot complete: reported; its threads go on, so that more may be found."""
-        (cta, number), arrivals = next(iter(self.barriers.items()))
-        del self.barriers[(cta, number)]
+        cta, number = key
+        elsewhere = self.others_wait(key)
+        arrivals = self.barriers.pop(key)
         here = arrivals.here
         missing = int(arrivals.expected - np.count_nonzero(here))
-        elsewhere = bool((self.alive & (self.cta == cta) & ~here).any())
         kind = "deadlock" if elsewhere else "barrier"
         why = "wait elsewhere" if elsewhere else "have ended"
         lanes = np.nonzero(here)[0]

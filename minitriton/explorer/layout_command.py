@@ -31,7 +31,7 @@ BANKS, BANK_BYTES = 32, 4
 
 def run_layout(given: argparse.Namespace) -> int:
     """Prints the picture."""
-    shape, bits = shape_of(given.shape), bits_of(given.type)
+    shape, bits = parse_shape(given.shape), bits_of(given.type)
     source = read_encoding(given.encoding)
     target = read_encoding(given.to) if given.to else None
     facts = [layout_fact(one, shape) for one in (source, target) if one is not None]
@@ -60,7 +60,7 @@ def run_layout(given: argparse.Namespace) -> int:
     return 0
 
 
-def shape_of(text: str) -> tuple[int, ...]:
+def parse_shape(text: str) -> tuple[int, ...]:
     """The shape that `32x64` says. Raises `MinitritonError` for anything but powers of two."""
     try:
         shape = tuple(int(part) for part in text.lower().split("x"))

@@ -163,6 +163,8 @@ class IRBuilder:
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
         self.partition_warps: int | None = None
         """How many warps run the function that is compiled, if it is for a partition of them."""
+        self.partition_registers: int | None = None
+        """How many registers a thread of that partition asks for."""
         self.version = tuple(map(int, options.triton_version.split(".")))
         """Of Triton: its rules decide where versions disagree (docs/newer-triton.md)."""
 

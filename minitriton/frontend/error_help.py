@@ -12,8 +12,9 @@ import ast
 import inspect
 from collections.abc import Iterable
 
-from minitriton.errors import did_you_mean
+from minitriton.errors import MinitritonError, did_you_mean
 from minitriton.language.declare import Declaration
+from minitriton.language.values import handle_value
 
 _LOOP_EXIT = "compute in every iteration and mask the result with tl.where, or bound the loop by `while condition`"
 _HELPER = "write it as a function of the module, decorated with @triton.jit"
@@ -54,9 +55,16 @@ def help_for(error: Exception, names: Iterable[str]) -> str | None:
         return own
     if isinstance(error, NameError):
         return did_you_mean(error.name or "", names) or "assign it before, or make it a parameter"
+    if isinstance(error, AttributeError) and isinstance(error.obj, handle_value):
+        return error.obj.as_tensor
     if isinstance(error, AttributeError) and error.obj is not None:
         return did_you_mean(error.name or "", (n for n in dir(error.obj) if not n.startswith("_"))) or None
     return None
+
+
+def without_help(error: Exception) -> str:
+    """The text of an error; of one of minitriton's that names no location, without the help, which `help_for` gives."""
+    return error.message if isinstance(error, MinitritonError) and error.location is None else str(error)
 
 
 def call_help(function: Declaration[..., object], error: Exception) -> str | None:

@@ -72,10 +72,15 @@ class handle_value(base_value):
     """A value that is one SSA value of the IR, and not a tensor. Methods are `members`: name → the declared function."""
 
     members: ClassVar[dict[str, Named]] = {}
+    as_tensor: ClassVar[str] = "use a tensor or a number"
+    """How a kernel gets a tensor of it."""
 
     def __init__(self, handle: SSAValue, type: handle_type) -> None:
         self.handle = handle
         self.type = type  # pyright: ignore[reportIncompatibleMethodOverride, reportAttributeAccessIssue]
+
+    def __str__(self) -> str:
+        return str(self.type)
 
     def of_handle(self, handle: SSAValue) -> handle_value:
         """A value of the same type."""

@@ -33,7 +33,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.access_width import aligned_run
+from minitriton.analysis.access_width import aligned_run, most_elements
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.slices.connected import ConnectedSlices
@@ -48,7 +48,6 @@ from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.passes.tensor_layouts import element_bits, with_layout
 from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.pipeline.pass_registry import POWERS_OF_TWO, Pass, Property, register_pass
-from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 
 @register_pass
@@ -150,7 +149,7 @@ class LayoutChooser:
             fact, fastest = self.axis_info.get(access.pointer), order[0]
             bits = pointee_bits(access.type)
             run = aligned_run(fact, fastest, bits // 8)
-            found = self._widths[key] = min(run, per_cta[fastest], WIDEST_ACCESS_BITS // bits)
+            found = self._widths[key] = min(run, per_cta[fastest], most_elements(bits))
         return found
 
     def _connected_width(self, access: _Access, order: tuple[int, ...], per_cta: tuple[int, ...], own: int) -> int:
@@ -177,10 +176,9 @@ def _width_choice(
 ) -> Choice:
     """What else the width could be: `own` elements are aligned neighbours, `connected` those of accesses that it shares a layout with, `share` a
     thread's part of the tile."""
-    bits = pointee_bits(access.type)
     candidates: list[Candidate] = []
-    width = 1
-    while width * bits <= WIDEST_ACCESS_BITS and width <= max(per_cta):
+    width, most = 1, min(most_elements(pointee_bits(access.type)), max(per_cta))
+    while width <= most:
         if width > share:
             reason = "more than a thread's part of the tile: threads would hold copies"
         elif width > own:
@@ -207,7 +205,7 @@ def _descriptor_layout(op: Operation) -> Blocked:
     per_thread = max(prod(shape_of_cta(cga, shape)) // (num_warps * threads_per_warp), 1)
     rank = len(shape)
     size_per_thread = [1] * rank
-    size_per_thread[-1] = min(per_thread, WIDEST_ACCESS_BITS // element_bits(type_))
+    size_per_thread[-1] = min(per_thread, most_elements(element_bits(type_)))
     order = tuple(range(rank - 1, -1, -1))
     return blocked_for_cga(shape, size_per_thread, order, num_warps, threads_per_warp, cga)
 

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, TensorType, i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bytes, shape_of
+from minitriton.analysis.axis_info.types import axis_lengths, pointee_bytes
 from minitriton.analysis.exchangeable import float_order_matters
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.operations import ops_of
@@ -111,7 +111,7 @@ class Merge:
         )
         block.insert_op_before(new, access)
         for old, made in zip(access.results, new.results, strict=True):
-            restored = self.undo(made, shape_of(old.type), access)
+            restored = self.undo(made, axis_lengths(old.type), access)
             restored.name_hint = old.name_hint
             old.replace_all_uses_with(restored)
         block.erase_op(access)
@@ -122,7 +122,7 @@ class Merge:
 
 def _merge(evaluation: IndexEvaluation, pointer: SSAValue) -> Merge | None:
     """The merge that makes vectors of `pointer` longer than along one axis; None if there is none."""
-    shape, unit = shape_of(pointer.type), pointee_bytes(pointer.type)
+    shape, unit = axis_lengths(pointer.type), pointee_bytes(pointer.type)
     contiguity = evaluation.axis_info.get(pointer).contiguity
     whole = [axis for axis, size in enumerate(shape) if 1 < size <= contiguity[axis]]
     if not whole or max(contiguity) * unit >= VECTOR_BYTES:

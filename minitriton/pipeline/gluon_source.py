@@ -26,7 +26,10 @@ class GluonASTSource(ASTSource):
         from xdsl.dialects.builtin import StringAttr
 
         from minitriton.dialects.attribute_values import i32_attr
+        from minitriton.dialects.verification.verifier import verify
+        from minitriton.errors import IRError
         from minitriton.frontend.gluon import emitters as emitters  # registers Gluon's rules
+        from minitriton.host.source_text import line_at
 
         module = super()._first_ir(target, options, context, is_debugged, is_verbatim)
         module.attributes.update(
@@ -40,4 +43,10 @@ class GluonASTSource(ASTSource):
         limit: int | None = getattr(options, "maxnreg", None)
         if limit is not None:
             module.attributes["ttg.maxnreg"] = i32_attr(limit)
+        try:
+            verify(module)
+        except IRError as error:
+            if error.location is not None:
+                error.source_line = line_at(error.location.file, error.location.line)
+            raise
         return module

@@ -12,7 +12,7 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.types import shape_of
+from minitriton.analysis.axis_info.types import axis_lengths
 from minitriton.codegen.assemble_ptx import AssemblePTX, Cubin
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import Contraction
@@ -87,7 +87,7 @@ def _untrue_for(op: Operation) -> Iterator[Property]:
     if DescriptorAccess.of(op) is not None:
         yield Property.NO_DESCRIPTORS
     if Contraction.of(op) is not None or (
-        isinstance(op, tt.ReduceOp) and len(shape_of(op.operands[0].type)) >= _REDUCED_MULTIPLICATION_RANK
+        isinstance(op, tt.ReduceOp) and len(axis_lengths(op.operands[0].type)) >= _REDUCED_MULTIPLICATION_RANK
     ):
         yield Property.NO_ASYNC_DOTS
     if isinstance(op, ttg.WarpSpecializeOp):

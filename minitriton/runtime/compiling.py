@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton import knobs
-from minitriton.codegen.assemblers import chosen_assembler
+from minitriton.codegen.assemblers import chosen_assembler, find_ptxas
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.fork_gate import finished_before_forks
@@ -150,7 +150,7 @@ def _microseconds(seconds: float) -> int:
 def _cache_key(request: Request) -> str:
     source, target, options, switches = request.source, request.target, request.options, request.switches
     parts = [compiler_fingerprint(), source.hash(), source.ext, target, options, switches, chosen_assembler()]
-    parts += [knobs.compilation.use_ir_loc, request.overrides.digest()]
+    parts += [find_ptxas(), knobs.compilation.use_ir_loc, request.overrides.digest()]
     if options.pipeline is not None or options.extern_libs:
         from minitriton.runtime.foreign_parts import foreign_parts
 

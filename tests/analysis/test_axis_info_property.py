@@ -35,6 +35,7 @@ def run_program(seed: int) -> int:
     return checked
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(4))
 def test_no_claim_about_a_random_program_is_false(part: int):
     share = PROGRAMS // 4

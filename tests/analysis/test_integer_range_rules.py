@@ -87,6 +87,7 @@ def applied(cls: type[Operation], *operands: IntegerRange) -> IntegerRange:
     return RULES.of(op)(op, operands)  # pyright: ignore[reportOptionalCall]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("cls", [*MEANINGS, *DIVISIONS], ids=lambda cls: cls.name)
 @settings(max_examples=300, deadline=None)
 @given(a=ranges(), b=ranges())

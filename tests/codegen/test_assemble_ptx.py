@@ -318,6 +318,24 @@ def test_an_assembler_that_nobody_knows_is_refused(monkeypatch: pytest.MonkeyPat
         assemblers.chosen_assembler()
 
 
+@pytest.mark.parametrize("found", ["/tools/ptxas", None])
+def test_registers_that_move_between_warps_are_left_to_ptxas(
+    monkeypatch: pytest.MonkeyPatch, found: str | None
+) -> None:
+    """nvJitLink makes relocatable code, in which `setmaxnreg` is ignored."""
+    monkeypatch.setattr(assemblers.nvjitlink, "load_library", lambda: object())
+    monkeypatch.setattr(assemblers, "find_ptxas", lambda: found)
+    assert assemblers.assembler_for("bar.sync 0;") == "nvjitlink"
+    moving = "setmaxnreg.inc.sync.aligned.u32 240;"
+    if found:
+        assert assemblers.assembler_for(moving) == "ptxas"
+    else:
+        with pytest.warns(UserWarning, match="install nvidia-cuda-nvcc"):
+            assert assemblers.assembler_for(moving) == "nvjitlink"
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    assert assemblers.assembler_for(moving) == "nvjitlink"
+
+
 def test_the_step_takes_ptx_alone() -> None:
     with pytest.raises(PipelineError, match="needs: PTX"):
         Pipeline((AssemblePTX(),)).check(())

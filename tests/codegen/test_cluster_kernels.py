@@ -323,6 +323,7 @@ def test_old_values_reach_every_cta(n: int, ctas: int) -> None:
     np.testing.assert_array_equal(out, np.arange(n))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("ctas", [1, 2, 4])
 @pytest.mark.parametrize("name", CASES)

@@ -190,6 +190,7 @@ CONVERSIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", CONVERSIONS, ids=str)
 def test_conversions_cost_no_more(way: Way, tmp_path: Path) -> None:
     ours, plain, theirs = costs(way, tmp_path)
@@ -210,6 +211,7 @@ THROUGH_BUFFERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", THROUGH_BUFFERS, ids=str)
 def test_buffers_are_written_and_read_by_the_same_instructions(way: Way, tmp_path: Path) -> None:
     ours, _, theirs = costs(way, tmp_path)

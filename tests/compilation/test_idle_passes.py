@@ -101,12 +101,14 @@ def _compile_family(family: str, tmp_path: Path) -> None:
     minitriton.compile(source, GPUTarget("cuda", 90), {"num_warps": program.num_warps}, assemble=False)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.usefixtures("watched")
 def test_nothing_is_left_out_of_a_growing_kernel(family: str, tmp_path: Path) -> None:
     _compile_family(family, tmp_path)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("case", "arch"), CASES, ids=lambda part: getattr(part, "name", f"sm_{part}"))
 @pytest.mark.usefixtures("watched")
 def test_nothing_is_left_out_of_a_kernel_of_the_corpus(case: Case, arch: int) -> None:

@@ -37,6 +37,7 @@ CHAIN = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch", range(8))
 def test_arithmetic_has_one_canonical_form(batch: int) -> None:
     for seed in range(batch * 40, batch * 40 + 40):
@@ -48,6 +49,7 @@ def test_arithmetic_has_one_canonical_form(batch: int) -> None:
         assert canonical_text(module) == canonical_text(parse_module(want)), f"seed {seed}:\n{text}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch", range(8))
 def test_control_flow_is_simplified_alike(batch: int) -> None:
     for seed in range(batch * 10, batch * 10 + 10):

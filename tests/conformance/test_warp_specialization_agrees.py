@@ -90,6 +90,7 @@ def settled(module: ModuleOp) -> str:
     return structure(module)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, (case[0], *case[1].values(), case[2]))))
 def test_the_partitions_are_triton_s(case: tuple[str, dict[str, Any], str]) -> None:
     name, constants, element = case

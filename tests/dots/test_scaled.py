@@ -59,6 +59,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 32, 64), (16, 16, 128)])
 @pytest.mark.parametrize(("left", "right", "left_scaled", "right_scaled"), PAIRS)
 def test_a_scaled_product_is_what_numpy_gives(

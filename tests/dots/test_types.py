@@ -87,6 +87,7 @@ TOLERANCE = {"float32": 4e-2, "e4m3": 5e-2, "e5m2": 5e-2, "int8": 0, "float64": 
 """tf32 has 10 bits of fraction; `wgmma` adds products of fp8 with 13."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("m", "n", "warps"), [(64, 32, 4), (16, 16, 1)])
 @pytest.mark.parametrize("kind", ["float16", "bf16", "float32", "float64", "int8", "e4m3", "e5m2"])
 def test_a_product_is_what_numpy_gives(kind: str, m: int, n: int, warps: int, arch: int) -> None:

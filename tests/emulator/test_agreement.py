@@ -32,6 +32,7 @@ def run(case: Any, kernel: Any) -> dict[int, np.ndarray]:
     return {p: arguments[p] for p in case.expected(*case.inputs(np.random.default_rng(0)))}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TOLERANCES)
 def test_the_tolerance_covers_the_worst_that_the_isa_permits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = next(c for c in ALL_CASES if c.name == name)

@@ -28,6 +28,7 @@ def test_our_ptx_for_sm_80_computes_what_numpy_does_and_is_sound(case: Case, com
     check(case, arguments, report)
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_without_checks_the_numbers_are_the_same(case: Case, compiled: Callable) -> None:
     ptx, shared = compiled(case.name, "minitriton", 90)

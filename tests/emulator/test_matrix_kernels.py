@@ -31,6 +31,7 @@ def run(one: MatrixCase, ptx: str, shared: int) -> tuple[dict[int, tuple[np.ndar
     return {p: (arguments[p], w) for p, w in wanted.items()}, report
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("one", "capability"),
     [pytest.param(m, c, id=f"{m.case.name}-sm_{c}") for m in MATRIX_CASES for c in m.capabilities],

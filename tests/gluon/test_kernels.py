@@ -288,3 +288,47 @@ def test_an_operation_of_gluon_in_a_kernel_of_tl_says_so() -> None:
 
     with pytest.raises(MinitritonError, match="operation of Gluon"):
         kernel[(1,)](np.zeros(1, np.float32))
+
+
+@gluon.jit
+def gather(source, index, out, axis: gl.constexpr, N: gl.constexpr, M: gl.constexpr, layout: gl.constexpr):
+    rows = gl.arange(0, 16, layout=gl.SliceLayout(1, layout))[:, None]
+    columns, places = (
+        gl.arange(0, N, layout=gl.SliceLayout(0, layout)),
+        gl.arange(0, M, layout=gl.SliceLayout(0, layout)),
+    )
+    at = rows * M + places[None, :]
+    found = gl.gather(gl.load(source + rows * N + columns[None, :]), gl.load(index + at), axis)
+    gl.store(out + at, found)
+
+
+@pytest.mark.parametrize(("axis", "n", "m", "shuffles"), [(1, 32, 32, 16), (1, 8, 64, 8), (0, 8, 8, 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.float64])
+def test_a_gather_within_warps_is_made_of_shuffles(axis: int, n: int, m: int, shuffles: int, dtype: type) -> None:
+    source = (RNG.standard_normal((16, n)) * 50).astype(dtype)
+    index, out = RNG.integers(0, (16, n)[axis], (16, m), np.int32), np.zeros((16, m), dtype)
+    kernel = gather[(1,)](source, index, out, axis, n, m, gl.BlockedLayout([1, 1], [4, 8], [4, 1], [1, 0]))
+    np.testing.assert_array_equal(out, np.take_along_axis(source, index, axis))
+    assert kernel.asm["ptx"].count("shfl.sync.idx") == shuffles * (2 if dtype is np.float64 else 1)
+
+
+@gluon.jit
+def doubled_unless_zero(x):
+    if gl.sum(x, 0) == 0:
+        return x
+    return 2 * x
+
+
+@gluon.jit
+def doublings(x, n):
+    i = gl.arange(0, 128, layout=gl.BlockedLayout([1], [32], [4], [0]))
+    value = gl.load(x + i)
+    for _ in range(n):
+        value = doubled_unless_zero(value)
+    gl.store(x + i, value)
+
+
+def test_a_function_that_returns_early_is_inlined_in_a_loop() -> None:
+    x = np.arange(128, dtype=np.int32)
+    kernel = doublings[(1,)](x, 3)
+    assert (x == 8 * np.arange(128)).all() and kernel.asm["llir"].count("define") == 1

@@ -6,7 +6,7 @@ import pytest
 
 from minitriton.errors import IRError
 from minitriton.experimental.gluon import language as gl
-from minitriton.language.gluon.conversions import bank_conflicts, is_trivial, linear_layout
+from minitriton.language.gluon.conversions import is_trivial, linear_layout
 from minitriton.language.gluon.layouts import LayoutError, layout_of
 
 BLOCKED = gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])
@@ -67,10 +67,15 @@ def test_a_swizzle_takes_bank_conflicts_away() -> None:
     rows = gl.distributed_type(gl.float32, [32, 32], gl.BlockedLayout([1, 1], [32, 1], [1, 4], [0, 1]))
 
     def conflicts(layout: object) -> int:
-        return bank_conflicts(rows, gl.shared_memory_descriptor_type(gl.float32, [32, 32], layout, [32, 32]))
+        return gl.bank_conflicts(rows, gl.shared_memory_descriptor_type(gl.float32, [32, 32], layout, [32, 32]))
 
     assert conflicts(gl.SwizzledSharedLayout(1, 1, 1, [1, 0])) == 31
     assert conflicts(gl.SwizzledSharedLayout(1, 1, 32, [1, 0])) == 0
+    assert [conflicts(gl.PaddedSharedLayout.with_identity_for([[32, n]], [32, 32], [1, 0])) for n in (1, 2, 4)] == [
+        0,
+        1,
+        3,
+    ]
 
 
 def test_a_trivial_conversion_moves_nothing_between_threads() -> None:

@@ -27,6 +27,7 @@ def test_memory_and_barriers_as_the_lowering_places_them_are_sound(case: Case) -
     assert_case_right(case, module, args, barriers_placed=True)
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_a_kernel_can_be_run_after_every_pass(case: Case) -> None:
     args = case.inputs(np.random.default_rng(0))

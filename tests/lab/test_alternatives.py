@@ -33,6 +33,7 @@ def test_every_alternative_makes_another_pipeline_that_reads_back(which: str) ->
         assert str(lab.Configuration.parse(text)) == text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("which", ONLY_ALTERNATIVES)
 @pytest.mark.parametrize("sampler", ["tpe", "cma-es", "nsga2"])
 def test_a_sampler_finds_them(which: str, sampler: str) -> None:

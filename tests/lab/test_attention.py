@@ -35,6 +35,7 @@ def weights_of(q: Any, k: Any, scale: float, causal: bool) -> tuple[Any, Any]:
     return e / e.sum(-1, keepdims=True), np.log2(e.sum(-1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("rows", "length", "causal", "stages", "warps"),
     [

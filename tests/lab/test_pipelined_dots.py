@@ -70,6 +70,7 @@ def numbers(*shape: int) -> np.ndarray[Any, Any]:
     return np.random.default_rng(sum(shape)).uniform(-1, 1, shape).astype(np.float16)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("arch", [80, 90])
 @pytest.mark.parametrize("stages", [2, 3])
 def test_matmul_through_pointers(arch: int, stages: int) -> None:
@@ -80,6 +81,7 @@ def test_matmul_through_pointers(arch: int, stages: int) -> None:
     np.testing.assert_allclose(c, a.astype(np.float32) @ b.astype(np.float32), atol=0.01, rtol=0.01)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stages", [2, 3])
 def test_matmul_through_descriptors(stages: int) -> None:
     a, b, c = numbers(128, 160), numbers(64, 160), np.zeros((128, 64), np.float16)

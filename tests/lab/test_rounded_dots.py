@@ -69,6 +69,7 @@ def product_of_kinds(a, b, c, K, KIND: tl.constexpr):
     tl.store(c + m[:, None] * 64 + m[None, :], total)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arch", [80, 89, 90])
 @pytest.mark.parametrize(
     ("kind", "sum"),

@@ -8,6 +8,7 @@ from minitriton.lab import check_call
 from minitriton.lab.comparison import Verdict
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_no_pass_of_the_default_pipeline_is_wrong(case: Case) -> None:
     kernel = getattr(load_kernels(case.file, "minitriton"), case.kernel)

@@ -43,6 +43,7 @@ def line_of(text: str) -> int:
     return first + next(i for i, line in enumerate(lines) if text in line)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arch", [80, 90])
 @pytest.mark.parametrize("dtype", [np.int8, np.float16])
 @pytest.mark.parametrize("stages", [1, 2, 4])

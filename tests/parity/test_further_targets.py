@@ -18,6 +18,7 @@ FURTHER = (100, 120)
 WANTED = ALL_CASES if os.environ.get("MINITRITON_WHOLE_PARITY") else [*{case.file: case for case in ALL_CASES}.values()]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not assembler_available(), reason="there is no assembler here")
 @pytest.mark.parametrize("arch", FURTHER)
 @pytest.mark.parametrize("case", WANTED, ids=lambda case: case.name)

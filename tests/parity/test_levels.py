@@ -20,12 +20,14 @@ def test_numbers_on_the_interpreter_equal_numpy(case: Case, monkeypatch: pytest.
     check(case, {position: arguments[position] for position in wanted}, wanted, exact=False)
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_our_ptx_on_the_emulator_equals_numpy(case: Case) -> None:
     kernel = compiled(case, "minitriton")
     check(case, emulate(case, kernel.asm["ptx"], kernel.metadata.shared), expected(case), exact=False)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.oracle
 @every_case
 def test_our_ptx_and_triton_s_give_the_same_bits(case: Case) -> None:

@@ -114,6 +114,7 @@ OTHERS = [
 """A kernel of the corpus, a target, and an option that takes another candidate there."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "arch", "step"), OTHERS)
 def test_another_candidate_is_another_kernel_and_right(name: str, arch: int, step: str) -> None:
     task = corpus.task(name, arch=arch)

@@ -181,3 +181,18 @@ def test_a_function_says_what_its_calls_know_of_its_arguments():
         ),
         "// CHECK: @store(%arg0: !tt.ptr<i32> {tt.constancy = 1 : i64, tt.contiguity = 1 : i64, tt.divisibility = 8 : i64})",
     )
+
+
+@pytest.mark.parametrize("element, width", [("i1", 16), ("i8", 16), ("f16", 8), ("i64", 2)])
+def test_a_thread_holds_what_one_access_moves(element: str, width: int):
+    """A truth value takes a byte in memory, as the width of the access counts it."""
+    check(
+        f"""
+  %range = tt.make_range {{start = 0 : i32, end = 8192 : i32}} : tensor<8192xi32, #row>
+  %a = tt.bitcast %x : !tt.ptr<f32> -> !tt.ptr<{element}>
+  %as = tt.splat %a : !tt.ptr<{element}> -> tensor<8192x!tt.ptr<{element}>, #row>
+  %ap = tt.addptr %as, %range : tensor<8192x!tt.ptr<{element}>, #row>, tensor<8192xi32, #row>
+  %v = tt.load %ap : tensor<8192x!tt.ptr<{element}>, #row>
+""",
+        f"// CHECK: sizePerThread = [{width}]",
+    )

@@ -156,6 +156,7 @@ def inner_loops(text: str) -> int:
     return sum(any(inner is not loop and inner.name == "scf.for" for inner in loop.walk()) for loop in loops)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cleaned", [False, True], ids=["as it is", "cleaned up"])
 @pytest.mark.parametrize("name", BODIES)
 def test_a_fused_nest_does_the_same_in_the_same_order(name: str, cleaned: bool) -> None:

@@ -139,6 +139,7 @@ def without_names(module: ModuleOp) -> str:
     return print_module(module)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("arch", [80, 90])
 @pytest.mark.parametrize("name", CASES)
 def test_each_pass_gives_what_triton_gives(name: str, arch: int) -> None:

@@ -146,6 +146,7 @@ def before_the_pass(kernel: JITFunction, signature: str, constants: dict[str, in
     return module.str_nodebug()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ctas", [1, 2, 4])
 @pytest.mark.parametrize("name", CASES)
 def test_the_pass_gives_what_triton_gives(name: str, ctas: int) -> None:

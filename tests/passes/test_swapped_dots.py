@@ -78,6 +78,7 @@ def check(got: np.ndarray, wanted: np.ndarray) -> None:
     assert np.abs(got - wanted).max() < 2e-3 * np.abs(wanted).max()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("slices", [False, True])
 @pytest.mark.parametrize("rows_of_a, rows_of_b", [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from minitriton.pipeline.pipelines import ttir_passes
 from minitriton.target import GPUTarget
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("family", corpus.families())
 def test_no_ttir_pass_changes_a_kernel_of(family: str) -> None:
     for case in corpus.cases(family):

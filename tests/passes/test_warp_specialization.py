@@ -59,6 +59,7 @@ def product(m: int, n: int, k: int, columns_of_b: bool) -> tuple[list[Any], Arra
     return [a, b, np.zeros((m, n), np.float16), m, n, k], expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     [

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, Protocol
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.fact import HINTS, MAX_DIVISOR, RULES, AxisInfo, anything, constant
-from minitriton.analysis.axis_info.types import shape_of
+from minitriton.analysis.axis_info.types import axis_lengths
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
 from minitriton.errors import SourceLocation
@@ -147,7 +147,7 @@ def limit_of(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: in
     if not limiting:
         return None
     chosen = next((index for index in limiting if _is_of_the_caller(inputs[index])), limiting[0])
-    fact, shape = facts[chosen], shape_of(inputs[chosen].type)
+    fact, shape = facts[chosen], axis_lengths(inputs[chosen].type)
     lifted: dict[Claim, AxisInfo] = {
         "contiguity": fact._replace(contiguity=shape),
         "divisibility": fact._replace(divisibility=(MAX_DIVISOR,) * fact.rank),
@@ -159,7 +159,7 @@ def limit_of(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: in
 
 def _wishes(value: SSAValue) -> tuple[AxisInfo, AxisInfo]:
     """The most that could be known of a value: that nobody may look at it, and that it is some multiple of all there is, everywhere."""
-    shape = shape_of(value.type)
+    shape = axis_lengths(value.type)
     return anything(len(shape)), constant(0, shape)._replace(constant_value=None)
 
 

@@ -25,10 +25,10 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.fact import MAX_DIVISOR, RULES, AxisInfo, Facts, divisibility_at
 from minitriton.analysis.axis_info.types import (
+    axis_lengths,
     constant_result,
     integer_width,
     pointee_bytes,
-    shape_of,
     signed,
     unsigned,
 )
@@ -246,7 +246,7 @@ def _aligned_groups(op: Operation, left: AxisInfo, right: AxisInfo) -> tuple[int
     """Length of the groups of a contiguous l that no multiple of a constant r splits; 1 where it is not of that form."""
     if not instance_of(op.results[0].type, TensorType):
         return (1,) * left.rank
-    shape = shape_of(op.results[0].type)
+    shape = axis_lengths(op.results[0].type)
     return tuple(
         [
             min(cl, dl, dr) if cl == size and kr == size else 1

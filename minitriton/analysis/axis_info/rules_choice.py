@@ -12,10 +12,10 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.fact import RULES, AxisInfo, Facts, divisibility_at, join, unknown
 from minitriton.analysis.axis_info.types import (
+    axis_lengths,
     constant_result,
     integer_width,
     is_splat,
-    shape_of,
     signed,
     unsigned,
 )
@@ -43,7 +43,7 @@ def compare(op: arith.CmpiOp, facts: Facts) -> AxisInfo:
     elif predicate in (SLT, ULT, SGE, UGE):
         sequence, bound = left, right
     if sequence is not None and bound is not None:
-        for d, size in enumerate(shape_of(op.results[0].type)):
+        for d, size in enumerate(axis_lengths(op.results[0].type)):
             if bound.constancy[d] == size:
                 aligned = min(sequence.contiguity[d], sequence.divisibility[d], bound.divisibility[d])
                 constancy[d] = max(constancy[d], aligned)

@@ -21,12 +21,12 @@ from minitriton.analysis.axis_info.fact import (
     unknown,
 )
 from minitriton.analysis.axis_info.types import (
+    axis_lengths,
     constant_result,
     integer_width,
     is_integer,
     pointee_bytes,
     rank_of,
-    shape_of,
     signed,
     splat_integer,
     unsigned,
@@ -66,7 +66,7 @@ def make_range(op: tt.MakeRangeOp, facts: Facts) -> AxisInfo:
 def splat(op: tt.SplatOp, facts: Facts) -> AxisInfo:
     """One scalar everywhere: K is the whole shape."""
     scalar = facts[0]
-    shape = tuple([power_of_two_part(size) for size in shape_of(op.results[0].type)])
+    shape = tuple([power_of_two_part(size) for size in axis_lengths(op.results[0].type)])
     rank = len(shape)
     return AxisInfo((1,) * rank, scalar.divisibility * rank, shape, scalar.constant_value, scalar.non_negative)
 
@@ -91,8 +91,8 @@ def expand_dims(op: tt.ExpandDimsOp, facts: Facts) -> AxisInfo:
 def broadcast(op: tt.BroadcastOp, facts: Facts) -> AxisInfo:
     """Repeated along axes of length 1: there C = 1 and K is the new length."""
     source = facts[0]
-    before = shape_of(op.operands[0].type)
-    after = shape_of(op.results[0].type)
+    before = axis_lengths(op.operands[0].type)
+    after = axis_lengths(op.results[0].type)
     return source._replace(
         contiguity=tuple([1 if size == 1 else c for size, c in zip(before, source.contiguity, strict=True)]),
         constancy=tuple(

@@ -42,23 +42,18 @@ def _access_shape(encoding: DistributedEncoding, shape: tuple[int, ...]) -> Acce
     return AccessShape(fastest, contig_per_thread(encoding, shape)[fastest])
 
 
-_SCALAR_SHAPE = (1,)
-
-
-def shape_of(type_: Attribute) -> tuple[int, ...]:
+def axis_lengths(type_: Attribute) -> tuple[int, ...]:
     """The shape of a tensor type; `(1,)` for anything else. A block pointer has the shape of its block."""
     if instance_of(type_, TensorType):
-        return tuple([dim.data for dim in type_.shape.data]) or _SCALAR_SHAPE
+        return tuple([dim.data for dim in type_.shape.data]) or (1,)
     if isinstance(type_, PointerType) and instance_of(type_.pointee_type, TensorType):
-        return shape_of(type_.pointee_type)
-    return _SCALAR_SHAPE
+        return axis_lengths(type_.pointee_type)
+    return (1,)
 
 
 def rank_of(type_: Attribute) -> int:
     """Number of axes of a fact about a value of this type (1 for scalars)."""
-    if instance_of(type_, TensorType):
-        return len(type_.shape.data) or 1
-    return len(shape_of(type_))
+    return len(axis_lengths(type_))
 
 
 def integer_width(type_: Attribute) -> int:
@@ -101,7 +96,7 @@ def unsigned(value: int, width: int) -> int:
 def constant_result(op: Operation, value: int) -> AxisInfo:
     """The fact of an op whose only result is `value` everywhere, wrapped to its type."""
     type_ = op.results[0].type
-    shape = shape_of(type_)
+    shape = axis_lengths(type_)
     width = integer_width(type_)
     fact = constant(normalised(value, width), tuple([power_of_two_part(size) for size in shape]))
     return fact._replace(non_negative=False) if width == 1 and fact.constant_value else fact

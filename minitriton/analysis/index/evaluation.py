@@ -25,7 +25,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, power_of_two_part
-from minitriton.analysis.axis_info.types import integer_width, is_integer, pointee_bytes, shape_of
+from minitriton.analysis.axis_info.types import axis_lengths, integer_width, is_integer, pointee_bytes
 from minitriton.analysis.index.rules import RULES
 from minitriton.analysis.index.value import Array, IndexValue, Unknowns, common_divisor, constant_value
 from minitriton.dialects.narrowing import instance_of
@@ -117,7 +117,7 @@ class IndexEvaluation:
 
     def facts(self, value: SSAValue) -> AxisInfo | None:
         """What axis info claims of a tensor and what its exact value adds; None if that is nothing."""
-        shape = shape_of(value.type)
+        shape = axis_lengths(value.type)
         if not instance_of(value.type, TensorType) or prod(shape) > MAX_ELEMENTS:
             return None
         exact = facts_of(self.unknowns, self.value(value), shape, pointee_bytes(value.type) or 1)
@@ -135,7 +135,7 @@ class IndexEvaluation:
 
         The axes `inner`, outermost first, are contiguous together.
         """
-        shape = shape_of(pointer.type)
+        shape = axis_lengths(pointer.type)
         if prod(shape) > MAX_ELEMENTS:
             return False
         length = prod(shape[axis] for axis in inner)
@@ -150,7 +150,7 @@ class IndexEvaluation:
 
     def _evaluate(self, value: SSAValue) -> IndexValue:
         op = value.owner
-        if not isinstance(op, Operation) or self._depth >= MAX_DEPTH or prod(shape_of(value.type)) > MAX_ELEMENTS:
+        if not isinstance(op, Operation) or self._depth >= MAX_DEPTH or prod(axis_lengths(value.type)) > MAX_ELEMENTS:
             return self._unknown(value)
         rule = RULES.of(op)
         if rule is None:
@@ -165,7 +165,7 @@ class IndexEvaluation:
     def _unknown(self, value: SSAValue) -> IndexValue:
         """Unknown numbers with the claims of axis info."""
         fact = self.axis_info.get(value)
-        shape = shape_of(value.type) if instance_of(value.type, TensorType) else ()
+        shape = axis_lengths(value.type) if instance_of(value.type, TensorType) else ()
         if fact.constant_value is not None:
             return constant_value(fact.constant_value, len(shape))
         if not shape:

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import integer_width, pointee_bytes, shape_of
+from minitriton.analysis.axis_info.types import axis_lengths, integer_width, pointee_bytes
 from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.predicates import (
@@ -85,7 +85,7 @@ def _rearranged(change: Callable[[Any, np.ndarray], np.ndarray], *, full: bool =
 
     def rule(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
         source = e.value(op.operands[0])
-        shape = shape_of(op.operands[0].type)
+        shape = axis_lengths(op.operands[0].type)
 
         def moved(array: np.ndarray) -> np.ndarray:
             return change(op, np.broadcast_to(array, shape) if full else array)
@@ -99,7 +99,7 @@ def _rearranged(change: Callable[[Any, np.ndarray], np.ndarray], *, full: bool =
 
 
 def _splat(op: Operation, array: np.ndarray) -> np.ndarray:
-    return array.reshape((1,) * len(shape_of(op.results[0].type)))
+    return array.reshape((1,) * len(axis_lengths(op.results[0].type)))
 
 
 def _reshape(e: IndexValues, op: tt.ReshapeOp, result: SSAValue) -> IndexValue | None:
@@ -108,12 +108,12 @@ def _reshape(e: IndexValues, op: tt.ReshapeOp, result: SSAValue) -> IndexValue |
     return _IN_ORDER(e, op, result)
 
 
-_IN_ORDER = _rearranged(lambda op, array: array.reshape(shape_of(op.results[0].type)), full=True)
+_IN_ORDER = _rearranged(lambda op, array: array.reshape(axis_lengths(op.results[0].type)), full=True)
 
 
 def _join(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
     sides = [e.value(operand) for operand in op.operands]
-    shape = shape_of(op.operands[0].type)
+    shape = axis_lengths(op.operands[0].type)
     index = np.arange(2)
     parts: list[IndexValue] = []
     for number, side in enumerate(sides):

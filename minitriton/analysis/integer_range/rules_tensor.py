@@ -14,7 +14,7 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.types import integer_width, shape_of
+from minitriton.analysis.axis_info.types import axis_lengths, integer_width
 from minitriton.analysis.integer_range.fact import NO_INTEGER, RULES, IntegerRange, full, join, unsigned, wrapped
 from minitriton.analysis.integer_range.rules import Ranges
 from minitriton.dialects import arith, tt, ttg
@@ -53,7 +53,7 @@ def either(op: tt.JoinOp | tt.CatOp, ranges: Ranges) -> IntegerRange:
 @RULES.add(tt.HistogramOp)
 def histogram(op: tt.HistogramOp, ranges: Ranges) -> IntegerRange:
     """Counts of elements"""
-    return unsigned(integer_width(op.results[0].type), 0, prod(shape_of(op.operands[0].type)))
+    return unsigned(integer_width(op.results[0].type), 0, prod(axis_lengths(op.operands[0].type)))
 
 
 @RULES.add(tt.ReduceOp, tt.ScanOp)

@@ -54,12 +54,6 @@ class HostArray(DescribedArray, Protocol):
     def strides(self) -> Sequence[int]: ...
 
 
-class StridedArray(DescribedArray, Protocol):
-    """A tensor of torch."""
-
-    def stride(self) -> Sequence[int]: ...
-
-
 _sound: set[tuple[object, ...]] = set()
 """All but the address of descriptors that were made: programs make the same ones for every launch."""
 _MOST_SOUND = 1024
@@ -158,12 +152,15 @@ class TensorDescriptor:
         tensor: DescribedArray, block_shape: list[int], padding: str = "zero", round_f32_to_tf32: bool = False
     ) -> TensorDescriptor:
         """A descriptor of all of `tensor`."""
-        stride = getattr(tensor, "stride", None)
-        if stride is not None:
-            strides = stride()
-        else:
-            strides = [step // tensor.dtype.itemsize for step in cast(HostArray, tensor).strides]
-        return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding, round_f32_to_tf32)
+        return TensorDescriptor(tensor, tensor.shape, strides_of(tensor), block_shape, padding, round_f32_to_tf32)
+
+
+def strides_of(tensor: DescribedArray) -> Sequence[int]:
+    """In elements."""
+    stride = getattr(tensor, "stride", None)
+    if stride is not None:
+        return stride()
+    return [step // tensor.dtype.itemsize for step in cast(HostArray, tensor).strides]
 
 
 @lru_cache(maxsize=256, typed=True)

@@ -155,9 +155,9 @@ class FunctionLowering:
 
         Returns None for 0, and the bits that the sum can have.
         """
-        value, used = _bit_sum(self.b, None, 0, self.thread_id(), thread) if any(thread) else (None, 0)
+        value, used = bit_sum(self.b, None, 0, self.thread_id(), thread) if any(thread) else (None, 0)
         if any(block):
-            value, used = _bit_sum(self.b, value, used, self.cluster_rank(), block)
+            value, used = bit_sum(self.b, value, used, self.cluster_rank(), block)
         return value, used
 
     def indices(self, facts: LayoutFacts, dim: int) -> Registers:
@@ -301,9 +301,10 @@ class FunctionLowering:
         return LoweringError(f"{op.name}: {what}", source_location(op.location), help=help)
 
 
-def _bit_sum(
+def bit_sum(
     b: Builder, total: SSAValue | None, used: int, number: SSAValue, bases: Sequence[int]
 ) -> tuple[SSAValue | None, int]:
+    """`total` (None: 0) plus, over F2, `bases[k]` for each set bit k of `number`; and the bits that the sum can have."""
     position = 0
     while position < len(bases):
         basis = bases[position]

@@ -1,7 +1,8 @@
 """Ops that address a tensor's elements by values: `tt.gather`, `tt.histogram`; and the registers of `ttg.fp4_to_fp`,
 `tt.map_elementwise`.
 
-    tt.gather %a[%i] along 0    the whole of %a to shared memory, a barrier, one load for each register of %i
+    tt.gather %a[%i] along 0    within warps (`layouts.warp_shuffle`): shuffles for each register of %i
+                                else the whole of %a to shared memory, a barrier, one load for each register of %i
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ from xdsl.ir import SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.casts import resized
 from minitriton.codegen.lowering.control_flow import lower_returning
-from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.function import FunctionLowering, bit_sum
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import from_memory, load_shared, memory_type, store_shared, to_memory
+from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.scratch import needs_scratch
-from minitriton.codegen.tensor_facts import LayoutFacts, flat_offsets
+from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts, flat_offsets
 from minitriton.codegen.types import F16, I16, I32, bit_width, lanes, scalar_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import string_attr
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.memory import plan_access
+from minitriton.layouts.warp_shuffle import WarpGather, plan_warp_gather
 
 
 def _elements(type_: object) -> int:
@@ -40,21 +44,70 @@ def _own_threads(f: FunctionLowering, facts: LayoutFacts) -> SSAValue | None:
     return f.zero_in(f.free_thread_mask(facts))
 
 
+def _warp_gather(op: tt.GatherOp) -> WarpGather | None:
+    source, indices = (
+        TensorFacts(operand.type).layout.layout for operand in op.operands if instance_of(operand.type, TensorType)
+    )
+    return plan_warp_gather(source, indices, _axis(op))
+
+
+def _axis(op: tt.GatherOp) -> int:
+    assert isinstance(op.axis, IntegerAttr)
+    return op.axis.value.data
+
+
 @needs_scratch(tt.GatherOp)
 def gather_scratch(op: tt.GatherOp) -> int:
-    """The whole source."""
+    """The whole source, unless warps gather from their own lanes."""
+    if _warp_gather(op) is not None:
+        return 0
     type_ = op.operands[0].type
     return _elements(type_) * bit_width(memory_type(scalar_type(type_))) // 8
 
 
 @lowers(tt.GatherOp)
 def gather(f: FunctionLowering, op: tt.GatherOp) -> None:
+    plan = _warp_gather(op)
+    if plan is None:
+        _gather_through_memory(f, op)
+    else:
+        f.values[op.results[0]] = f.b.pack(_gathered(f, op, plan))
+
+
+def _words_of(f: FunctionLowering, indices: SSAValue) -> list[SSAValue]:
+    """The registers of `indices` as 32-bit numbers."""
+    return [
+        index if (bits := bit_width(index.type)) == 32 else f.b.cast(L.TruncOp if bits > 32 else L.SExtOp, index, I32)
+        for index in f.elements(indices)
+    ]
+
+
+def _gathered(f: FunctionLowering, op: tt.GatherOp, plan: WarpGather) -> list[SSAValue]:
+    """Each register of the indices: the lane and, of several registers there, the one that its bits choose."""
+    b, found = f.b, list[SSAValue]()
+    source, indices = op.operands
+    elements = f.elements(source)
+    own_lane = f.linear_index(plan.thread_lanes, plan.block_lanes)[0]
+    for register, index in enumerate(_words_of(f, indices)):
+        lane = bit_sum(b, None, 0, index, plan.index_lanes)[0] or b.i32(0)
+        for term in (own_lane, b.i32(mask) if (mask := plan.register_lanes[register]) else None):
+            lane = lane if term is None else b.xor(lane, term)
+        chosen = bit_sum(b, None, 0, index, plan.index_registers)[0]
+        first, *others = (
+            shuffle(f, elements[plan.first_registers[register] ^ choice], lane, "idx") for choice in plan.choices
+        )
+        for choice, value in zip(plan.choices[1:], others, strict=True):
+            assert chosen is not None
+            first = b.select(b.icmp("eq", chosen, b.i32(choice)), value, first)
+        found.append(first)
+    return found
+
+
+def _gather_through_memory(f: FunctionLowering, op: tt.GatherOp) -> None:
     b = f.b
     source, indices = op.operands
     result = op.results[0]
-    axis = op.axis
-    assert isinstance(axis, IntegerAttr)
-    dim = axis.value.data
+    dim = _axis(op)
     facts = f.facts(source.type)
     f.require_one_cta(op, source.type, range(len(facts.shape)))
     f.require_one_cta(op, indices.type, range(len(facts.shape)))
@@ -69,9 +122,7 @@ def gather(f: FunctionLowering, op: tt.GatherOp) -> None:
     coordinates = [f.indices(index_facts.layout, d) if d != dim else None for d in range(len(facts.shape))]
     size = bit_width(kept) // 8
     loaded: list[SSAValue] = []
-    for register, index in enumerate(f.elements(indices)):
-        if bit_width(index.type) != 32:
-            index = b.cast(L.TruncOp if bit_width(index.type) > 32 else L.SExtOp, index, I32)
+    for register, index in enumerate(_words_of(f, indices)):
         offset = b.mul(index, b.i32(strides[dim]))
         for d, of_dim in enumerate(coordinates):
             if of_dim is not None:

@@ -32,7 +32,7 @@ def shared_encoding(type_: Attribute) -> SharedEncoding:
     return encoding
 
 
-def element_bits(type_: MemDescType) -> int:
+def memory_bits(type_: MemDescType) -> int:
     """Bits of an element as it is in memory."""
     return bit_width(memory_type(scalar_type(type_.element_type)))
 
@@ -58,7 +58,7 @@ def access_plan(
     """How a tensor and a view meet, and the view's offset in bytes; `by_matrix` allows the instructions for matrices of 8x8."""
     encoding = layout_of(registers)
     assert isinstance(encoding, DistributedEncoding)
-    bits = element_bits(memory)
+    bits = memory_bits(memory)
     offset = slice_offset(memory, view.offsets)
     arguments = (encoding, shared_encoding(memory), memory.get_shape(), bits, buffer_shape(memory), offset)
     plan = local_matrix_access(*arguments) if by_matrix else None
@@ -121,7 +121,7 @@ def memdesc_index(f: FunctionLowering, op: ttg.MemDescIndexOp) -> None:
     result = op.results[0]
     type_ = memdesc(result)
     view = _view(f, source)
-    size = slot_bytes(shared_encoding(type_), type_.get_shape(), element_bits(type_))
+    size = slot_bytes(shared_encoding(type_), type_.get_shape(), memory_bits(type_))
     base = f.b.gep(view.base, f.b.mul(f.scalar(index), f.b.i32(size)), I8, inbounds=True)
     f.values[result] = SharedView(base, view.offsets[-type_.get_num_dims() :])
 
@@ -160,6 +160,6 @@ def memdesc_reinterpret(f: FunctionLowering, op: ttg.MemDescReinterpretOp) -> No
     """The same bytes as another type; a view's offset is made part of the address."""
     source, result = op.operands[0], op.results[0]
     view, type_ = _view(f, source), memdesc(source)
-    bytes_ = slice_offset(type_, view.offsets) * element_bits(type_) // 8
+    bytes_ = slice_offset(type_, view.offsets) * memory_bits(type_) // 8
     base = f.b.gep(view.base, bytes_, I8)
     f.values[result] = SharedView(base, (0,) * memdesc(result).get_num_dims())

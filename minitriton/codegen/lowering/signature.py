@@ -31,6 +31,7 @@ from minitriton.codegen.lowering.program import placed_global_scratch
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects import tt
+from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.fast_paths.op_making import make
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import TensorDescType
@@ -117,8 +118,11 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
     )
     if kernel:
         result.attributes.update(_kernel_attributes(module, f))
-    else:
+    elif is_true(function.attributes.get("noinline")):
         result.properties["no_inline"] = _UNIT
+    else:
+        # What the inliner of tt.func leaves, for it returns early within structured control flow, is inlined among blocks.
+        result.attributes["always_inline"] = _UNIT
     result.add_region(region)
     return result
 

@@ -15,7 +15,7 @@ from minitriton.analysis.access_width import access_width
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
+from minitriton.codegen.lowering.shared import buffer_shape, memdesc, memory_bits, shared_encoding, slice_offset
 from minitriton.codegen.lowering.shared_access import addresses, store_shared
 from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.registers import SharedView
@@ -53,7 +53,7 @@ def _plan(
     """The accesses, as wide as the addresses, the mask and both layouts allow, and the view's offset in bytes."""
     assert instance_of(source.type, TensorType)
     type_ = memdesc(target)
-    bits = element_bits(type_)
+    bits = memory_bits(type_)
     encoding = layout_of(source.type)
     assert isinstance(encoding, DistributedEncoding)
     registers_of = to_linear_layout(encoding, source.type.get_shape())

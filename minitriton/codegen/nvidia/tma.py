@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
+from minitriton.codegen.lowering.shared import buffer_shape, memdesc, memory_bits, shared_encoding, slice_offset
 from minitriton.codegen.nvidia import lowers, needs_scratch
 from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, I8, I32, PTR
@@ -48,7 +48,7 @@ def _address(f: FunctionLowering, value: SSAValue) -> SSAValue:
     view = f.values[value]
     assert isinstance(view, SharedView)
     type_ = memdesc(value)
-    return f.b.gep(view.base, slice_offset(type_, view.offsets) * element_bits(type_) // 8, I8)
+    return f.b.gep(view.base, slice_offset(type_, view.offsets) * memory_bits(type_) // 8, I8)
 
 
 def _first_thread(f: FunctionLowering) -> SSAValue:
@@ -161,10 +161,10 @@ def _boxes(f: FunctionLowering, op: Operation, buffer: SSAValue) -> list[Box]:
         coordinates = reversed_coordinates[::-1]
         offset = offset_of.apply({f"dim{d}": c for d, c in enumerate(coordinates)})["offset"]
         unpacked = (*coordinates[:-1], coordinates[-1] * 2) if padded else coordinates
-        result.append((unpacked, offset * element_bits(type_) // 8))
+        result.append((unpacked, offset * memory_bits(type_) // 8))
     view = f.values[buffer]
     assert isinstance(view, SharedView)
-    first = slice_offset(type_, view.offsets) * element_bits(type_) // 8
+    first = slice_offset(type_, view.offsets) * memory_bits(type_) // 8
     for _, begin in result:
         if (first + begin) % SHARED_ALIGNMENT:
             raise _misaligned(op, f"a part of a buffer that begins {first + begin} bytes from its start")

@@ -20,7 +20,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import elementwise
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding
+from minitriton.codegen.lowering.shared import buffer_shape, memdesc, memory_bits, shared_encoding
 from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.registers import SharedView
@@ -57,7 +57,7 @@ class BufferMatrix(NamedTuple):
         layout = to_linear_layout(shared_encoding(self.type), buffer_shape(self.type))
         coordinates = (row + self.offsets[0], column + self.offsets[1])
         elements = layout.pseudoinvert().apply({"dim0": coordinates[0], "dim1": coordinates[1]})["offset"]
-        return elements * element_bits(self.type) // 8 >> 4
+        return elements * memory_bits(self.type) // 8 >> 4
 
 
 class _Core(NamedTuple):
@@ -123,7 +123,7 @@ def _matrix(f: FunctionLowering, op: Operation, value: SSAValue, k_dim: int, ext
     b = f.b
     type_ = memdesc(value)
     shape = buffer_shape(type_)
-    core = _core(shared_encoding(type_), shape, element_bits(type_), k_dim, extent) if len(shape) == 2 else None
+    core = _core(shared_encoding(type_), shape, memory_bits(type_), k_dim, extent) if len(shape) == 2 else None
     if core is None:
         raise f.unsupported(
             op,
@@ -210,7 +210,7 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     if from_zero:
         total = b.poison(total.type)
     right = _matrix(f, op, second, 0, columns)
-    bits = element_bits(right.type)
+    bits = memory_bits(right.type)
     step = STEP_BYTES * 8 // bits
     depth = right.type.get_shape()[0]
     if depth < step:

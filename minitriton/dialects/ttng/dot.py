@@ -132,6 +132,8 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
         return "WGMMA result M dimension must be divisible by 64"
     if shape[1] % 8:
         return "WGMMA result N dimension must be divisible by 8"
+    if shape[1] % layout.instr_shape[1]:
+        return f"WGMMA result N dimension must be divisible by that of the instruction ({layout.instr_shape[1]}), found {shape[1]}"
     a_type = op.a.type
     assert instance_of(a_type, (TensorType, MemDescType))
     m, n = result_type.get_shape()

@@ -20,7 +20,7 @@ from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.operations import atomic as atomic_operations
 from minitriton.emulator.operations import memory as memory_operations
 from minitriton.emulator.operations import proxy_fences
-from minitriton.emulator.operations.mbarrier import find_barrier, publish
+from minitriton.emulator.operations.mbarrier import Arriving, find_barrier, publish
 from minitriton.emulator.report import Traffic
 
 LANE_OF_COPIES = -3
@@ -147,7 +147,7 @@ def deliver_later(
             shared.range_written(low, high, warp, lane, stamp)
 
     publish(x, barrier, thread)
-    barrier.incoming.append(deliver)
+    barrier.incoming.append(Arriving(site, thread, deliver))
     barrier.transactions -= size
     barrier.settle(x)
 

@@ -5,6 +5,7 @@ init count 1; arrive.expect_tx 4096; a copy of 4096 bytes completes   →   the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -18,6 +19,15 @@ from minitriton.emulator.operations.memory import locate
 from minitriton.emulator.ptx.control_flow import Block
 
 
+@dataclass(frozen=True)
+class Arriving:
+    """A bulk copy that a thread has issued; `deliver` writes its data."""
+
+    site: int
+    thread: int
+    deliver: Callable[[], None]
+
+
 @dataclass
 class Mbarrier:
     """`pending` arrivals and `transactions` bytes are missing in the current phase; `phase` is its parity."""
@@ -29,9 +39,9 @@ class Mbarrier:
     phase: int = 0
     published: np.ndarray | None = None
     """What the warps that arrived in the phases over by now knew."""
-    incoming: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    landed: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    """Deliveries of bulk copies whose phase is over: made at the first wait that sees it."""
+    incoming: list[Arriving] = field(default_factory=list[Arriving])
+    landed: list[Arriving] = field(default_factory=list[Arriving])
+    """Bulk copies whose phase is over: delivered at the first wait that sees it."""
 
     def settle(self, x: Machine) -> None:
         """Ends the phase if nothing is missing."""
@@ -43,13 +53,32 @@ class Mbarrier:
             self.incoming = []
             x.changes += 1
 
+    def lacks(self, offset: int) -> str:
+        """What the current phase misses."""
+        found = f"the mbarrier at byte {offset}, in a phase of parity {self.phase}, lacks {self.pending} of {self.count} arrivals"
+        if self.transactions:
+            found += (
+                f" and {self.transactions} bytes"
+                if self.transactions > 0
+                else f", and got {-self.transactions} bytes too many"
+            )
+        return found
+
 
 class Mbarriers(dict[int, Mbarrier]):
     """Those of a batch, by their byte offset in its shared memory."""
 
 
 def _table(x: Machine) -> Mbarriers:
-    return x.kept(Mbarriers, Mbarriers)
+    return x.kept(Mbarriers, Mbarriers, check_end)
+
+
+def check_end(x: Machine) -> None:
+    """At the end of a batch: copies that write shared memory when its CTA may have ended."""
+    for barrier in _table(x).values():
+        for copy in (*barrier.incoming, *barrier.landed) if x.check else ():
+            text = "the CTA ends before a wait for this copy to have written its shared memory"
+            x.find("async-write", copy.site, np.array([copy.thread]), text)
 
 
 def thread_offsets(x: Machine, site: int, address: Lanes, mask: Mask) -> list[tuple[int, int]]:
@@ -80,8 +109,16 @@ def initialise(x: Machine, site: int, address: Lanes, count: Lanes, mask: Mask) 
 def invalidate(x: Machine, site: int, address: Lanes, mask: Mask) -> None:
     """`mbarrier.inval`."""
     for thread, offset in thread_offsets(x, site, address, mask):
-        if _table(x).pop(offset, None) is None:
+        barrier = _table(x).pop(offset, None)
+        if barrier is None:
             find_barrier(x, site, thread, offset)
+        elif barrier.incoming or barrier.landed:
+            x.find(
+                "async-write",
+                site,
+                np.array([thread]),
+                "ends an mbarrier before the wait for a copy that arrives there",
+            )
 
 
 def publish(x: Machine, barrier: Mbarrier, thread: int) -> None:
@@ -101,7 +138,10 @@ def arrive(x: Machine, site: int, address: Lanes, count: Lanes, expected: Lanes,
         token[thread] = barrier.phase
         publish(x, barrier, thread)
         barrier.transactions += int(bytes_[thread])
-        barrier.pending -= int(counts[thread])
+        if counts[thread] > barrier.pending:
+            text = f"arrives {int(counts[thread])} times at an mbarrier whose phase lacks {barrier.pending} of {barrier.count} arrivals"
+            x.find("barrier", site, np.array([thread]), text)
+        barrier.pending -= min(int(counts[thread]), barrier.pending)
         barrier.settle(x)
     return token
 
@@ -121,11 +161,12 @@ def wait(site: int, address: Lanes, parity: Lanes) -> Outcome:
         for thread, offset in thread_offsets(x, site, address, mask):
             barrier = find_barrier(x, site, thread, offset)
             if barrier is not None and barrier.phase == int(parities[thread]) & 1:
+                x.lacks[block.index] = functools.partial(barrier.lacks, offset % x.shared.stride)
                 continue
             passed[thread] = True
             if barrier is not None:
-                for deliver in barrier.landed:
-                    deliver()
+                for copy in barrier.landed:
+                    copy.deliver()
                 barrier.landed = []
                 if x.shared.shadowed and barrier.published is not None:
                     x.clocks.acquire(x.warp[[thread]], barrier.published)

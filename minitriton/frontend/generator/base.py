@@ -18,7 +18,7 @@ from minitriton import knobs
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.frontend.builder import IRBuilder
-from minitriton.frontend.error_help import INSTEAD, help_for
+from minitriton.frontend.error_help import INSTEAD, help_for, without_help
 from minitriton.frontend.errors import (
     CompilationError,
     GlobalVariableError,
@@ -233,7 +233,7 @@ class Generator:
     @staticmethod
     def describe(error: Exception) -> str:
         """The message of an error of the language, or type and message of any other."""
-        message = str(error)
+        message = without_help(error)
         if hasattr(error, "help") or isinstance(error, NameError):
             return message
         return f"{type(error).__name__}: {message}"

@@ -20,7 +20,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.emitters import emitter_of
-from minitriton.frontend.error_help import call_help, help_for
+from minitriton.frontend.error_help import call_help, help_for, without_help
 from minitriton.frontend.errors import (
     CompilationError,
     CompileTimeAssertionFailure,
@@ -166,7 +166,7 @@ class Calls:
                 raise
             error.add_note(_where_documented(function))
             raise self.generator.error(
-                node, str(error), help_for(error, self.generator.lscope) or call_help(function, error)
+                node, without_help(error), help_for(error, self.generator.lscope) or call_help(function, error)
             ) from error
         return result if type(result) is tensor else wrapped(result)
 

@@ -173,7 +173,9 @@ class Expressions:
             return self._by_method(node, type(node.op), lhs, rhs)
         found = BINARY.get(type(node.op))
         emit, static = found or (None, None)
-        dynamic = type(lhs) is tensor or type(rhs) is tensor
+        dynamic = (
+            type(lhs) is tensor or type(rhs) is tensor or isinstance(lhs, handle_value) or isinstance(rhs, handle_value)
+        )
         if static is None or (emit is None and dynamic):
             raise self.unsupported(
                 node,

@@ -27,7 +27,8 @@ from minitriton.language.gluon.types import (
     shared_memory_descriptor,
     shared_memory_descriptor_type,
 )
-from minitriton.language.values import Operand, tensor
+from minitriton.language.values import Operand, handle_value, tensor
+from minitriton.layouts.to_linear import to_linear_layout
 
 
 def buffer_of(value: object, what: str) -> shared_memory_descriptor:
@@ -66,6 +67,8 @@ def allocate_shared_memory(
     """A new buffer."""
     sizes = integers(shape, "shape")
     type = shared_memory_descriptor_type(dtype_of(element_ty, "element_ty"), sizes, _shared_layout(layout), sizes)
+    encoding = type.layout.encoding()
+    to_linear_layout(encoding, tuple(sizes[max(0, len(sizes) - encoding.rank) :]))  # raises where it does not fit
     return shared_memory_descriptor(
         b.value(ttg.LocalAllocOp(None if value is None else value.handle, ir_type(type))), type
     )
@@ -84,7 +87,8 @@ def load(b: IRBuilder, buffer: shared_memory_descriptor, layout: object) -> tens
 def store(b: IRBuilder, buffer: shared_memory_descriptor, value: object) -> None:
     """A tensor written to a buffer."""
     if not isinstance(value, tensor):
-        raise LanguageTypeError(f"expected 'value' to be a tensor, but got a {type(value)}")
+        help = value.as_tensor if isinstance(value, handle_value) else "a tensor of the buffer's shape and dtype"
+        raise LanguageTypeError(f"expected 'value' to be a tensor, but got a {type(value)}", help)
     if list(value.type.shape) != buffer.shape:
         raise LanguageValueError(
             f"source shape {list(value.type.shape)} and destination shape {buffer.shape} must match"
@@ -130,6 +134,8 @@ def slice(b: IRBuilder, buffer: shared_memory_descriptor, start: int, length: in
 
 def index(b: IRBuilder, buffer: shared_memory_descriptor, index: Operand) -> shared_memory_descriptor:
     """One element along the first dimension."""
+    if is_integer(index) and not 0 <= index < buffer.shape[0]:
+        raise LanguageValueError(f"index {index} of a buffer of {buffer.shape[0]}", f"0 to {buffer.shape[0] - 1}")
     at = to_tensor(b, index)
     if at.type != dt.int32:
         raise LanguageTypeError(f"expected 'index' to be int32 but got {at.type}", "cast it with .to(ttgl.int32)")
@@ -143,6 +149,10 @@ def permute(b: IRBuilder, buffer: shared_memory_descriptor, order: Sequence[obje
     dims = integers(order, "order")
     if len(dims) != buffer.rank:
         raise LanguageValueError(f"source rank ({buffer.rank}) and order length ({len(dims)}) must match")
+    if sorted(dims) != list(range(buffer.rank)):
+        raise LanguageValueError(
+            f"{dims} is not an order of {buffer.rank} dimensions", f"each of 0 to {buffer.rank - 1} once"
+        )
     alloc = buffer.type.alloc_shape
     outer, inner = alloc[: len(alloc) - buffer.rank], alloc[len(alloc) - buffer.rank :]
     op = ttg.MemDescTransOp(buffer.handle, order=dims)

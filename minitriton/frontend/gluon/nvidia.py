@@ -15,11 +15,17 @@ from minitriton.dialects.tt.enums import CacheModifier, EvictionPolicy, InputPre
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.gluon.buffers import buffer_of
-from minitriton.frontend.gluon.tensors import distributed, dot_operands
+from minitriton.frontend.gluon.tensors import distributed, dot_operands, operand_layout
 from minitriton.frontend.semantic import dot, memory
 from minitriton.frontend.semantic.descriptors import descriptor_operands
 from minitriton.frontend.semantic.values import broadcast_pair, several, to_tensor
-from minitriton.language.gluon.layouts import NVMMADistributedLayout, NVMMASharedLayout
+from minitriton.language.gluon.layouts import (
+    DotOperandLayout,
+    NVMMADistributedLayout,
+    NVMMASharedLayout,
+    SharedLinearLayout,
+    conversion_to,
+)
 from minitriton.language.gluon.types import (
     shared_memory_descriptor,
     tensor_descriptor,
@@ -69,6 +75,8 @@ def warpgroup_mma(
     if not isinstance(a, (tensor, shared_memory_descriptor)):  # pyright: ignore[reportUnnecessaryIsInstance] (from a kernel)
         raise LanguageTypeError(f"a must be a tensor or a shared_memory_descriptor, got {a}")
     b = buffer_of(b, "b")
+    _check_operands(a, b, acc)
+    _check_registers(builder, acc)
     both_fp8 = a.dtype.is_fp8() and b.dtype.is_fp8()
     k = int(a.type.shape[-1])
     if max_num_imprecise_acc is None:
@@ -91,6 +99,47 @@ def warpgroup_mma(
     )
     handle = builder.value(op)
     return warpgroup_mma_accumulator(handle, warpgroup_mma_accumulator_type(type)) if is_async else tensor(handle, type)
+
+
+def _check_operands(
+    a: tensor | shared_memory_descriptor, b: shared_memory_descriptor, acc: tensor | warpgroup_mma_accumulator
+) -> None:
+    """Raises `LanguageTypeError` for layouts that `wgmma` does not read, with the one to use."""
+    type = acc.type.tensor_type if isinstance(acc, warpgroup_mma_accumulator) else acc.type
+    result = getattr(type, "layout", None)
+    if not isinstance(result, NVMMADistributedLayout) or list(result.version) != [3, 0]:
+        raise LanguageTypeError(
+            f"acc must be a tensor with an NVMMADistributedLayout of version [3, 0], got {result or type}",
+            "ttgl.convert_layout(acc, ttgl.NVMMADistributedLayout([3, 0], [ttgl.num_warps(), 1], [16, n, k]))",
+        )
+    if isinstance(a, tensor) and not isinstance(getattr(a.type, "layout", None), DotOperandLayout):
+        help = conversion_to("a", operand_layout(0, result, a.dtype))
+        raise LanguageTypeError(f"a must be a buffer or a tensor with a DotOperandLayout, got {a.type}", help)
+    for name, operand in (("a", a), ("b", b)):
+        if isinstance(operand, shared_memory_descriptor) and not isinstance(operand.layout, _READ_BY_WGMMA):
+            raise LanguageTypeError(
+                f"{name} must be a buffer with an NVMMASharedLayout, got {operand.layout}",
+                f"allocate it with ttgl.NVMMASharedLayout.get_default_for({operand.shape}, {operand.dtype})",
+            )
+
+
+_REGISTER_BITS = 32
+
+
+def _check_registers(b: IRBuilder, acc: tensor | warpgroup_mma_accumulator) -> None:
+    """Raises `LanguageValueError` where an accumulator takes more registers than its partition asks for."""
+    type = acc.type.tensor_type if isinstance(acc, warpgroup_mma_accumulator) else acc.type
+    if b.partition_warps is None or b.partition_registers is None:
+        return
+    needed = type.numel * type.scalar.primitive_bitwidth // (_REGISTER_BITS * b.target.warp_size * b.partition_warps)
+    if needed >= b.partition_registers:
+        raise LanguageValueError(
+            f"the accumulator takes {needed} registers a thread, its partition asks for {b.partition_registers}",
+            "ask for more in worker_num_regs, give the partition more warps, or take a smaller tile",
+        )
+
+
+_READ_BY_WGMMA = (NVMMASharedLayout, SharedLinearLayout)
 
 
 def warpgroup_mma_wait(

@@ -9,17 +9,25 @@ warp_specialize([(f, args), (g, others)], [4], [24])
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import cast
 
 from xdsl.ir import Region, SSAValue
 
 from minitriton.dialects import ttg
+from minitriton.dialects.verification.verifier import source_location
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import flatten_all, rebuild_all, wrapped
 from minitriton.language.values import Function, base_value, constexpr, type_of
 from minitriton.language.values import tuple as language_tuple
+from minitriton.target.architectures import LIMITS
+
+_FEWEST_REGISTERS, _MOST_REGISTERS = 24, 256
+"""That a thread can be allotted (PTX ISA, "setmaxnreg")."""
+_GROUP = 4
+"""Warps of a warp group: `setmaxnreg` counts for whole ones."""
 
 
 def num_warps(b: IRBuilder) -> constexpr:
@@ -51,7 +59,16 @@ def warp_specialize(
     for given, what in ((worker_num_warps, "warp"), (worker_num_regs, "register")):
         if len(given) != len(workers):
             raise LanguageValueError(f"warp specialize got {len(workers)} partitions but {len(given)} {what} counts")
+    for index, (warps, registers) in enumerate(zip(worker_num_warps, worker_num_regs, strict=True)):
+        if warps < 1 or warps & (warps - 1):
+            raise LanguageValueError(f"partition #{index} number of warps ({warps}) must be a power of 2")
+        if not _FEWEST_REGISTERS <= registers <= _MOST_REGISTERS:
+            raise LanguageValueError(
+                f"partition #{index} asks for {registers} registers a thread",
+                f"{_FEWEST_REGISTERS} to {_MOST_REGISTERS}",
+            )
 
+    _warn_of_registers(b, worker_num_warps, worker_num_regs)
     region, block = b.region()
     with b.in_block(block):
         found = b.call_function(default[0], default[1], {})
@@ -63,8 +80,9 @@ def warp_specialize(
     operands = [handle for each in captured for handle in each]
     regions: list[Region] = []
     first = 0
-    for (function, args), own, warps in zip(workers, captured, worker_num_warps, strict=True):
-        regions.append(_partition(b, function, args, operands, first, len(own), warps))
+    counts = zip(worker_num_warps, worker_num_regs, strict=True)
+    for (function, args), own, (warps, registers) in zip(workers, captured, counts, strict=True):
+        regions.append(_partition(b, function, args, operands, first, len(own), warps, registers))
         first += len(own)
     op = ttg.WarpSpecializeOp(
         operands,
@@ -78,6 +96,22 @@ def warp_specialize(
     if found is None:
         return None
     return language_tuple(rebuild_all(map(type_of, results), list(op.results)))
+
+
+def _warn_of_registers(b: IRBuilder, counts: Sequence[int], registers: Sequence[int]) -> None:
+    """Warns where partitions ask for so much that the default warps have too few: `tritongpu-allocate-warp-groups` gives them nothing then."""
+    asked = sorted(zip(counts, registers, strict=True), reverse=True)
+    of_warps = [most for count, most in asked for _ in range(count)]
+    groups = [max(of_warps[first : first + _GROUP]) for first in range(0, len(of_warps), _GROUP)]
+    left = LIMITS.registers_per_sm // b.target.warp_size - _GROUP * sum(groups)
+    if left < _FEWEST_REGISTERS * b.options.num_warps:
+        where = source_location(b.location)
+        warnings.warn(
+            f"{where}: partitions that ask for {list(registers)} registers a thread leave the default warps fewer than "
+            f"{_FEWEST_REGISTERS}: their requests are ignored",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _results(found: base_value | None) -> list[object]:
@@ -94,16 +128,17 @@ def _partition(
     first: int,
     count: int,
     warps: int,
+    registers: int,
 ) -> Region:
-    """The region in which `warps` warps run `function`: its arguments are `count` of the region's from `first` on."""
+    """The region in which `warps` warps, with so many `registers` a thread, run `function`: its arguments are `count` of the region's from `first` on."""
     region, block = b.region([operand.type for operand in operands])
-    outer = b.partition_warps
-    b.partition_warps = warps
+    outer = b.partition_warps, b.partition_registers
+    b.partition_warps, b.partition_registers = warps, registers
     try:
         with b.in_block(block):
             values = rebuild_all(map(type_of, args), list(block.args)[first : first + count])
             b.call_function(function, values, {})
             b.insert(ttg.WarpReturnOp())
     finally:
-        b.partition_warps = outer
+        b.partition_warps, b.partition_registers = outer
     return region

@@ -24,10 +24,11 @@ from minitriton.language.gluon.layouts import (
     DistributedLayout,
     DotOperandLayout,
     Layout,
+    conversion_to,
     layout_of,
 )
 from minitriton.language.gluon.types import distributed_type, shared_memory_descriptor_type
-from minitriton.language.values import Operand, constexpr, tensor
+from minitriton.language.values import Operand, constexpr, handle_value, tensor
 from minitriton.layouts.inference import fp4_to_fp_dst
 
 _AUTO = AutoLayout()
@@ -38,10 +39,9 @@ LARGE_FMA_DOT = 1 << 19
 def distributed(value: object, what: str) -> tuple[tensor, distributed_type]:
     """`value`, a tensor with a layout, and its type. Raises `LanguageTypeError` for another, `what` being the operation."""
     if not isinstance(value, tensor) or not isinstance(value.type, distributed_type):
-        kind = value.type if isinstance(value, tensor) else value
-        raise LanguageTypeError(
-            f"expected {what} input to be a distributed_type but got: {kind!r}", "a tensor with a layout"
-        )
+        kind = value.type if isinstance(value, (tensor, handle_value)) else value
+        help = value.as_tensor if isinstance(value, handle_value) else "a tensor with a layout"
+        raise LanguageTypeError(f"expected {what} input to be a distributed_type but got: {kind}", help)
     return value, value.type
 
 
@@ -105,7 +105,8 @@ def with_one_layout(b: IRBuilder, lhs: tensor, rhs: tensor) -> tuple[tensor, ten
     if isinstance(right, AutoLayout):
         return lhs, set_auto_layout(b, rhs, left)
     raise LanguageValueError(
-        f"Layout mismatch in broadcast: {left} vs {right}", "convert one of them with ttgl.convert_layout"
+        f"Layout mismatch in broadcast: {left} vs {right}",
+        f"convert one of them, the right one by {conversion_to('x', left)}",
     )
 
 
@@ -144,6 +145,12 @@ def fp4_to_fp(b: IRBuilder, src: object, elem_type: object, axis: int) -> tensor
     return tensor(b.value(ttg.Fp4ToFpOp(src.handle, ir_type(want), axis=axis)), want)
 
 
+def operand_layout(number: int, result: DistributedLayout, dtype: dt.dtype) -> DotOperandLayout:
+    """The layout of operand `number` of a dot whose result has the layout `result`: 32 bits along K in a register."""
+    is_blocked = isinstance(result, BlockedLayout)
+    return DotOperandLayout(number, result, 0 if is_blocked else max(1, 32 // dtype.primitive_bitwidth))
+
+
 def dot_operands(a: object, b: object, acc: object, parent: type[DistributedLayout]) -> tuple[tensor, tensor, tensor]:
     """The operands of a dot in registers, checked: `acc` has a layout of class `parent`, the others are dot operands of it."""
     result = acc.type.layout if isinstance(acc, tensor) else None
@@ -151,16 +158,17 @@ def dot_operands(a: object, b: object, acc: object, parent: type[DistributedLayo
         raise LanguageTypeError(f"acc must be a tensor with a {parent.__name__}, got {result or acc}")
     found: list[tensor] = []
     for number, (name, operand) in enumerate((("a", a), ("b", b))):
-        layout = operand.type.layout if isinstance(operand, tensor) else None
-        if not isinstance(operand, tensor) or not isinstance(layout, DotOperandLayout):
-            raise LanguageTypeError(
-                f"{name} must be a tensor with a DotOperandLayout, got {layout or operand}",
-                f"ttgl.convert_layout({name}, ttgl.DotOperandLayout({number}, acc_layout, k_width))",
-            )
+        if not isinstance(operand, tensor):
+            raise LanguageTypeError(f"{name} must be a tensor with a DotOperandLayout, got {operand}")
+        layout = operand.type.layout
+        help = conversion_to(name, operand_layout(number, result, operand.dtype))
+        if not isinstance(layout, DotOperandLayout):
+            raise LanguageTypeError(f"{name} must be a tensor with a DotOperandLayout, got {layout}", help)
         if layout.parent != result:
-            raise LanguageTypeError(f"{name}'s parent layout must be the same as acc's layout: {layout} vs {result}")
+            message = f"{name}'s parent layout must be the same as acc's layout: {layout} vs {result}"
+            raise LanguageTypeError(message, help)
         if layout.operand_index != number:
-            raise LanguageTypeError(f"{name}'s operand index must be {number}")
+            raise LanguageTypeError(f"{name}'s operand index must be {number}", help)
         found.append(operand)
     return found[0], found[1], acc
 

@@ -19,7 +19,7 @@ from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of, dtype
-from minitriton.language.values import Operand, constexpr, tensor
+from minitriton.language.values import Operand, constexpr, handle_value, tensor
 from minitriton.rewriting.constants import number_of
 
 T = TypeVar("T")
@@ -42,7 +42,8 @@ def to_tensor(b: IRBuilder, x: object) -> tensor:
     if isinstance(x, constexpr):
         x = x.value
     if not isinstance(x, (bool, int, float)):
-        raise LanguageTypeError(f"cannot convert {x} of type {type(x)} to tensor", "use a tensor or a number")
+        help = x.as_tensor if isinstance(x, handle_value) else "use a tensor or a number"
+        raise LanguageTypeError(f"cannot convert {x} of type {type(x)} to tensor", help)
     return scalar_constant(b, x, number_dtype(x))
 
 
@@ -217,7 +218,8 @@ def _number(value: object) -> int | float:
         return value
     if isinstance(value, numbers.Number):
         return cast_type("int | float", value)
-    raise LanguageTypeError(f"cannot compute with {value!r} of type {type(value).__name__}", "use a tensor or a number")
+    help = value.as_tensor if isinstance(value, handle_value) else "use a tensor or a number"
+    raise LanguageTypeError(f"cannot compute with {value} of type {type(value).__name__}", help)
 
 
 def _fitting_constant(b: IRBuilder, value: int | float, type: dtype, other: Operand) -> tensor:

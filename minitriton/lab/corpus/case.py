@@ -11,6 +11,7 @@ The kernels are plain Triton programs: a file is loaded once under each compiler
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import importlib
@@ -98,13 +99,13 @@ class Case:
 
 
 def load_file(file: Path | str, compiler: str) -> ModuleType:
-    """Imports `file`, a Triton program, with `import triton` meaning `compiler` ("triton" or "minitriton"); once a process."""
+    """Imports `file`, a program in Triton or Gluon, with `import triton` meaning `compiler` ("triton" or "minitriton"); once a process."""
     where = hashlib.blake2b(str(Path(file).resolve()).encode(), digest_size=6).hexdigest()
     name = f"_{compiler}_kernels_{Path(file).stem}_{where}"
     if name in sys.modules:
         return sys.modules[name]
     importlib.import_module(compiler + ".language")
-    names = ("triton", "triton.language")
+    names = _imported_of_triton(Path(file))
     saved = {n: sys.modules.get(n) for n in names}
     try:
         for n in names:
@@ -122,6 +123,18 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
             else:
                 sys.modules[n] = module_before
     return module
+
+
+def _imported_of_triton(file: Path) -> list[str]:
+    """`triton`, `triton.language` and the other modules of Triton that `file` names, packages first."""
+    found = {"triton", "triton.language"}
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("triton.")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triton."):
+            parts = str(node.module).split(".")
+            found |= {".".join(parts[: end + 1]) for end in range(len(parts))}
+    return sorted(found)
 
 
 def _kernel_elsewhere(file: str, name: str) -> tuple[Callable[[str, str], object], tuple[str, str]]:

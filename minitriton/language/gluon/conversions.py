@@ -6,6 +6,7 @@ linear_layout(BlockedLayout(...), [64, 64])  DistributedLinearLayout(reg_bases=[
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from minitriton.language.gluon.layouts import (
@@ -14,6 +15,7 @@ from minitriton.language.gluon.layouts import (
     DistributedLayout,
     DistributedLinearLayout,
     Layout,
+    PaddedSharedLayout,
     SharedLayout,
     SharedLinearLayout,
     layout_of,
@@ -21,11 +23,15 @@ from minitriton.language.gluon.layouts import (
 from minitriton.language.gluon.types import distributed_type, shared_memory_descriptor_type
 from minitriton.layouts import f2
 from minitriton.layouts.conversion import minimal_cvt_layout
+from minitriton.layouts.encodings import PaddedShared, SharedEncoding
 from minitriton.layouts.memory import local_access
 from minitriton.layouts.to_linear import linear_encoding_of, to_linear_layout
 
 _WAVEFRONT_BYTES = 128
 """What shared memory gives in one access: 32 banks of 4 bytes (CUDA C++ programming guide, shared memory)."""
+
+
+_WORD_BITS = 32
 
 
 def linear_layout(layout: Layout, shape: Sequence[int]) -> Layout:
@@ -70,4 +76,17 @@ def bank_conflicts(tensor: distributed_type, buffer: shared_memory_descriptor_ty
     access = local_access(tensor.layout.encoding(), layout.encoding(), shape, tensor.primitive_bitwidth)
     words = max(1, access.vector * access.bitwidth // 32)
     lanes = access.lane[: len(access.lane) - f2.log2(words)]
+    if isinstance(layout, PaddedSharedLayout):
+        return _padded_conflicts(layout.encoding(), lanes, words, tensor.primitive_bitwidth)
     return (1 << (f2.rank(lanes) - f2.rank([lane % _WAVEFRONT_BYTES for lane in lanes]))) - 1
+
+
+def _padded_conflicts(layout: SharedEncoding, lanes: Sequence[int], words: int, bits: int) -> int:
+    """The same where padding follows: the words of each bank are counted. `lanes`, in bytes, is without it."""
+    assert isinstance(layout, PaddedShared)
+    starts = [0]
+    for lane in lanes:
+        starts += [start ^ lane for start in starts]
+    first = {layout.padded_offset(start * 8 // bits) * bits // _WORD_BITS for start in starts}
+    banks = Counter((start + word) % (_WAVEFRONT_BYTES * 8 // _WORD_BITS) for start in first for word in range(words))
+    return max(banks.values()) - 1

@@ -10,16 +10,40 @@ buffer.store(ttgl.convert_layout(x, other))
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
-from minitriton.language.declare import builtin
+from minitriton.language.declare import Builtin, Emits, builtin
+from minitriton.language.gluon import conversions
 from minitriton.language.gluon.layouts import DistributedLayout, Layout, SharedLayout
 from minitriton.language.gluon.types import distributed_type, shared_memory_descriptor, shared_memory_descriptor_type
 from minitriton.language.values import ConstBool, ConstInt, ConstInts, ConstType, Operand, constexpr, tensor
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 LayoutArgument = DistributedLayout | constexpr | None
 """A layout in registers, known at compile time; None leaves it to the compiler (`AutoLayout`)."""
+
+
+class _OfTypes(Builtin[P, R]):
+    """An operation whose arguments are known at compile time, and which the host may call too."""
+
+    on_host: Callable[..., Any]
+
+    def emitted_by(self, semantic: Emits | None, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.on_host(*args, **kwargs) if semantic is None else super().emitted_by(semantic, *args, **kwargs)
+
+
+def of_types(on_host: Callable[..., Any]) -> Callable[[Callable[P, R]], _OfTypes[P, R]]:
+    """Declares an operation that is `on_host` on the host."""
+
+    def declare(fn: Callable[P, R]) -> _OfTypes[P, R]:
+        made = _OfTypes(fn)
+        made.on_host = on_host
+        return made
+
+    return declare
 
 
 @builtin
@@ -91,13 +115,13 @@ def thread_barrier() -> None:
     """A barrier of the threads of the CTA (of the partition)."""
 
 
-@builtin
+@of_types(conversions.bank_conflicts)
 def bank_conflicts(distr_ty: distributed_type | constexpr, shared_ty: shared_memory_descriptor_type | constexpr) -> int:
     """Memory accesses that a wavefront takes beyond the least to move a tensor of type `distr_ty` to or from a buffer of type `shared_ty`
     by `ld.shared` or `st.shared`. Works on the host too."""
 
 
-@builtin
+@of_types(conversions.linear_layout)
 def to_linear_layout(layout: Layout | constexpr, shape: ConstInts) -> Any:
     """`layout` for a tensor of `shape` as a `DistributedLinearLayout` or `SharedLinearLayout`. Works on the host too."""
 

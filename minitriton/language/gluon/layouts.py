@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from minitriton.errors import IRError, MinitritonError
 from minitriton.language.declare import constexpr_function
 from minitriton.language.dtypes import constexpr_type, dtype
-from minitriton.language.values import unwrap
+from minitriton.language.values import base_value, unwrap
 from minitriton.layouts import encodings as enc
 
 
@@ -38,6 +38,12 @@ def _joined(values: Sequence[int], separator: str = "_") -> str:
     return separator.join(map(str, values))
 
 
+def _is_of_run_time(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_of_run_time, cast("list[Any]", value)))
+    return isinstance(value, base_value)
+
+
 class Layout:
     """Base of all layouts."""
 
@@ -47,6 +53,11 @@ class Layout:
     def __post_init__(self) -> None:
         for each in fields(self):  # pyright: ignore[reportArgumentType] (a dataclass: see `layout`)
             value = unwrap(getattr(self, each.name))
+            if _is_of_run_time(value):
+                message = f"{each.name} of {type(self).__name__} holds a value that is not known at compile time"
+                raise LayoutError(
+                    message, help="annotate variables as ttgl.constexpr; in a tuple that has a name numbers are values"
+                )
             object.__setattr__(self, each.name, list(value) if each.name in self.lists else value)
 
     @property
@@ -416,6 +427,21 @@ class SharedLinearLayout(SharedLayout):
 def lists(value: Any) -> Any:
     """Tuples as lists: what fields hold."""
     return [lists(each) for each in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
+
+
+def written(value: object) -> str:
+    """A layout as a kernel writes it, trailing defaults left out: `ttgl.SliceLayout(1, ttgl.BlockedLayout(...))`."""
+    if not isinstance(value, Layout):
+        return str(lists(value))
+    given = [(each, getattr(value, each.name)) for each in fields(value)]  # pyright: ignore[reportArgumentType]
+    while given and given[-1][1] == (given[-1][0].default if given[-1][0].default_factory is MISSING else []):
+        given.pop()
+    return f"ttgl.{type(value).__name__}({', '.join(written(part) for _, part in given)})"
+
+
+def conversion_to(name: str, layout: DistributedLayout) -> str:
+    """The call that gives the tensor `name` a layout."""
+    return f"ttgl.convert_layout({name}, {written(layout)})"
 
 
 OF_ENCODING: dict[type[enc.Encoding], Callable[[Any], Layout]] = {

@@ -22,6 +22,7 @@ from minitriton.language.gluon.layouts import (
     LayoutError,
     SharedLayout,
     SliceLayout,
+    conversion_to,
     distributed_layout_of,
 )
 from minitriton.language.values import Named, handle_type, handle_value, unwrap
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound=Named)
 
+_SLICED = "ttgl.convert_layout(x, ttgl.SliceLayout({}, ...))"
 _UNRESOLVED = (AutoLayout, CoalescedLayout)
 
 
@@ -80,9 +82,11 @@ class distributed_type(block_type):
         if isinstance(self.layout, _UNRESOLVED):
             return self.with_shape(shape)
         if not isinstance(self.layout, SliceLayout):
-            raise ValueError(f"expected expand_dims input to have a SliceLayout, but got: {self.layout}")
+            message = f"expected expand_dims input to have a SliceLayout, but got: {self.layout}"
+            raise LayoutError(message, help=f"{_SLICED.format(axis)}, with the layout that the result shall have")
         if self.layout.dim != axis:
-            raise ValueError(f"expected expand_dims input layout to be sliced in axis {axis} but got {self.layout.dim}")
+            message = f"expected expand_dims input layout to be sliced in axis {axis} but got {self.layout.dim}"
+            raise LayoutError(message, help=conversion_to("x", SliceLayout(axis, self.layout.parent)))
         return distributed_type(self.scalar, shape, self.layout.parent)
 
     def reshaped(self, shape: tuple[int, ...]) -> distributed_type:
@@ -174,14 +178,12 @@ class memory_descriptor(handle_value):
     def layout(self) -> Any:
         return self.type.layout
 
-    def __str__(self) -> str:
-        return str(self.type)
-
 
 class shared_memory_descriptor(memory_descriptor):
     """A view of a buffer in shared memory. Methods (`load`, `store`, `index`, ...) are `members`."""
 
     members: ClassVar[dict[str, Named]] = {}
+    as_tensor = "x.load(layout) gives its content"
 
 
 class shared_memory_descriptor_type(memory_descriptor_type):
@@ -256,5 +258,7 @@ class warpgroup_mma_accumulator_type(handle_type):
 
 class warpgroup_mma_accumulator(handle_value):
     """An accumulator that may still be in flight."""
+
+    as_tensor = "wait for it: warpgroup_mma_wait(0, deps=[acc]) gives the tensor"
 
     type: warpgroup_mma_accumulator_type  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -51,7 +51,7 @@ _SHAPES: dict[type, Shape] = {int: Shape.LEAF, float: Shape.LEAF, bool: Shape.LE
 _MOST_SHAPES = 4096
 
 
-def shape_of(value: object) -> Shape:
+def structure_of(value: object) -> Shape:
     """What `value` consists of; all values of its class consist of the same."""
     cls = value.__class__
     found = _SHAPES.get(cls)
@@ -65,7 +65,7 @@ def shape_of(value: object) -> Shape:
 
 def kind_of(value: Any) -> Kind:
     """The kind of an argument."""
-    shape = _SHAPES.get(value.__class__) or shape_of(value)
+    shape = _SHAPES.get(value.__class__) or structure_of(value)
     if shape is Shape.LEAF:
         return value.__class__
     if shape is Shape.TUPLE:
@@ -83,7 +83,7 @@ class Value:
 
     @property
     def shape(self) -> Shape:
-        return shape_of(self.example)
+        return structure_of(self.example)
 
     def leaves(self) -> Iterator[Value]:
         """What is passed one by one: descriptors, and what is not a tuple."""
@@ -96,7 +96,7 @@ class Value:
 
 def value_in(variable: str, example: Any, numbers: Iterator[int]) -> Value:
     """An argument with its parts, which are in variables with the next of `numbers`."""
-    shape = shape_of(example)
+    shape = structure_of(example)
     if shape is Shape.LEAF:
         return Value(variable, example)
     parts = example if shape is Shape.TUPLE else (example.base,)

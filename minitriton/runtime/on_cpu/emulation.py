@@ -43,8 +43,12 @@ _HELP = {
     "than at a multiple of 16 bytes",
     "read-only": "pass a copy of the array",
     "thread-race": "use an atomic, or tl.debug_barrier() between a store and what other threads load",
-    "uninitialised": "store the memory before it is read",
-    "deadlock": "check what the threads wait for; programs that wait for each other need launch_cooperative_grid=True",
+    "shared-race": "order the two by a barrier of the CTA, an arrival at an mbarrier and its wait, or the wait for a copy",
+    "async-read": "wait for what writes this before: commit_group and wait_group, mbarrier.wait, warpgroup_mma_wait, store_wait",
+    "async-write": "wait for what reads this before: store_wait, warpgroup_mma_wait, an mbarrier that its reader arrives at",
+    "proxy-fence": "fence_async_shared() after the store, before what reads it",
+    "uninitialised": "store the memory, or initialise the mbarrier, before it is used",
+    "deadlock": "check the phases, arrivals and bytes that the threads wait for; programs that wait for each other need launch_cooperative_grid=True",
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minitriton.as_triton.experimental.gluon.nvidia import hopper
-from minitriton.as_triton.tools.tensor_descriptor import DescriptorError, StridedArray
+from minitriton.as_triton.tools.tensor_descriptor import DescribedArray, DescriptorError, strides_of
 from minitriton.language.gluon.layouts import PaddedSharedLayout, SwizzledSharedLayout
 
 
@@ -27,6 +27,6 @@ class TensorDescriptor(hopper.TensorDescriptor):
 
     @staticmethod
     def from_tensor(  # pyright: ignore[reportIncompatibleMethodOverride]
-        tensor: StridedArray, block_shape: Sequence[int], layout: PaddedSharedLayout | SwizzledSharedLayout
+        tensor: DescribedArray, block_shape: Sequence[int], layout: PaddedSharedLayout | SwizzledSharedLayout
     ) -> TensorDescriptor:
-        return TensorDescriptor(tensor, tensor.shape, tensor.stride(), list(block_shape), layout)
+        return TensorDescriptor(tensor, tensor.shape, strides_of(tensor), list(block_shape), layout)

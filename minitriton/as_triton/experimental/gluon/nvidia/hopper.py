@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minitriton.as_triton.tools.tensor_descriptor import DescribedArray, StridedArray
+from minitriton.as_triton.tools.tensor_descriptor import DescribedArray, strides_of
 from minitriton.as_triton.tools.tensor_descriptor import TensorDescriptor as _Plain
 from minitriton.language.gluon.layouts import NVMMASharedLayout
 
@@ -29,6 +29,6 @@ class TensorDescriptor:
 
     @staticmethod
     def from_tensor(
-        tensor: StridedArray, block_shape: list[int], layout: NVMMASharedLayout, padding: str = "zero"
+        tensor: DescribedArray, block_shape: list[int], layout: NVMMASharedLayout, padding: str = "zero"
     ) -> TensorDescriptor:
-        return TensorDescriptor(tensor, tensor.shape, tensor.stride(), block_shape, layout, padding)
+        return TensorDescriptor(tensor, tensor.shape, strides_of(tensor), block_shape, layout, padding)
