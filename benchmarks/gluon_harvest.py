@@ -27,7 +27,15 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TESTS = ("test/gluon/test_core.py", "test/gluon/test_lowerings.py")
-TUTORIALS = ("01-intro", "02-layouts", "03-async-copy", "04-tma", "05-wgmma", "07-persistence", "08-warp-specialization")
+TUTORIALS = (
+    "01-intro",
+    "02-layouts",
+    "03-async-copy",
+    "04-tma",
+    "05-wgmma",
+    "07-persistence",
+    "08-warp-specialization",
+)
 FILES = (*TESTS, *(f"tutorials/gluon/{name}.py" for name in TUTORIALS))
 PROGRAMS = 4
 """Of a grid, how many programs run, spread evenly."""
@@ -61,8 +69,26 @@ def main() -> int:
     for compiler, prefix in list(prefixes.items())[options.again :]:
         environment = {**os.environ, **settings, "HARVEST_COMPILER": compiler, "PYTHONPATH": os.pathsep.join(paths)}
         for file in options.files:
-            pytest = ["-m", "pytest", "-q", "--tb=line" if compiler == "triton" else "--tb=short", "-p", "gluon_harvest", "-p", "no:cacheprovider"]
-            command = [sys.executable, *prefix, *pytest, "--import-mode=importlib", f"--rootdir={python}", "-k", options.only, str(python / file)]
+            pytest = [
+                "-m",
+                "pytest",
+                "-q",
+                "--tb=line" if compiler == "triton" else "--tb=short",
+                "-p",
+                "gluon_harvest",
+                "-p",
+                "no:cacheprovider",
+            ]
+            command = [
+                sys.executable,
+                *prefix,
+                *pytest,
+                "--import-mode=importlib",
+                f"--rootdir={python}",
+                "-k",
+                options.only,
+                str(python / file),
+            ]
             with (out / f"{compiler}.log").open("a") as log:
                 subprocess.run(command, cwd=out, env=environment, stdout=log, stderr=log, check=False)
     print(summary([json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []))
@@ -155,7 +181,13 @@ def follow_triton() -> None:
         metadata = kernel.metadata
         if metadata.shared > SHARED_MEMORY[arch]:
             pytest.skip("more shared memory than there is: Triton refuses it when it loads the kernel")
-        record = {"test": test, "kernel": metadata.name, "ptx": kernel.asm["ptx"], "shared": metadata.shared, **captured}
+        record = {
+            "test": test,
+            "kernel": metadata.name,
+            "ptx": kernel.asm["ptx"],
+            "shared": metadata.shared,
+            **captured,
+        }
         key_of(test).write_text(json.dumps(record))
         pytest.skip("captured")
 
@@ -165,7 +197,6 @@ def follow_triton() -> None:
 def follow_minitriton() -> None:
     """Compares the first launch of each test that Triton compiled, and ends the test there."""
     import pytest
-
     from pass_comparison import settled_text
 
     from minitriton.dialects.context import make_context
@@ -183,13 +214,23 @@ def follow_minitriton() -> None:
         module = request.source.make_ir(request.target, request.options, context, is_verbatim=True)
         first = print_module(module)
         PassManager(Pipeline.parse(",".join(gluon_passes()))).run(context, module)
-        return tuple(text.replace("@minitriton.", "@triton.").replace('@"minitriton.', '@"triton.') for text in (first, print_module(module)))
+        return tuple(
+            text.replace("@minitriton.", "@triton.").replace('@"minitriton.', '@"triton.')
+            for text in (first, print_module(module))
+        )
 
     def fresh_kernel(request: Any, *args: Any) -> Any:
         if not key_of(test).exists():
             pytest.skip("Triton does not compile it")
         theirs = json.loads(key_of(test).read_text())
-        found: dict[str, Any] = {"test": test, "kernel": theirs["kernel"], "compiles": "yes", "source": "absent", "ttgir": "absent", "bits": "not run"}
+        found: dict[str, Any] = {
+            "test": test,
+            "kernel": theirs["kernel"],
+            "compiles": "yes",
+            "source": "absent",
+            "ttgir": "absent",
+            "bits": "not run",
+        }
         found["triton_seconds"] = theirs["seconds"]
         try:
             kernel = fresh(request, *args)
@@ -265,7 +306,9 @@ def bits(kernel: Any, grid: tuple[int, int, int], arguments: list[Any], theirs: 
 def emulated(ptx: str, grid: tuple[int, int, int], values: list[Any], shared: int, names: list[str]) -> Any:
     from minitriton import emulator
 
-    return emulator.run(ptx, None, grid, values, shared, check=False, names=names, scratch=1 << 20, seconds=60, programs=PROGRAMS)
+    return emulator.run(
+        ptx, None, grid, values, shared, check=False, names=names, scratch=1 << 20, seconds=60, programs=PROGRAMS
+    )
 
 
 def own_memory(value: Any, copies: dict[int, Any]) -> Any:
@@ -281,7 +324,10 @@ def own_memory(value: Any, copies: dict[int, Any]) -> Any:
 
 def pytest_configure(config: Any) -> None:
     (OUT / "triton").mkdir(exist_ok=True)
+    sys.path += {str(Path(path).parent) for path in config.args}  # tutorials import each other
     follow_triton() if os.environ["HARVEST_COMPILER"] == "triton" else follow_minitriton()
+    libtriton = importlib.import_module("triton._C.libtriton")
+    libtriton.nvidia.cublas.CublasLt = lambda workspace: None  # some tutorials compare their speed with its
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:

@@ -58,7 +58,9 @@ _IGNORED = {
 }  # fmt: skip
 
 _SPLIT = re.compile(r"^// ?-----.*$", re.MULTILINE)
-_EXPECTED = re.compile(r"expected-(error|warning|remark|note)(-re)?\s*(@[+-]?\w+)?\s*(\d*)\s*\{\{((?:\{\{.*?\}\}|.)*?)\}\}")
+_EXPECTED = re.compile(
+    r"expected-(error|warning|remark|note)(-re)?\s*(@[+-]?\w+)?\s*(\d*)\s*\{\{((?:\{\{.*?\}\}|.)*?)\}\}"
+)
 
 
 @dataclass
@@ -172,7 +174,9 @@ def check_diagnostics(text: str, error: MinitritonError | None) -> list[str]:
 
 def _pattern_of(message: str) -> str:
     """The regular expression of an `expected-error-re`: what stands in double braces is one, the rest is text."""
-    return "".join(part if number % 2 else re.escape(part) for number, part in enumerate(re.split(r"\{\{(.*?)\}\}", message)))
+    return "".join(
+        part if number % 2 else re.escape(part) for number, part in enumerate(re.split(r"\{\{(.*?)\}\}", message))
+    )
 
 
 def run(invocation: Invocation, text: str) -> tuple[str | bytes, list[str]]:

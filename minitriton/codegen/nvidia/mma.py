@@ -83,7 +83,9 @@ def _as_paired(steps: list[int], together: int) -> list[int]:
     if 2 * together > len(steps):
         return steps
     runs = [steps[start : start + together] for start in range(0, len(steps), together)]
-    return [word for pair in zip(runs[::2], runs[1::2], strict=True) for words in zip(*pair, strict=True) for word in words]
+    return [
+        word for pair in zip(runs[::2], runs[1::2], strict=True) for words in zip(*pair, strict=True) for word in words
+    ]
 
 
 def tensor_cores(f: FunctionLowering, op: Operation) -> None:
