@@ -2,10 +2,15 @@
 
     TRITON_SRC=... python benchmarks/gluon_harvest.py OUT [--arch 90] [--each N] [--no-runs] [--only EXPRESSION] [FILE ...]
 
-Of each test the first launch counts; `--each N` takes every Nth parameter set. Compared are the frontend's IR and the TTGIR after Gluon's passes, letter
-by letter but for locations, from a frontend that is asked for each op of Triton's; the TTGIR that is compiled (whose frontend leaves out what nobody uses), its constants in one order; the bits that the PTX of both leaves on the emulator (of large grids, of some programs), and the processor time
-of both compiles without the assembler. Needs no GPU, but torch (CPU), pytest and Triton's wheel. Files of a run stay in OUT: `report.jsonl` has a line a kernel,
-texts that differ are next to it. This file is also the pytest plugin that either compiler's process loads.
+Of each test the first launch counts; `--each N` takes every Nth parameter set. Compared are:
+
+- the frontend's IR and the TTGIR after Gluon's passes, letter by letter but for locations, from a frontend that is asked for each op of Triton's;
+- the TTGIR that is compiled, whose frontend leaves out what nobody uses, with its constants in one order;
+- the bits that the PTX of both leaves on the emulator (of large grids, of some programs);
+- the processor time of both compiles without the assembler (not of the first in a process).
+
+Needs no GPU, but torch (CPU), pytest and Triton's wheel. Files of a run stay in OUT: `report.jsonl` has a line a kernel, texts that differ are in
+`different`. This file is also the pytest plugin that either compiler's process loads.
 """
 
 from __future__ import annotations
@@ -60,8 +65,9 @@ def main() -> int:
     report.unlink(missing_ok=True)
     shutil.rmtree(out / "different", ignore_errors=True)
     settings = {
-        "HARVEST_DIR": str(out), "HARVEST_SM": str(options.arch), "HARVEST_EVERY": str(options.each), "HARVEST_RUNS": str(int(not options.no_runs)),
-        "TRITON_OVERRIDE_ARCH": f"sm{options.arch}", "TRITON_ALWAYS_COMPILE": "1", "TRITON_CACHE_DIR": str(out / "cache"), "PYTHONDONTWRITEBYTECODE": "1",
+        "HARVEST_DIR": str(out), "HARVEST_SM": str(options.arch), "HARVEST_EVERY": str(options.each),
+        "HARVEST_RUNS": str(int(not options.no_runs)), "TRITON_OVERRIDE_ARCH": f"sm{options.arch}",
+        "TRITON_ALWAYS_COMPILE": "1", "TRITON_CACHE_DIR": str(out / "cache"), "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
     paths = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests/conformance"), os.environ.get("PYTHONPATH", "")]
     python = Path(source).absolute() / "python"
@@ -101,12 +107,13 @@ def summary(records: list[dict[str, Any]]) -> str:
     for question in ("compiles", "source", "ttgir", "compiled ttgir", "bits"):
         answers = collections.Counter(r.get(question, "absent") for r in records)
         lines.append(f"{question}: " + "; ".join(f"{answer}: {count}" for answer, count in answers.most_common()))
-    timed = [r for r in records if r["compiles"] == "yes"]
+    timed = [r for r in records if r["compiles"] == "yes" and not r["first"]]
     if timed:
         ours, theirs = ([r[name] for r in timed] for name in ("seconds", "triton_seconds"))
         ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
         lines.append(
-            f"compile time, minitriton / Triton: median {statistics.median(ratios):.2f}, total {sum(ours):.1f} s / {sum(theirs):.1f} s = {sum(ours) / sum(theirs):.2f}"
+            f"compile time, minitriton / Triton: median {statistics.median(ratios):.2f}, "
+            f"total {sum(ours):.1f} s / {sum(theirs):.1f} s = {sum(ours) / sum(theirs):.2f}"
         )
     return "\n".join(lines)
 
@@ -115,6 +122,8 @@ def summary(records: list[dict[str, Any]]) -> str:
 
 OUT = Path(os.environ.get("HARVEST_DIR", "."))
 test = ""
+compiled: list[str] = []
+"""Tests whose kernel has been compiled in this process."""
 captured: dict[str, Any] = {}
 """Of the compile that runs: texts, and the seconds that taking them took."""
 
@@ -231,7 +240,8 @@ def follow_minitriton() -> None:
             "ttgir": "absent",
             "bits": "not run",
         }
-        found["triton_seconds"] = theirs["seconds"]
+        found["triton_seconds"], found["first"] = theirs["seconds"], theirs["first"] or not compiled
+        compiled.append(test)
         try:
             kernel = fresh(request, *args)
         except Exception as error:
