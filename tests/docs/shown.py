@@ -29,6 +29,7 @@ PAGES = (
     "lab.md",
     "sweep.md",
     "axis-info.md",
+    "gluon.md",
     "layout-propagation.md",
     "layouts.md",
     "pipelining.md",

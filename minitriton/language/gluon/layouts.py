@@ -254,6 +254,16 @@ class NVMMADistributedLayout(DistributedLayout):
     instr_shape: list[int]
     cga_layout: Bases = field(default_factory=list[list[int]])
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shape = list(self.instr_shape)
+        if self.version[0] == 2 and shape[-2:] not in ([16, 8], [8, 8]):
+            raise LayoutError(f"instr_shape of mma.sync is {shape}", help="[16, 8], or [1, 16, 8] of a batch")
+        if self.version[0] == 3 and (shape[0] != 16 or shape[1] not in range(8, 257, 8)):
+            raise LayoutError(
+                f"instr_shape of wgmma is {shape}", help="[16, n, k]: 16 rows a warp, n a multiple of 8 up to 256"
+            )
+
     @property
     def rank(self) -> int:
         return len(self.warps_per_cta)
