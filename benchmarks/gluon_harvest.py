@@ -195,8 +195,10 @@ def follow_triton() -> None:
             "kernel": metadata.name,
             "ptx": kernel.asm["ptx"],
             "shared": metadata.shared,
+            "first": not compiled,
             **captured,
         }
+        compiled.append(test)
         key_of(test).write_text(json.dumps(record))
         pytest.skip("captured")
 
