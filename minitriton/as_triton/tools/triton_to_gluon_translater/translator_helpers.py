@@ -13,13 +13,14 @@ from minitriton.language.core import builtin
 from minitriton.language.gluon.nvidia.ampere import mma_v2
 from minitriton.language.gluon.nvidia.hopper import fence_async_shared, mbarrier, tma
 from minitriton.runtime.driver import driver
+from minitriton.target.architectures import WARP_SIZE
 
 
 @gluon.constexpr_function
 def default_blocked_layout(shape, num_warps):
     """One element a thread, a warp along the last dimension, warps along the first: the layout of a broadcast is that of its operand."""
     rank = len(shape)
-    threads = [1] * (rank - 1) + [32]
+    threads = [1] * (rank - 1) + [WARP_SIZE]
     return ttgl.BlockedLayout([1] * rank, threads, [num_warps] + [1] * (rank - 1), list(range(rank))[::-1])
 
 
@@ -40,7 +41,7 @@ def reset_to_default_layout(value):
 @builtin
 def get_num_threads_per_program(_semantic=None):
     num_warps: Any = ttgl.num_warps
-    return num_warps(_semantic=_semantic) * 32
+    return num_warps(_semantic=_semantic) * WARP_SIZE
 
 
 @gluon.jit
@@ -100,7 +101,7 @@ def tl_histogram(input, num_bins: ttgl.constexpr, mask=None):
 def get_split_src_layout(shape, num_warps):
     """A layout in which a thread has both elements of the last dimension."""
     rank = len(shape)
-    threads, left = [1] * rank, 32
+    threads, left = [1] * rank, WARP_SIZE
     for dim in range(rank - 2, -1, -1):
         threads[dim] = min(shape[dim], left)
         left //= threads[dim]
