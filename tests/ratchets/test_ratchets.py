@@ -26,7 +26,7 @@ PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
     "analysis": (6842, 44, 0),
-    "as_triton": (4001, 38, 1),
+    "as_triton": (4002, 38, 1),
     "backends": (324, 9, 0),
     "codegen": (11837, 65, 0),
     "commands": (1496, 11, 0),
@@ -67,7 +67,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 139849,
+    "lines": 139850,
     "files": 861,
     "files under 40 lines": 124,
     "modules with one importer": 180,
