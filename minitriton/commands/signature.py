@@ -169,7 +169,7 @@ def source_of(kernel: JITCallable, parameters: list[Parameter]) -> ASTSource:
     scalars = list(_scalars(parameters))
     constants = {path: p.constant if p.is_constant else 1 for path, p in scalars if not p.is_passed}
     attrs: Attributes = {path: [["tt.divisibility", DIVISIBLE]] for path, p in scalars if p.hint == DIVISIBLE}
-    return ASTSource(kernel, types, constants, attrs)
+    return ASTSource.of(kernel, types, constants, attrs)
 
 
 def _type_of(parameter: Parameter) -> TypeName:

@@ -33,17 +33,17 @@ PACKAGES = {
     "dialects": (15814, 98, 0),
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6800, 42, 0),
-    "frontend": (8354, 41, 1),
+    "explorer": (6820, 42, 0),
+    "frontend": (8362, 41, 1),
     "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (15223, 76, 0),
-    "language": (5965, 54, 0),
+    "lab": (15232, 76, 0),
+    "language": (5981, 54, 1),
     "layouts": (4692, 25, 0),
     "passes": (19424, 110, 0),
-    "pipeline": (2238, 13, 0),
+    "pipeline": (2250, 13, 0),
     "rewriting": (4142, 24, 0),
     "runtime": (7042, 44, 0),
     "target": (1018, 6, 0),
@@ -67,7 +67,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 139850,
+    "lines": 139915,
     "files": 861,
     "files under 40 lines": 124,
     "modules with one importer": 180,
@@ -75,7 +75,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 52,
-    "words": 2,
+    "words": 3,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

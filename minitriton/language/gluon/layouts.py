@@ -64,6 +64,11 @@ class Layout:
     def type(self) -> constexpr_type:
         return constexpr_type(self)
 
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """The parameters of its class."""
+        return [each.name for each in fields(cls) if each.init]  # pyright: ignore[reportArgumentType]
+
     def encoding(self) -> enc.Encoding:
         """Its value in the IR. Raises `IRError` for parameters that no layout of the kind has."""
         raise NotImplementedError
@@ -74,6 +79,17 @@ class Layout:
 
 
 L = TypeVar("L", bound=Layout)
+
+
+def layout_class(name: str) -> type[Layout]:
+    """The layout class called `name`. Raises `MinitritonError` if there is none."""
+    pending = list(Layout.__subclasses__())
+    while pending:
+        cls = pending.pop()
+        if cls.__name__ == name:
+            return cls
+        pending += cls.__subclasses__()
+    raise MinitritonError(f"Gluon has no layout {name!r}")
 
 
 @dataclass_transform(frozen_default=True)
