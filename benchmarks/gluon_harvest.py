@@ -4,13 +4,13 @@
 
 Of each test the first launch counts; `--each N` takes every Nth parameter set. Compared are:
 
-- the frontend's IR and the TTGIR after Gluon's passes, letter by letter but for locations, from a frontend that is asked for each op of Triton's;
+- the frontend's IR and the TTGIR after Gluon's passes, letter by letter but for locations: the frontend is asked for each op of Triton's;
 - the TTGIR that is compiled, whose frontend leaves out what nobody uses, with its constants in one order;
 - the bits that the PTX of both leaves on the emulator (of large grids, of some programs);
 - the processor time of both compiles without the assembler (not of the first in a process).
 
-Needs no GPU, but torch (CPU), pytest and Triton's wheel. Files of a run stay in OUT: `report.jsonl` has a line a kernel, texts that differ are in
-`different`. This file is also the pytest plugin that either compiler's process loads.
+Needs no GPU, but torch (CPU), pytest and Triton's wheel. Files of a run stay in OUT: `report.jsonl` has a line a
+kernel, texts that differ are in `different`. This file is also the pytest plugin that either compiler's process loads.
 """
 
 from __future__ import annotations

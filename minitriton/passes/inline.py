@@ -242,6 +242,7 @@ class Inline(Pass, origin="triton"):
 
 
 def inline_calls(module: ModuleOp, patterns: PatternSet, is_canonical: bool = True) -> None:
-    """Replaces calls in `module`; the functions are simplified by `patterns` before, as `canonicalize` does (first op first, constants at the start) or,
+    """Replaces calls in `module`; the functions are simplified by `patterns` before, as `canonicalize` does (first
+    op first, constants at the start) or,
     where layouts are still open, last op first with each constant where it is."""
     _Inliner(module, patterns, is_canonical).run()

@@ -7,7 +7,8 @@
 
 Sparse conditional constant propagation (Wegman and Zadeck, 1991): a value is taken for constant until a path is found on which
 it differs, and branches on constants are followed one way only. Every constant of a function moves to its start, the last one
-met standing first, as MLIR leaves them. Calls are not looked into, nor the partitions of `ttg.warp_specialize`, which MLIR takes for code that is not reached.
+met standing first, as MLIR leaves them. Calls are not looked into, nor the partitions of `ttg.warp_specialize`,
+which MLIR takes for code that is not reached.
 """
 
 from __future__ import annotations

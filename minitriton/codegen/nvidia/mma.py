@@ -4,7 +4,8 @@ In: operands in `#ttg.dot_op` layouts of an `#ttg.nvidia_mma` (version 2) layout
 elements of the result and each step along k.
 
 A thread's part of an operand is read as 32-bit words along k: step i takes words 2i and 2i + 1 of rows m and m + 8 of a and of
-column n of b. Which k these are matters to rounding only, as long as both operands agree; with a large `kWidth` they are those that Triton takes
+column n of b. Which k these are matters to rounding only, as long as both operands agree; with a large `kWidth` they
+are those that Triton takes
 (`_as_paired`). Where k is shorter than a step, a's other words are zero.
 """
 
@@ -76,7 +77,8 @@ def _words_together(f: FunctionLowering, operand: SSAValue, per_word: int) -> in
 
 
 def _as_paired(steps: list[int], together: int) -> list[int]:
-    """The words in the order in which Triton 3.6.0 multiplies them: a step has one word of each of two runs of `together` words, where there are two.
+    """The words in the order in which Triton 3.6.0 multiplies them: a step has one word of each of two runs of
+    `together` words, where there are two.
 
     kWidth = 8 of f16, k = 64: words at k = 0, 2, 4, 6, 32, 34, 36, 38    →    0, 32, 2, 34, 4, 36, 6, 38
     """

@@ -186,7 +186,8 @@ class Branches:
 
 
 def _joined_with_dead_block(end: Block, region: Region, is_last: bool) -> Block:
-    """Where Triton goes on after a branch of which one side returned, to `end` comes the other: after the return it has a block that nobody reaches."""
+    """Where Triton goes on after a branch of which one side returned, to `end` comes the other: after the return it
+    has a block that nobody reaches."""
     dead, joined = Block(), Block()
     region.add_block(dead)
     region.add_block(joined)

@@ -80,8 +80,8 @@ def keep_promises_of_initial_values(promises: Sequence[InitialPromise]) -> None:
 
 
 def _may_follow(new: object, old: object) -> bool:
-    """Whether a variable that is `old` may be `new` in a loop's next iteration: both have one type. Of an aggregate only the class and the IR types of its
-    fields have to stay (an accumulator that is still being computed is a tensor from there on), as in Triton."""
+    """Whether a variable that is `old` may be `new` in a loop's next iteration: both have one type. Of an aggregate
+    only the class and the IR types of its fields have to stay (an accumulator that is still being computed is a tensor from there on), as in Triton."""
     if isinstance(new, aggregate_value) and new.__class__ is old.__class__:
         return [handle.type for handle in flatten_all([new])] == [handle.type for handle in flatten_all([old])]
     return type_of(new) == type_of(old)

@@ -94,7 +94,8 @@ def layout_class(name: str) -> type[Layout]:
 
 @dataclass_transform(frozen_default=True)
 def layout(cls: type[L]) -> type[L]:
-    """A frozen dataclass that compares lists and tuples alike, and hashes both. Prints a tuple of one element as Triton's kernels do, without a comma."""
+    """A frozen dataclass that compares lists and tuples alike, and hashes both. Prints a tuple of one element as
+    Triton's kernels do, without a comma."""
     made = dataclass(frozen=True, eq=False)(cls)
     plain = made.__repr__
     made.__repr__ = lambda self: re.sub(r"\((\w+),\)", r"(\1)", plain(self))

@@ -6,7 +6,8 @@
 Before layouts are resolved equal constants stay apart: each may get a layout of its own.
 
 Without the option `control-flow`, branches and loops stay as they are: only values that a loop carries for nobody are yielded unchanged.
-That is what the passes of Triton 3.6.0's wheel do: its list of the patterns of `scf` and `cf` is empty there, although its source asks for them.
+That is what the passes of Triton 3.6.0's wheel do: its list of the patterns of `scf` and `cf` is empty there,
+although its source asks for them.
 Counterpart of lib/Dialect/Gluon/Transforms/{Canonicalize,SimplifyControlFlow,Inline}.cpp.
 """
 

@@ -1,10 +1,11 @@
-"""`convert_triton_to_gluon([kernel])`: the source of a module in Gluon that does what a kernel of `tl` does, with all functions that it calls.
+"""`convert_triton_to_gluon([kernel])`: the source of a module in Gluon that does what a kernel of `tl` does, with
+all functions that it calls.
 
     x = tl.load(p + tl.arange(0, N))         →    x = ttgl.load(p + tl_arange(0, N))
     y = tl.sum(x[:, None] * w, axis=0)       →    y = reset_to_default_layout(ttgl.sum(tl_expand_dims(x, 1) * w, axis=0))
 
-Each tensor has the default layout of its shape (`translator_helpers.default_blocked_layout`): what makes tensors asks for it, what changes a
-shape or leaves out an axis is converted to it. So operands always agree. The kernel is correct, not fast: a start for one by hand.
+Each tensor has the default layout of its shape (`translator_helpers.default_blocked_layout`): what makes tensors
+asks for it, what changes a shape or leaves out an axis is converted to it. So operands always agree. The kernel is correct, not fast: a start for one by hand.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ RESHAPED = frozenset(
 
 
 def convert_triton_to_gluon(src: list[JITCallable]) -> str:
-    """The source. The module must be written to a file to be imported, as all kernels. Raises `MinitritonError`, at the kernel's line, for what Gluon lacks."""
+    """The source. The module must be written to a file to be imported, as all kernels. Raises `MinitritonError`, at
+    the kernel's line, for what Gluon lacks."""
     program = _Program()
     for function in src:
         program.name_of(function)

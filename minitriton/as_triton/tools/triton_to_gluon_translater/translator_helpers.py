@@ -1,4 +1,5 @@
-"""What translated kernels call: `tl`'s ways to make tensors, dots and accesses through descriptors, in a layout that depends on the shape alone."""
+"""What translated kernels call: `tl`'s ways to make tensors, dots and accesses through descriptors, in a layout that
+depends on the shape alone."""
 
 # pyright: standard, reportArgumentType=false, reportAssignmentType=false, reportAttributeAccessIssue=false
 
