@@ -25,7 +25,6 @@ from minitriton.frontend.function import JITCallable
 from minitriton.language import dtypes
 from minitriton.language.signatures import str_to_ty
 from minitriton.pipeline.ast_source import ASTSource, Attributes, Path, TypeName
-from minitriton.runtime.jit import JITFunction
 
 
 def value_of(text: str, kernel: JITCallable) -> object:
@@ -170,8 +169,7 @@ def source_of(kernel: JITCallable, parameters: list[Parameter]) -> ASTSource:
     scalars = list(_scalars(parameters))
     constants = {path: p.constant if p.is_constant else 1 for path, p in scalars if not p.is_passed}
     attrs: Attributes = {path: [["tt.divisibility", DIVISIBLE]] for path, p in scalars if p.hint == DIVISIBLE}
-    source = kernel.ASTSource if isinstance(kernel, JITFunction) else ASTSource
-    return source(kernel, types, constants, attrs)
+    return ASTSource.of(kernel, types, constants, attrs)
 
 
 def _type_of(parameter: Parameter) -> TypeName:

@@ -11,11 +11,19 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 
-def _value(found: dict[str, str] | list[object] | str | float | None) -> Any:
-    return getattr(importlib.import_module("triton.language"), found["dtype"]) if isinstance(found, dict) else found
+def _value(found: Any) -> Any:
+    if isinstance(found, list):
+        return [_value(each) for each in cast("list[Any]", found)]
+    if not isinstance(found, dict):
+        return found
+    found = cast("dict[str, Any]", found)
+    if "layout" in found:
+        kind = getattr(importlib.import_module("triton.experimental.gluon.language"), found["layout"])
+        return kind(**{name: _value(value) for name, value in found["fields"].items()})
+    return getattr(importlib.import_module("triton.language"), found["dtype"])
 
 
 def _source(given: dict[str, Any]) -> Any:
@@ -33,6 +41,9 @@ def _source(given: dict[str, Any]) -> Any:
         fn = fn.fn
     constants = {tuple(path): _value(value) for path, value in given["constants"]}
     attrs = {tuple(path): value for path, value in given["attrs"]}
+    if type(fn).__name__ == "GluonJITFunction":
+        kind = importlib.import_module("triton.experimental.gluon._runtime").GluonASTSource
+        return kind(fn, given["signature"], constants, attrs)
     return importlib.import_module("triton.compiler").ASTSource(
         fn=fn, signature=given["signature"], constexprs=constants, attrs=attrs
     )

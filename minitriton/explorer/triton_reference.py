@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.llvm_locations import FileLine, LLVMLocations
@@ -24,6 +24,8 @@ from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
+from minitriton.language.gluon.layouts import Layout
+from minitriton.pipeline.stages import FIRST_STAGES
 
 _SECONDS = 120
 _HEAD = re.compile(r"^// -----// IR Dump Before (\S+) \(([\w-]+)\).*//----- //\s*$", re.MULTILINE)
@@ -68,7 +70,7 @@ def _given(program: RequestedProgram) -> dict[str, Any]:
     source = program.source
     options = {name: value for name in _OPTIONS if (value := getattr(program.options, name, None)) is not None}
     common = {"arch": program.target.capability, "options": options}
-    if source.ext != "source":
+    if source.ext not in FIRST_STAGES:
         return {**common, "ir": str(source.path)}
     return {
         **common, "file": source.fn.fn.__code__.co_filename, "kernel": source.name, "signature": source.signature,
@@ -80,6 +82,13 @@ def _given(program: RequestedProgram) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in cast("list[Any]", value)]
+    if isinstance(value, Layout):
+        return {
+            "layout": type(value).__name__,
+            "fields": {name: _plain(getattr(value, name)) for name in value.field_names()},
+        }
     name = getattr(value, "name", str(value))
     return {
         "dtype": {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}.get(

@@ -84,6 +84,18 @@ class ASTSource:
             if not isinstance(name, str):
                 raise TypeError("Signature keys must be string")
 
+    @classmethod
+    def of(
+        cls,
+        kernel: JITCallable,
+        signature: Mapping[str, TypeName],
+        constants: Mapping[str, object] | Mapping[Path, object],
+        attrs: Attributes | None = None,
+    ) -> ASTSource:
+        """The source in the kernel's language."""
+        kind: type[ASTSource] = getattr(kernel, "ASTSource", cls)
+        return kind(kernel, signature, constants, attrs)
+
     @cached_property
     def entry(self) -> str:
         """The kernel's name in the IR: the function's, or what its `repr` makes of this specialization."""
@@ -93,7 +105,7 @@ class ASTSource:
 
     def described(self) -> ASTSource:
         """The same for a kernel that is compiled already: the function's names in place of the function, constants that are plain values."""
-        other = object.__new__(ASTSource)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, entry=self.entry)
         other.fn = DescribedFunction(self.fn)
         other.constants = {path: value for path, value in self.constants.items() if isinstance(value, _PLAIN)}

@@ -151,9 +151,17 @@ def warpgroup_mma_wait(
             "warpgroup_mma_wait deps must be given", "deps=[accumulator], and the buffers that its MMAs read"
         )
     values = several(deps)
-    op = b.insert(ttng.WarpGroupDotWaitOp([each.handle for each in values], pendings=num_outstanding))
+    left = _left(num_outstanding, "num_outstanding")
+    op = b.insert(ttng.WarpGroupDotWaitOp([each.handle for each in values], pendings=left))
     results = [_waited(handle, each) for handle, each in zip(op.results, values, strict=True)]
     return results[0] if len(results) == 1 else language_tuple(results)
+
+
+def _left(given: object, name: str) -> int:
+    """`given`, how much a wait leaves in flight. Raises `LanguageValueError` for what is not a number of groups."""
+    if not is_integer(given) or given < 0:
+        raise LanguageValueError(f"{name} must be an integer from 0 that is known, got {given}", "0 waits for all")
+    return given
 
 
 def _waited(handle: SSAValue, value: tensor | handle_value) -> tensor | handle_value:
@@ -215,7 +223,7 @@ def commit_group(b: IRBuilder) -> None:
 
 def wait_group(b: IRBuilder, num_outstanding: int = 0) -> None:
     """A wait for groups of copies."""
-    b.insert(ttg.AsyncWaitOp([], num=num_outstanding))
+    b.insert(ttg.AsyncWaitOp([], num=_left(num_outstanding, "num_outstanding")))
 
 
 # mbarriers ---------------------------------------------------------------------------------------------------------------
@@ -310,7 +318,7 @@ def tma_store(b: IRBuilder, tensor_desc: object, coord: Sequence[Operand], src: 
 
 def store_wait(b: IRBuilder, pendings: int) -> None:
     """A wait for stores."""
-    b.insert(ttng.TMAStoreWaitOp(pendings=pendings))
+    b.insert(ttng.TMAStoreWaitOp(pendings=_left(pendings, "pendings")))
 
 
 def make_tensor_descriptor(

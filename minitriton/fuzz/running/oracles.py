@@ -164,7 +164,7 @@ class Compilation:
         target = GPUTarget("cuda", arch, 32)
         options, context = CUDAOptions.for_target(target, **case.options), make_context()
         kernel = load(path, minitriton, minitriton.language)
-        source = ASTSource(kernel, case.launch.signature, case.launch.constants, case.launch.attrs)
+        source = ASTSource.of(kernel, case.launch.signature, case.launch.constants, case.launch.attrs)
         return Compilation(case, source, source.make_ir(target, options, context), target, options, context)
 
     @property

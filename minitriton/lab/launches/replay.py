@@ -70,7 +70,7 @@ def _source(
         for path in launch.divisible
         if _keeps(list(signature)[path[0]], numbers)
     }
-    return ASTSource(kernel, signature, constants, attrs)
+    return ASTSource.of(kernel, signature, constants, attrs)
 
 
 def _keeps(name: str, numbers: Mapping[str, object]) -> bool:

@@ -9,6 +9,7 @@ A layout has the names and fields of Triton's classes (lists of integers, which 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
@@ -63,6 +64,11 @@ class Layout:
     def type(self) -> constexpr_type:
         return constexpr_type(self)
 
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """The parameters of its class."""
+        return [each.name for each in fields(cls) if each.init]  # pyright: ignore[reportArgumentType]
+
     def encoding(self) -> enc.Encoding:
         """Its value in the IR. Raises `IRError` for parameters that no layout of the kind has."""
         raise NotImplementedError
@@ -75,10 +81,24 @@ class Layout:
 L = TypeVar("L", bound=Layout)
 
 
+def layout_class(name: str) -> type[Layout]:
+    """The layout class called `name`. Raises `MinitritonError` if there is none."""
+    pending = list(Layout.__subclasses__())
+    while pending:
+        cls = pending.pop()
+        if cls.__name__ == name:
+            return cls
+        pending += cls.__subclasses__()
+    raise MinitritonError(f"Gluon has no layout {name!r}")
+
+
 @dataclass_transform(frozen_default=True)
 def layout(cls: type[L]) -> type[L]:
-    """A frozen dataclass that compares lists and tuples alike, and hashes both."""
+    """A frozen dataclass that compares lists and tuples alike, and hashes both. Prints a tuple of one element as
+    Triton's kernels do, without a comma."""
     made = dataclass(frozen=True, eq=False)(cls)
+    plain = made.__repr__
+    made.__repr__ = lambda self: re.sub(r"\((\w+),\)", r"(\1)", plain(self))
     names = [f.name for f in fields(made)]  # pyright: ignore[reportArgumentType]
 
     def key(self: object) -> tuple[object, ...]:

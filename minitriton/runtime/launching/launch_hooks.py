@@ -96,7 +96,7 @@ def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, 
     attrs = {tuple(path): value for path, value in data["attrs"]}
     kind = backend(data["options"]["backend_name"]).load("options")
     options = kind(**{name: _tuples(value) for name, value in data["options"].items()})
-    return ASTSource(fn, signature, constants, attrs), options, data["key"]
+    return ASTSource.of(fn, signature, constants, attrs), options, data["key"]
 
 
 def _encoded(value: object) -> object:

@@ -1,0 +1,130 @@
+"""Whatever takes a kernel of `tl` takes one in Gluon: commands, recorded launches, the interpreter, the explorer, Triton's side."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitriton.commands.cli import main
+from minitriton.errors import MinitritonError
+from minitriton.experimental import gluon
+from minitriton.experimental.gluon import language as gl
+from minitriton.experimental.gluon.language.nvidia.ampere import async_copy
+from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.program import open_program
+from minitriton.explorer.session import ExplorerSession
+from minitriton.explorer.triton_reference import triton_recording
+
+KERNEL = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
+
+@gluon.jit
+def total(x, out, BLOCK: gl.constexpr, layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])):
+    i = gl.arange(0, BLOCK, layout=layout)
+    buffer = gl.allocate_shared_memory(gl.float32, [BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    async_copy.async_copy_global_to_shared(buffer, x + i)
+    async_copy.commit_group()
+    async_copy.wait_group(0)
+    gl.store(out + i, gl.sum(buffer.load(layout), 0) + i)
+"""
+SIGNATURE = ["--signature", "*fp32:16,*fp32:16,BLOCK=512"]
+LAUNCH = """
+import numpy as np
+x, out = np.ones(512, np.float32), np.zeros(512, np.float32)
+total[(1,)](x, out, 512)
+assert out[3] == 515
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("gluon") / "kernel.py"
+    file.write_text(KERNEL)
+    return f"{file}:total"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["run"], "shared memory: "),
+        (["check"], "total: 30 steps, none wrong"),
+        (["diff"], "gluon-inline"),
+        (["sweep", "--count", "2"], "2 right"),
+        (["compile", "--emit", "pipeline"], "gluon-inline,gluon-infer-coalesced-encodings"),
+        (["compile", "--emit", "ptx"], "cp.async.cg.shared.global"),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, list) else "",
+)
+def test_a_command_takes_it(command: list[str], expected: str, kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command[0], kernel, *SIGNATURE, *command[1:]]) == 0
+    assert expected in capsys.readouterr().out
+
+
+def test_a_line_is_explained(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", kernel.replace("total", "10"), *SIGNATURE]) == 0
+    assert "4 (16 bytes) at a time" in capsys.readouterr().out
+
+
+def test_a_launch_is_recorded_and_checked(kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(KERNEL + LAUNCH)
+    record = [sys.executable, "-m", "minitriton", "record", "--json", "--out", str(tmp_path / "out"), str(program)]
+    done = subprocess.run(record, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and json.loads(done.stdout)["launches"] == 1, done.stderr
+    assert main(["check", "--launch", str(tmp_path / "out" / "000-total")]) == 0
+    assert "none wrong" in capsys.readouterr().out
+
+
+def test_the_explorer_shows_the_layout_where_it_is_declared(kernel: str) -> None:
+    asked = {"asked": {"source": kernel, "signature": SIGNATURE[1]}}
+    answer = ExplorerSession().answer("compile", asked)
+    assert [step["name"] for step in answer["steps"]][:2] == ["frontend", "gluon-inline"]
+    text = json.dumps(answer["states"][answer["steps"][0]["state"]]["text"])
+    assert "sizePerThread = [4]" in text and "#ttg.swizzled_shared" in text
+
+
+@pytest.mark.oracle
+def test_triton_compiles_the_same_kernel(kernel: str) -> None:
+    pytest.importorskip("triton")
+    request = CompileRequest(kernel, signature=SIGNATURE[1])
+    steps = triton_recording(open_program(request)).steps
+    assert any("cp.async" in step.after.text for step in steps)
+
+
+@gluon.jit
+def staged(x, out, layout: gl.constexpr, WAITS: gl.constexpr, COPIES: gl.constexpr = True):
+    i = gl.arange(0, 128, layout=layout)
+    buffer = gl.allocate_shared_memory(gl.float32, [128], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    if COPIES:
+        async_copy.async_copy_global_to_shared(buffer, x + i)
+        async_copy.commit_group()
+    if WAITS:
+        async_copy.wait_group(0)
+    gl.store(out + i, buffer.load(layout) + 1)
+
+
+def test_the_interpreter_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    x, out = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    staged[(1,)](x, out, gl.BlockedLayout([1], [32], [4], [0]), True)
+    np.testing.assert_array_equal(out, x + 1)
+
+
+@pytest.mark.parametrize(
+    ("copies", "message"),
+    [(True, r"test_tools\.py:\d+:.*may still write it"), (False, r"test_tools\.py:\d+:.*nothing has written")],
+)
+def test_the_interpreter_reads_what_was_waited_for_alone(
+    copies: bool, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    x, out = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    with pytest.raises(MinitritonError, match=message):
+        staged[(1,)](x, out, gl.BlockedLayout([1], [32], [4], [0]), False, copies)
