@@ -135,7 +135,7 @@ class _Generator:
         return self.random.choice(kinds)(shape or self.shape)
 
     def _split(self, total: int, parts: int) -> list[int]:
-        """Powers of two whose product is `total`."""
+        """Powers of two, multiplied `total`."""
         sizes = [1] * parts
         for _ in range(total.bit_length() - 1):
             sizes[self.random.randrange(parts)] *= 2
@@ -226,10 +226,8 @@ class _Generator:
         )  # fmt: skip
 
     def _permuted_view(self) -> GluonStep:
-        b, turned = self.buffer(), (self.shape[1], self.shape[0])
-        made = (
-            f"{b} = gl.allocate_shared_memory(v.dtype, {list(turned)}, {self.swizzled(self._order(2))}).permute([1, 0])"
-        )
+        b, transposed = self.buffer(), (self.shape[1], self.shape[0])
+        made = f"{b} = gl.allocate_shared_memory(v.dtype, {list(transposed)}, {self.swizzled(self._order(2))}).permute([1, 0])"
         return GluonStep((made, f"{b}.store(v)", f"v = {b}.load({self.layout()})"))
 
     def _ring(self) -> GluonStep:
@@ -238,7 +236,7 @@ class _Generator:
         return GluonStep((made, f"{b}.index({at}).store(v)", f"v = {b}.index({at}).load({self.layout()})"))
 
     def _slices(self) -> GluonStep:
-        """One half takes the place of the other. Views that cut a swizzle are refused."""
+        """One half takes the place of the other. Views that split a swizzle are refused."""
         b, axis = self.buffer(), self.random.randrange(2)
         half = self.shape[axis] // 2
         smaller = (half, self.shape[1]) if axis == 0 else (self.shape[0], half)
@@ -268,11 +266,11 @@ class _Generator:
         )
 
     def _transposed(self) -> GluonStep:
-        turned = f"gl.convert_layout(v.permute([1, 0]), {self.layout((self.shape[1], self.shape[0]))})"
-        return GluonStep((f"v = {turned}.permute([1, 0])",))
+        transposed = f"gl.convert_layout(v.permute([1, 0]), {self.layout((self.shape[1], self.shape[0]))})"
+        return GluonStep((f"v = {transposed}.permute([1, 0])",))
 
     def _pairs(self) -> GluonStep:
-        """Even and odd columns change places."""
+        """Even and odd columns are swapped."""
         rows, columns = self.shape
         layout = f"gl.BlockedLayout([1, 2], {self._split(32, 2)}, {self._split(self.warps, 2)}, [1, 0])"
         lines = (

@@ -57,7 +57,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> str:
         (["check"], "total: 30 steps, none wrong"),
         (["diff"], "gluon-inline"),
         (["sweep", "--count", "2"], "2 right"),
-        (["compile", "--emit", "pipeline"], "gluon-inline,gluon-infer-coalesced-encodings"),
+        (["compile", "--emit", "pipeline"], "gluon-inline"),
         (["compile", "--emit", "ptx"], "cp.async.cg.shared.global"),
     ],
     ids=lambda part: " ".join(part) if isinstance(part, list) else "",

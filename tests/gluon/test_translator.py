@@ -162,5 +162,5 @@ def test_descriptors_of_the_host_and_of_the_kernel(tmp_path: Path) -> None:
 
 
 def test_what_gluon_lacks_is_refused_at_its_line() -> None:
-    with pytest.raises(MinitritonError, match=r"test_translator.py:\d+.*tl.make_block_ptr has no counterpart"):
+    with pytest.raises(MinitritonError, match=r"test_translator.py:\d+.*tl.make_block_ptr is without a counterpart"):
         convert_triton_to_gluon([unknown])

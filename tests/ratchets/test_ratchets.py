@@ -26,7 +26,7 @@ PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
     "analysis": (6842, 44, 0),
-    "as_triton": (4006, 38, 1),
+    "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
     "codegen": (11839, 65, 0),
     "commands": (1496, 11, 0),
@@ -34,13 +34,13 @@ PACKAGES = {
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (6890, 42, 0),
-    "frontend": (8363, 41, 1),
-    "fuzz": (8330, 47, 0),
+    "frontend": (8363, 41, 0),
+    "fuzz": (8758, 48, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15232, 76, 0),
-    "language": (5982, 54, 1),
+    "language": (5982, 54, 0),
     "layouts": (4692, 25, 0),
     "passes": (19427, 110, 0),
     "pipeline": (2250, 13, 0),
@@ -68,15 +68,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 139996,
-    "files": 861,
+    "lines": 140424,
+    "files": 862,
     "files under 40 lines": 124,
     "modules with one importer": 180,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 52,
-    "words": 3,
+    "words": 0,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

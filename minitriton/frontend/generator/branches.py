@@ -186,8 +186,8 @@ class Branches:
 
 
 def _joined_with_dead_block(end: Block, region: Region, is_last: bool) -> Block:
-    """Where Triton goes on after a branch of which one side returned, to `end` comes the other: after the return it
-    has a block that nobody reaches."""
+    """A branch with one side that returned: `end` belongs to the other side. After the return Triton has a block that nothing
+    reaches, and one that joins it with `end`."""
     dead, joined = Block(), Block()
     region.add_block(dead)
     region.add_block(joined)

@@ -89,7 +89,7 @@ def layout_class(name: str) -> type[Layout]:
         if cls.__name__ == name:
             return cls
         pending += cls.__subclasses__()
-    raise MinitritonError(f"Gluon has no layout {name!r}")
+    raise MinitritonError(f"unknown layout of Gluon: {name!r}")
 
 
 @dataclass_transform(frozen_default=True)

@@ -148,7 +148,7 @@ class _Translation(ast.NodeTransformer):
     def refused(self, node: ast.expr, what: str) -> MinitritonError:
         location = SourceLocation(self.function.file_name, self.function.begin_line + node.lineno - 1)
         return MinitritonError(
-            f"{what} has no counterpart in Gluon that the translator knows",
+            f"{what} is without a counterpart in Gluon that the translator knows",
             location,
             help="write this part of the kernel by hand",
         )
