@@ -21,6 +21,7 @@ from minitriton.emulator.memory.access_cost import wavefronts
 from minitriton.errors import MinitritonError
 from minitriton.explorer.notebook import layout_html
 from minitriton.explorer.wire import Bases, CostJson, LayoutJson, SharedCostJson
+from minitriton.language.gluon.layouts import read_layout
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.matrix_access import local_matrix_access
@@ -94,8 +95,10 @@ def layout_fact(encoding: DistributedEncoding | SharedEncoding, shape: tuple[int
 
 
 def read_encoding(text: str) -> DistributedEncoding | SharedEncoding:
-    """The encoding that `#ttg.blocked<{...}>`, or without `#ttg.`, says. Raises `MinitritonError`."""
+    """The encoding that `#ttg.blocked<{...}>`, or without `#ttg.`, or Gluon's `BlockedLayout(...)` says. Raises `MinitritonError`."""
     text = text.strip()
+    if text.endswith(")"):
+        return read_layout(text).encoding()
     if re.match(r"[a-z_]+<", text):
         text = f"#ttg.{text}"
     try:

@@ -93,7 +93,7 @@ class ASTSource:
 
     def described(self) -> ASTSource:
         """The same for a kernel that is compiled already: the function's names in place of the function, constants that are plain values."""
-        other = object.__new__(ASTSource)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, entry=self.entry)
         other.fn = DescribedFunction(self.fn)
         other.constants = {path: value for path, value in self.constants.items() if isinstance(value, _PLAIN)}

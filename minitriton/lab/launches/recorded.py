@@ -37,6 +37,7 @@ from minitriton.host.damaged_files import DamagedFile, damage_of, parse_json, re
 from minitriton.host.json_values import Json, of_json
 from minitriton.host.seals import is_own, is_trusted, seal
 from minitriton.language.dtypes import dtype
+from minitriton.language.gluon.layouts import Layout, read_layout
 from minitriton.language.signatures import str_to_ty
 from minitriton.language.values import constexpr
 from minitriton.target import OPTIONS_THAT_NAME_FILES
@@ -244,6 +245,8 @@ def written(value: object, names: Mapping[str, object]) -> Json:
         value = value.value
     if isinstance(value, dtype):
         return {"dtype": value.name}
+    if isinstance(value, Layout):
+        return {"layout": repr(value)}
     if type(value) in _PLAIN and isinstance(value, _PLAIN):
         return value
     if instance_of(value, TUPLE):
@@ -263,6 +266,8 @@ def read(found: Json, names: Mapping[str, object]) -> object:
     match found:
         case {"dtype": str(name)}:
             return str_to_ty(name)
+        case {"layout": str(text)}:
+            return read_layout(text)
         case {"tuple": list(items)}:
             return tuple(read(one, names) for one in items)
         case {"named": dict(items)}:

@@ -18,9 +18,11 @@ from typing import Any
 from minitriton import knobs
 from minitriton.frontend.function import JITCallable
 from minitriton.host.containers import is_list, is_object
+from minitriton.language.gluon.layouts import Layout, read_layout
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
 from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.gluon_source import kernel_source
 from minitriton.target import CompileOptions
 from minitriton.target.backends import backend
 
@@ -96,12 +98,14 @@ def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, 
     attrs = {tuple(path): value for path, value in data["attrs"]}
     kind = backend(data["options"]["backend_name"]).load("options")
     options = kind(**{name: _tuples(value) for name, value in data["options"].items()})
-    return ASTSource(fn, signature, constants, attrs), options, data["key"]
+    return kernel_source(fn, signature, constants, attrs), options, data["key"]
 
 
 def _encoded(value: object) -> object:
     if isinstance(value, dtype):
         return {"dtype": value.name}
+    if isinstance(value, Layout):
+        return {"layout": repr(value)}
     return {"constexpr": _encoded(value.value)} if isinstance(value, constexpr) else value
 
 
@@ -110,6 +114,8 @@ def _decoded(value: Any) -> object:
         return _tuples(value)
     if "untold" in value:
         raise RuntimeError(f"the compile-time argument {value['untold']} cannot be made again in another process")
+    if "layout" in value:
+        return read_layout(str(value["layout"]))
     return dtype(str(value["dtype"])) if "dtype" in value else constexpr(_decoded(value["constexpr"]))
 
 
