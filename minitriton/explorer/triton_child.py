@@ -15,7 +15,11 @@ from typing import Any
 
 
 def _value(found: dict[str, str] | list[object] | str | float | None) -> Any:
-    return getattr(importlib.import_module("triton.language"), found["dtype"]) if isinstance(found, dict) else found
+    if not isinstance(found, dict):
+        return found
+    if "layout" in found:
+        return eval(found["layout"], vars(importlib.import_module("triton.experimental.gluon.language")))
+    return getattr(importlib.import_module("triton.language"), found["dtype"])
 
 
 def _source(given: dict[str, Any]) -> Any:
@@ -33,9 +37,11 @@ def _source(given: dict[str, Any]) -> Any:
         fn = fn.fn
     constants = {tuple(path): _value(value) for path, value in given["constants"]}
     attrs = {tuple(path): value for path, value in given["attrs"]}
-    return importlib.import_module("triton.compiler").ASTSource(
-        fn=fn, signature=given["signature"], constexprs=constants, attrs=attrs
-    )
+    if given["is_gluon"]:
+        kind = importlib.import_module("triton.experimental.gluon._runtime").GluonASTSource
+    else:
+        kind = importlib.import_module("triton.compiler").ASTSource
+    return kind(fn=fn, signature=given["signature"], constexprs=constants, attrs=attrs)
 
 
 def main() -> None:

@@ -24,6 +24,9 @@ from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
+from minitriton.language.gluon.layouts import Layout
+from minitriton.language.values import unwrap
+from minitriton.pipeline.stages import FIRST_STAGES
 
 _SECONDS = 120
 _HEAD = re.compile(r"^// -----// IR Dump Before (\S+) \(([\w-]+)\).*//----- //\s*$", re.MULTILINE)
@@ -68,18 +71,21 @@ def _given(program: RequestedProgram) -> dict[str, Any]:
     source = program.source
     options = {name: value for name in _OPTIONS if (value := getattr(program.options, name, None)) is not None}
     common = {"arch": program.target.capability, "options": options}
-    if source.ext != "source":
+    if source.ext not in FIRST_STAGES:
         return {**common, "ir": str(source.path)}
     return {
-        **common, "file": source.fn.fn.__code__.co_filename, "kernel": source.name, "signature": source.signature,
+        **common, "is_gluon": source.ext == "gluon", "file": source.fn.fn.__code__.co_filename, "kernel": source.name, "signature": source.signature,
         "constants": [[list(path), _plain(value)] for path, value in source.constants.items()],
         "attrs": [[list(path), value] for path, value in source.attrs.items()],
     }  # fmt: skip
 
 
 def _plain(value: Any) -> Any:
+    value = unwrap(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, Layout):
+        return {"layout": repr(value)}
     name = getattr(value, "name", str(value))
     return {
         "dtype": {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}.get(

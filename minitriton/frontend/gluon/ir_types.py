@@ -64,7 +64,9 @@ def descriptor_with_layout(type: plain_descriptor_type, text: str) -> tensor_des
     """The type of descriptors whose blocks have the layout that `text` writes as Python does: `NVMMASharedLayout(128, 16, 2)`."""
     layout = read_layout(text)
     if not isinstance(layout, SharedLayout):
-        raise LanguageTypeError(f"{text!r} is not a layout of a descriptor's blocks", "for example NVMMASharedLayout(...)")
+        raise LanguageTypeError(
+            f"{text!r} is not a layout of a descriptor's blocks", "for example NVMMASharedLayout(...)"
+        )
     return tensor_descriptor_type(type.block_type, type.shape_type, type.strides_type, layout)
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from minitriton import knobs
 from minitriton.frontend.function import JITCallable
 from minitriton.host.containers import is_list, is_object
-from minitriton.language.gluon.layouts import Layout, read_layout
 from minitriton.language.dtypes import dtype
+from minitriton.language.gluon.layouts import Layout, read_layout
 from minitriton.language.values import constexpr
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.gluon_source import kernel_source
