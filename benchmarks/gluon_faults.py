@@ -205,6 +205,11 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ("not converted", "w = gl.convert_layout(v, other)", "w = v", _CONVERT, "gl.store(out"),
         ("no mask", ", mask=i < n, other=0.0", "", "out-of-bounds"),
         ("a mask of another layout", "mask=i < n", "mask=gl.arange(0, BLOCK, layout=other) < n", _CONVERT),
+        ("two threads store one element", "gl.store(out + j,", "gl.store(out + j // 2,", "thread-race"),
+        (
+            "two layouts for one that is left open", "w = gl.convert_layout(v, other)",
+            "k = gl.arange(0, BLOCK)\n    w = gl.convert_layout(v + (i + k), other) + k", "conflicting|convert_layout", "k = |w = ",
+        ),
     ],
     "row_sums": [
         (
@@ -237,6 +242,7 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
             "mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0]", "version|opIdx", "y = gl.convert_layout",
         ),
         ("another width along K", "gl.DotOperandLayout(1, mma, 2)", "gl.DotOperandLayout(1, mma, 4)", "k_?[wW]idth", "acc ="),
+        ("an instruction that is not there", "[16, 8])", "[16, 16])", "instr_shape"),
     ],
     "transposed": [
         ("another shape", "[M, N], shared", "[M, 2 * N], shared", "shape", "buffer.store"),
@@ -260,6 +266,13 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ("a wait for too few", "wait_group(0)", "wait_group(1)", "async-read", "v = "),
         ("another shape", "[BLOCK], gl.Swiz", "[2 * BLOCK], gl.Swiz", "shape", "async_copy.async_copy_global"),
         ("no mask", "x + i, mask=i < n)", "x + i)", "out-of-bounds"),
+        ("pointers to another dtype", "(gl.float32, [BLOCK]", "(gl.float16, [BLOCK]", "dtype", "async_copy.async_copy_global"),
+        (
+            "a wait before the group ends", "async_copy.commit_group()\n    async_copy.wait_group(0)",
+            "async_copy.wait_group(0)\n    async_copy.commit_group()", "async-read", "v =",
+        ),
+        ("a wait for fewer than none", "wait_group(0)", "wait_group(-1)", "from 0"),
+        ("a wait for a value", "wait_group(0)", "wait_group(n)", "from 0"),
     ],
     "ring": [
         ("a slot that is still read", "(step + 1) % 2", "step % 2", "async-read", "v ="),
@@ -302,6 +315,17 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
             "an mbarrier that has ended", "mbarrier.wait(bar, 0)", "mbarrier.invalidate(bar)", "async-write|uninitialised",
             "    mbarrier.invalidate(bar)",
         ),
+        ("no arrivals expected", "count=1", "count=0", "1 to"),
+        ("bytes of a tensor", "a.block_type.nbytes)", "a)", "integer"),
+        (
+            "a second copy waited for in the first phase", "mbarrier.invalidate(bar)",
+            "mbarrier.expect(bar, a.block_type.nbytes)\n    tma.async_copy_global_to_shared(a, [0, 0], bar, buffer)\n    mbarrier.wait(bar, 0)",
+            "deadlock", "mbarrier.wait(bar",
+        ),
+        (
+            "a wait that is left out at run time", "mbarrier.wait(bar, 0)", "mbarrier.wait(bar, 0, pred=False)", "async-write",
+            "mbarrier.invalidate",
+        ),
     ],
     "tma_stored": [
         ("a wait for too few", "tma.store_wait(1)", "tma.store_wait(2)", "async-write", "buffers.index(step % 2).store"),
@@ -335,6 +359,15 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ),
         ("B in registers", "warpgroup_mma(x, y,", "warpgroup_mma(x, y.load(rows),", "shared_memory_descriptor"),
         ("waits for nothing", "warpgroup_mma_wait(0, deps=(acc,))", "warpgroup_mma_wait(0)", "deps"),
+        ("a layout for 8 bits", "gl.NVMMASharedLayout(64, 16)", "gl.NVMMASharedLayout(32, 8)", "8 bits", "acc = warpgroup_mma("),
+        ("warps along N", "[4, 1], [16, 32, 16]", "[2, 2], [16, 32, 16]", "warps", "acc = warpgroup_mma("),
+        ("32 rows a warp", "[16, 32, 16]", "[32, 32, 16]", "16 rows"),
+        ("an accumulator of integers", "gl.float32, mma)", "gl.int32, mma)", "accumulator", "acc = warpgroup_mma("),
+        (
+            "a fence between the stores", "y.store(gl.load(b + k1 * N + j))\n    fence_async_shared()",
+            "fence_async_shared()\n    y.store(gl.load(b + k1 * N + j))", "proxy-fence", "acc = warpgroup_mma(",
+        ),
+        ("a slice of K", "warpgroup_mma(x, y,", "warpgroup_mma(x.slice(0, 16, 1), y,", "shape"),
     ],
     "dot_of_registers": [
         (
@@ -389,6 +422,7 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ("counts for other partitions", "[24]", "[24, 24]", "partition", "gl.warp_specialize("),
         ("a partition of three warps", "[1],\n", "[3],\n", "power of (2|two)", "gl.warp_specialize("),
         ("a layout for the warps of another partition", "[gl.num_warps(), 1]", "[8, 1]", "warps", "total = gl.zeros", "add_tiles"),
+        ("more warps than a CTA has", "[1],\n        [24]", "[32],\n        [24]", "at most 32", "gl.warp_specialize("),
     ],
     "stored_and_multiplied": [
         ("no fence", "fence_async_shared()", DROPPED, "proxy-fence", "acc = warpgroup_mma(", "store_operands"),
@@ -406,6 +440,15 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ("an accumulator over the registers", "[4], [80]", "[4], [24]", "24", "acc = warpgroup_mma("),
         ("a dot of two warps", "[4], [80]", "[2], [80]", "2 warps", "acc = warpgroup_mma("),
         ("a row for all rows", "gl.load(a + i * K + k0)", "gl.load(a + k0)", "shape", "x.store(", "store_operands"),
+        (
+            "initialised next to its use", "mbarrier.wait(full, 0)", "mbarrier.init(full, count=1)\n    mbarrier.wait(full, 0)",
+            "shared-race|uninitialised", "mbarrier.init(full|mbarrier.arrive|mbarrier.wait", "multiply",
+        ),
+        (
+            "initialised by the producer", "x.store(gl.load(a + i * K + k0))",
+            "mbarrier.init(full, count=1)\n    x.store(gl.load(a + i * K + k0))", "shared-race|uninitialised|deadlock", "mbarrier.",
+            "store_operands",
+        ),
     ],
     "dot_by_fma": [
         (
@@ -535,6 +578,8 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
             "mbarrier.wait(|v =|buffer.store", "stores_in_turn",
         ),
         ("registers for all of the SM", "[2, 2],\n        [32, 32]", "[4, 4],\n        [256, 256]", "registers", "gl.warp_specialize("),
+        ("both halves to one place", "out + step * 128 + first + i", "out + step * 128 + i", "thread-race", "gl.store(", "half_of_tile"),
+        ("an arrival for two", "mbarrier.init(full, count=1)", "mbarrier.init(full, count=2)", "deadlock", "mbarrier.wait("),
     ],
 }  # fmt: skip
 FAULTS = [Fault(kernel, *row) for kernel, rows in _TABLE.items() for row in rows]

@@ -28,7 +28,6 @@ from minitriton.language import dtypes
 from minitriton.language.gluon.layouts import read_layout
 from minitriton.language.signatures import str_to_ty
 from minitriton.pipeline.ast_source import ASTSource, Attributes, Path, TypeName
-from minitriton.pipeline.gluon_source import kernel_source
 
 
 def value_of(text: str, kernel: JITCallable) -> object:
@@ -41,7 +40,7 @@ def value_of(text: str, kernel: JITCallable) -> object:
     if text.startswith("(") and text.endswith(")"):
         return tuple(value_of(item, kernel) for item in split_items(text[1:-1]))
     found = element_type(text)
-    if found is None and kernel.is_gluon() and _CALL.fullmatch(text):
+    if found is None and _CALL.fullmatch(text):
         return read_layout(text)
     return text if found is None else found
 
@@ -181,7 +180,7 @@ def source_of(kernel: JITCallable, parameters: list[Parameter]) -> ASTSource:
     scalars = list(_scalars(parameters))
     constants = {path: p.constant if p.is_constant else 1 for path, p in scalars if not p.is_passed}
     attrs: Attributes = {path: [["tt.divisibility", DIVISIBLE]] for path, p in scalars if p.hint == DIVISIBLE}
-    return kernel_source(kernel, types, constants, attrs)
+    return ASTSource.of(kernel, types, constants, attrs)
 
 
 def _type_of(parameter: Parameter) -> TypeName:

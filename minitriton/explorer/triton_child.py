@@ -11,14 +11,18 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 
-def _value(found: dict[str, str] | list[object] | str | float | None) -> Any:
+def _value(found: Any) -> Any:
+    if isinstance(found, list):
+        return [_value(each) for each in cast("list[Any]", found)]
     if not isinstance(found, dict):
         return found
+    found = cast("dict[str, Any]", found)
     if "layout" in found:
-        return eval(found["layout"], vars(importlib.import_module("triton.experimental.gluon.language")))
+        kind = getattr(importlib.import_module("triton.experimental.gluon.language"), found["layout"])
+        return kind(**{name: _value(value) for name, value in found["fields"].items()})
     return getattr(importlib.import_module("triton.language"), found["dtype"])
 
 
@@ -37,11 +41,12 @@ def _source(given: dict[str, Any]) -> Any:
         fn = fn.fn
     constants = {tuple(path): _value(value) for path, value in given["constants"]}
     attrs = {tuple(path): value for path, value in given["attrs"]}
-    if given["is_gluon"]:
+    if type(fn).__name__ == "GluonJITFunction":
         kind = importlib.import_module("triton.experimental.gluon._runtime").GluonASTSource
-    else:
-        kind = importlib.import_module("triton.compiler").ASTSource
-    return kind(fn=fn, signature=given["signature"], constexprs=constants, attrs=attrs)
+        return kind(fn, given["signature"], constants, attrs)
+    return importlib.import_module("triton.compiler").ASTSource(
+        fn=fn, signature=given["signature"], constexprs=constants, attrs=attrs
+    )
 
 
 def main() -> None:

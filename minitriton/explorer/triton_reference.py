@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.llvm_locations import FileLine, LLVMLocations
@@ -25,7 +25,6 @@ from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
 from minitriton.language.gluon.layouts import Layout
-from minitriton.language.values import unwrap
 from minitriton.pipeline.stages import FIRST_STAGES
 
 _SECONDS = 120
@@ -74,18 +73,22 @@ def _given(program: RequestedProgram) -> dict[str, Any]:
     if source.ext not in FIRST_STAGES:
         return {**common, "ir": str(source.path)}
     return {
-        **common, "is_gluon": source.ext == "gluon", "file": source.fn.fn.__code__.co_filename, "kernel": source.name, "signature": source.signature,
+        **common, "file": source.fn.fn.__code__.co_filename, "kernel": source.name, "signature": source.signature,
         "constants": [[list(path), _plain(value)] for path, value in source.constants.items()],
         "attrs": [[list(path), value] for path, value in source.attrs.items()],
     }  # fmt: skip
 
 
 def _plain(value: Any) -> Any:
-    value = unwrap(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in cast("list[Any]", value)]
     if isinstance(value, Layout):
-        return {"layout": repr(value)}
+        return {
+            "layout": type(value).__name__,
+            "fields": {name: _plain(getattr(value, name)) for name in value.field_names()},
+        }
     name = getattr(value, "name", str(value))
     return {
         "dtype": {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}.get(

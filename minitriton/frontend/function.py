@@ -189,10 +189,6 @@ class JITCallable:
                 return self.starting_line_number + index
         return self.starting_line_number
 
-    def is_gluon(self) -> bool:
-        """Whether it is written in Gluon."""
-        return False
-
     def get_capture_scope(self) -> dict[str, object]:
         """What names in the body mean: globals, and variables of enclosing functions."""
         if not self.fn.__code__.co_freevars:

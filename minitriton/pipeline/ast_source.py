@@ -84,6 +84,18 @@ class ASTSource:
             if not isinstance(name, str):
                 raise TypeError("Signature keys must be string")
 
+    @classmethod
+    def of(
+        cls,
+        kernel: JITCallable,
+        signature: Mapping[str, TypeName],
+        constants: Mapping[str, object] | Mapping[Path, object],
+        attrs: Attributes | None = None,
+    ) -> ASTSource:
+        """The source in the kernel's language."""
+        kind: type[ASTSource] = getattr(kernel, "ASTSource", cls)
+        return kind(kernel, signature, constants, attrs)
+
     @cached_property
     def entry(self) -> str:
         """The kernel's name in the IR: the function's, or what its `repr` makes of this specialization."""

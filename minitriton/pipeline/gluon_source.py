@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from minitriton.frontend.function import JITCallable
-from minitriton.pipeline.ast_source import ASTSource, Attributes, Path, TypeName
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.target import CompileOptions, GPUTarget
 
 if TYPE_CHECKING:
@@ -52,11 +50,3 @@ class GluonASTSource(ASTSource):
                 error.source_line = line_at(error.location.file, error.location.line)
             raise
         return module
-
-
-def kernel_source(
-    function: JITCallable, signature: Mapping[str, TypeName], constants: Mapping[Path, object], attrs: Attributes
-) -> ASTSource:
-    """What is compiled for `function`, a kernel in `tl` or in Gluon."""
-    kind = GluonASTSource if function.is_gluon() else ASTSource
-    return kind(function, signature, constants, attrs)

@@ -189,6 +189,10 @@ class JITFunction(JITCallable, KernelInterface):
         """Itself, as of a function."""
         return self
 
+    def is_gluon(self) -> bool:
+        """Whether it is written in Gluon."""
+        return False
+
     def is_interpreted(self) -> bool:
         """Whether launches run the TTIR on the interpreter."""
         return interpreting()

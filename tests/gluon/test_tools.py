@@ -1,4 +1,4 @@
-"""Each command takes a kernel in Gluon, and says at which line one is wrong."""
+"""Whatever takes a kernel of `tl` takes one in Gluon: commands, recorded launches, the interpreter, the explorer, Triton's side."""
 
 from __future__ import annotations
 
@@ -6,118 +6,125 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
+from minitriton.experimental import gluon
+from minitriton.experimental.gluon import language as gl
+from minitriton.experimental.gluon.language.nvidia.ampere import async_copy
+from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.program import open_program
 from minitriton.explorer.session import ExplorerSession
-from minitriton.lab.launches.recorded import read_launch
-from minitriton.language.gluon.layouts import BlockedLayout, SliceLayout, read_layout, written
+from minitriton.explorer.triton_reference import triton_recording
 
-KERNELS = Path(__file__).with_name("tool_kernels.py")
-BLOCK = "tensordesc<fp32[16, 32],NVMMASharedLayout(128, 32, 2)>"
-SIGNATURES = {
-    "copy": "*fp32:16,*fp32:16,i32:16,BLOCK=512,layout=gl.BlockedLayout([4], [32], [4], [0])",
-    "copy_left_open": "*fp32:16,*fp32:16,i32,BLOCK=512",
-    "softmax": "*fp32:16,*fp32:16,columns=100,BLOCK=128",
-    "transpose": "*fp32:16,*fp32:16,SIZE=32",
-    "copy_in_background": "*fp32:16,*fp32:16,BLOCK=512,WAITS=False",
-    "copy_by_tma": f"{BLOCK},{BLOCK}",
-}
+KERNEL = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
-
-def _said(capsys: pytest.CaptureFixture[str], command: str, kernel: str, *more: str, code: int = 0) -> str:
-    assert main([command, f"{KERNELS}:{kernel}", "--signature", SIGNATURES.get(kernel, ""), *more]) == code
-    streams = capsys.readouterr()
-    return streams.out if code == 0 else streams.out + streams.err
-
-
-def _line(text: str) -> int:
-    return next(n for n, line in enumerate(KERNELS.read_text().splitlines(), 1) if text in line)
-
-
-def test_compile_gives_each_stage(capsys: pytest.CaptureFixture[str]) -> None:
-    ttgir = _said(capsys, "compile", "copy", "--emit", "ttgir")
-    assert "sizePerThread = [4]" in ttgir and "gluon" not in ttgir.split("loc(")[0]
-    assert "ld.global.v4.b32" in _said(capsys, "compile", "copy", "--emit", "ptx")
+@gluon.jit
+def total(x, out, BLOCK: gl.constexpr, layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])):
+    i = gl.arange(0, BLOCK, layout=layout)
+    buffer = gl.allocate_shared_memory(gl.float32, [BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    async_copy.async_copy_global_to_shared(buffer, x + i)
+    async_copy.commit_group()
+    async_copy.wait_group(0)
+    gl.store(out + i, gl.sum(buffer.load(layout), 0) + i)
+"""
+SIGNATURE = ["--signature", "*fp32:16,*fp32:16,BLOCK=512"]
+LAUNCH = """
+import numpy as np
+x, out = np.ones(512, np.float32), np.zeros(512, np.float32)
+total[(1,)](x, out, 512)
+assert out[3] == 515
+"""
 
 
-def test_an_error_is_at_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compile", f"{KERNELS}:in_two_layouts", "--signature", "*fp32,*fp32", "--emit", "ptx"]) == 1
-    said = capsys.readouterr().err
-    assert f"{KERNELS.name}:{_line('gl.arange(0, 128, other)')}" in said and "help: convert one of them" in said
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("gluon") / "kernel.py"
+    file.write_text(KERNEL)
+    return f"{file}:total"
 
 
-@pytest.mark.parametrize("kernel", ["copy_left_open", "copy_by_tma"])
-def test_check_runs_the_kernel_after_every_pass(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = _said(capsys, "check", kernel)
-    assert "gluon-resolve-auto-encodings" in said and "none wrong" in said and "not executable" not in said
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["run"], "shared memory: "),
+        (["check"], "total: 30 steps, none wrong"),
+        (["diff"], "gluon-inline"),
+        (["sweep", "--count", "2"], "2 right"),
+        (["compile", "--emit", "pipeline"], "gluon-inline,gluon-infer-coalesced-encodings"),
+        (["compile", "--emit", "ptx"], "cp.async.cg.shared.global"),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, list) else "",
+)
+def test_a_command_takes_it(command: list[str], expected: str, kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command[0], kernel, *SIGNATURE, *command[1:]]) == 0
+    assert expected in capsys.readouterr().out
 
 
-def test_check_finds_a_missing_wait(capsys: pytest.CaptureFixture[str]) -> None:
-    said = _said(capsys, "check", "copy_in_background", code=1)
-    assert f"{KERNELS.name}:{_line('gl.store(out + i, buffer.load(ROW))')}" in said and "no wait covers" in said
+def test_a_line_is_explained(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", kernel.replace("total", "10"), *SIGNATURE]) == 0
+    assert "4 (16 bytes) at a time" in capsys.readouterr().out
 
 
-def test_run_says_what_each_line_costs(capsys: pytest.CaptureFixture[str]) -> None:
-    said = _said(capsys, "run", "softmax")
-    assert "values = gl.load" in said and "global memory:" in said
-
-
-def test_diff_lists_what_passes_change(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "gluon-resolve-auto-encodings" in _said(capsys, "diff", "copy_left_open")
-
-
-def test_explain_knows_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    line = _line("tile.permute([1, 0]).load(rows)")
-    assert main(["explain", f"{KERNELS}:{line}", "--signature", SIGNATURES["transpose"]]) == 0
-    assert "no conflicts" in capsys.readouterr().out
-
-
-def test_sweep_and_search_vary_passes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "1 right" in _said(capsys, "sweep", "softmax", "--count", "1")
-    assert "instructions" in _said(capsys, "search", "softmax", "--budget", "1")
-
-
-def test_layout_draws_what_a_kernel_writes(capsys: pytest.CaptureFixture[str]) -> None:
-    registers, shared = "gl.BlockedLayout([1, 1], [1, 32], [4, 1], [1, 0])", "SwizzledSharedLayout(1, 1, 32, [1, 0])"
-    assert main(["layout", registers, "--shape", "32x32", "--to", shared]) == 0
-    assert "load from the buffer: 8 ld.shared a warp" in capsys.readouterr().out
-    assert main(["layout", "AutoLayout()", "--shape", "32"]) == 1
-    assert "the compiler chooses AutoLayout" in capsys.readouterr().err
-
-
-def test_a_launch_is_recorded_with_its_layouts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = tmp_path / "program.py"
-    script.write_text(
-        f"import sys; sys.path.insert(0, {str(KERNELS.parent)!r})\n"
-        "import numpy as np, tool_kernels as k\nfrom triton.experimental.gluon.language import BlockedLayout\n"
-        "x = np.ones(100, np.float32)\nk.copy[(1,)](x, np.zeros_like(x), 100, 128, BlockedLayout([2], [32], [4], [0]))\n"
-    )
-    command = [sys.executable, "-m", "minitriton", "record", "--out", str(tmp_path / "recorded"), str(script)]
-    subprocess.run(command, check=True, capture_output=True)
-    launch = read_launch(tmp_path / "recorded")
-    assert "BlockedLayout" in str(launch.constants)
-    assert main(["check", "--launch", str(launch.folder)]) == 0
+def test_a_launch_is_recorded_and_checked(kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(KERNEL + LAUNCH)
+    record = [sys.executable, "-m", "minitriton", "record", "--json", "--out", str(tmp_path / "out"), str(program)]
+    done = subprocess.run(record, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and json.loads(done.stdout)["launches"] == 1, done.stderr
+    assert main(["check", "--launch", str(tmp_path / "out" / "000-total")]) == 0
     assert "none wrong" in capsys.readouterr().out
 
 
-def test_the_explorer_shows_passes_layouts_and_triton(tmp_path: Path) -> None:
-    session, asked = ExplorerSession(), {"source": f"{KERNELS}:copy", "signature": SIGNATURES["copy"]}
-    found: Any = session.answer("compile", {"asked": asked})
-    assert [step["name"] for step in found["steps"][:2]] == ["frontend", "gluon-inline"]
-    looked: Any = session.answer("inspect", {"asked": asked, "step": 1})
-    assert any("sizePerThread = [4]" in layout["encoding"] for layout in looked["layouts"])
-    triton: Any = session.answer("triton", {"asked": asked})
-    assert triton["states"][0]["level"] == "ttgir" and "sizePerThread = [4]" in json.dumps(triton["states"][0]["text"])
+def test_the_explorer_shows_the_layout_where_it_is_declared(kernel: str) -> None:
+    asked = {"asked": {"source": kernel, "signature": SIGNATURE[1]}}
+    answer = ExplorerSession().answer("compile", asked)
+    assert [step["name"] for step in answer["steps"]][:2] == ["frontend", "gluon-inline"]
+    text = json.dumps(answer["states"][answer["steps"][0]["state"]]["text"])
+    assert "sizePerThread = [4]" in text and "#ttg.swizzled_shared" in text
 
 
-def test_a_layout_reads_as_it_is_written() -> None:
-    layout = SliceLayout(1, BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0]))
-    assert read_layout(written(layout)) == read_layout(repr(layout)) == layout
-    with pytest.raises(MinitritonError, match="cannot read the layout"):
-        read_layout("BlockedLayout([1], [32])")
-    with pytest.raises(MinitritonError, match="is not one of"):
-        read_layout("print(1)")
+@pytest.mark.oracle
+def test_triton_compiles_the_same_kernel(kernel: str) -> None:
+    pytest.importorskip("triton")
+    request = CompileRequest(kernel, signature=SIGNATURE[1])
+    steps = triton_recording(open_program(request)).steps
+    assert any("cp.async" in step.after.text for step in steps)
+
+
+@gluon.jit
+def staged(x, out, layout: gl.constexpr, WAITS: gl.constexpr, COPIES: gl.constexpr = True):
+    i = gl.arange(0, 128, layout=layout)
+    buffer = gl.allocate_shared_memory(gl.float32, [128], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    if COPIES:
+        async_copy.async_copy_global_to_shared(buffer, x + i)
+        async_copy.commit_group()
+    if WAITS:
+        async_copy.wait_group(0)
+    gl.store(out + i, buffer.load(layout) + 1)
+
+
+def test_the_interpreter_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    x, out = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    staged[(1,)](x, out, gl.BlockedLayout([1], [32], [4], [0]), True)
+    np.testing.assert_array_equal(out, x + 1)
+
+
+@pytest.mark.parametrize(
+    ("copies", "message"),
+    [(True, r"test_tools\.py:\d+:.*may still write it"), (False, r"test_tools\.py:\d+:.*nothing has written")],
+)
+def test_the_interpreter_reads_what_was_waited_for_alone(
+    copies: bool, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    x, out = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    with pytest.raises(MinitritonError, match=message):
+        staged[(1,)](x, out, gl.BlockedLayout([1], [32], [4], [0]), False, copies)

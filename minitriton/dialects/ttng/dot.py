@@ -113,6 +113,17 @@ class WarpGroupDotOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op {complaint}")
 
 
+_ACCUMULATORS = {
+    "f16": ("f16", "f32"),
+    "bf16": ("f32",),
+    "f32": ("f32",),
+    "f8E4M3FN": ("f16", "f32"),
+    "f8E5M2": ("f16", "f32"),
+    "i8": ("i32",),
+}
+"""By operand (f32 is read as tf32)."""
+
+
 def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
     result_type = op.result.type
     layout = layout_of(result_type)
@@ -125,6 +136,8 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
         return "WGMMA B operand must have NVMMA shared layout"
     if num_warps(op) % 4:
         return "WGMMA requires num_warps to be divisible by 4"
+    if layout.warps_per_cta[0] % 4:
+        return f"WGMMA result layout must have groups of 4 warps along M, found {list(layout.warps_per_cta)}"
     shape = shape_per_cta(layout, result_type.get_shape())
     if len(shape) != 2:
         return "WGMMA result shape must be 2D"
@@ -143,6 +156,15 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
         if found != expected:
             return f"expected operand {name} of shape {list(expected)} (M = {m}, N = {n}, K = {k}), found {list(found)}"
     element = a_type.element_type
+    if str(result_type.element_type) not in _ACCUMULATORS.get(str(element), ()):
+        wanted = " or ".join(_ACCUMULATORS.get(str(element), ())) or "none"
+        return f"expected an accumulator of {wanted} for operands of {element}, found {result_type.element_type}"
+    for name, operand in (("A", op.a.type), ("B", op.b.type)):
+        width = getattr(layout_of(operand), "element_bit_width", None)
+        if width is not None and width != getattr(element, "bitwidth", None):
+            return (
+                f"expected a layout of operand {name} for elements of {element}, found one for {width} bits: {operand}"
+            )
     imprecise = op.max_num_imprecise_acc.value.data
     if (
         imprecise < 32

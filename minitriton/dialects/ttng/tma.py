@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.attribute_values import FALSE
 from minitriton.dialects.encodings import layout_of
-from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts, require
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
 from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.synchronization import (
     CopyInto,
@@ -108,29 +108,6 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op Cannot store into immutable memory")
         if not isinstance(layout_of(destination), NVMMAShared):
             raise VerifyException(f"'{self.name}' op TMA result must have NVMMA shared layout")
-        require(self, _block_complaint(self.desc.type, destination, len(self.coord)))
-
-
-def _block_complaint(desc: Attribute, buffer: Attribute, coordinates: int) -> str | None:
-    """Of a copy between a block of `desc` and `buffer`; leading dimensions of size 1 may be left out of the buffer."""
-    assert isinstance(desc, TensorDescType) and isinstance(buffer, MemDescType)
-    block = desc.signless_block_type
-    shape, have = block.get_shape(), buffer.get_shape()
-    if coordinates != len(shape):
-        return f"expected {len(shape)} coordinates, as many as the descriptor has dimensions, found {coordinates}"
-    if shape[max(0, len(shape) - len(have)) :] != have or any(size != 1 for size in shape[: len(shape) - len(have)]):
-        return f"expected a buffer of the shape of the descriptor's blocks, {list(shape)}, found {list(have)}"
-    if block.element_type != buffer.element_type:
-        return f"expected a buffer of the descriptor's element type, {block.element_type}, found {buffer.element_type}"
-    want, layout = layout_of(block), layout_of(buffer)
-    if (
-        isinstance(want, NVMMAShared)
-        and isinstance(layout, NVMMAShared)
-        and want.rank == layout.rank
-        and want != layout
-    ):
-        return f"expected a buffer in the layout of the descriptor's blocks, {block.encoding}, found {buffer.encoding}"
-    return None
 
 
 class _FromSharedOp(IRDLOperation):
@@ -157,9 +134,6 @@ class AsyncTMACopyLocalToGlobalOp(_FromSharedOp):
     @from_fields
     def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue) -> None: ...
 
-    def verify_(self) -> None:
-        require(self, _block_complaint(self.desc.type, self.src.type, len(self.coord)))
-
 
 @op_definition
 class AsyncTMAReduceOp(_FromSharedOp):
@@ -178,9 +152,6 @@ class AsyncTMAReduceOp(_FromSharedOp):
     def __init__(
         self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue, *, kind: DescriptorReduceKind
     ) -> None: ...
-
-    def verify_(self) -> None:
-        require(self, _block_complaint(self.desc.type, self.src.type, len(self.coord)))
 
 
 @op_definition

@@ -42,6 +42,10 @@ class Mbarrier:
     incoming: list[Arriving] = field(default_factory=list[Arriving])
     landed: list[Arriving] = field(default_factory=list[Arriving])
     """Bulk copies whose phase is over: delivered at the first wait that sees it."""
+    made_by: tuple[int, int] = (0, 0)
+    """The warp that initialised it, and when."""
+    seen: set[int] = field(default_factory=set[int])
+    """Warps that have used it in this phase, and may."""
 
     def settle(self, x: Machine) -> None:
         """Ends the phase if nothing is missing."""
@@ -51,6 +55,7 @@ class Mbarrier:
             self.published = self.known.copy()
             self.landed += self.incoming
             self.incoming = []
+            self.seen = set()
             x.changes += 1
 
     def lacks(self, offset: int) -> str:
@@ -93,7 +98,22 @@ def find_barrier(x: Machine, site: int, thread: int, offset: int) -> Mbarrier | 
     found = _table(x).get(offset)
     if found is None:
         x.find("uninitialised", site, np.array([thread]), "uses an mbarrier that nothing has initialised")
+    elif x.shared.shadowed and int(x.warp[thread]) not in found.seen:
+        found.seen.add(int(x.warp[thread]))
+        _check_initialised(x, site, thread, offset, found)
     return found
+
+
+def _check_initialised(x: Machine, site: int, thread: int, offset: int, barrier: Mbarrier) -> None:
+    """Reports a use that no barrier orders after the initialisation, and one after something else was written there."""
+    granule = offset // x.shared.granule
+    writer, time = int(x.shared.write_warp[granule]), int(x.shared.write_time[granule])
+    by_itself = writer == x.warp[thread] % x.shared.warps and x.shared.write_lane[granule] == x.lane[thread]
+    if (writer, time) != barrier.made_by:
+        x.find("uninitialised", site, np.array([thread]), "uses an mbarrier where something else was written since")
+    elif time > x.shared.known[x.warp[thread], writer] and not by_itself:
+        text = "uses an mbarrier that another thread initialises, and no barrier orders the two"
+        x.find("shared-race", site, np.array([thread]), text)
 
 
 def initialise(x: Machine, site: int, address: Lanes, count: Lanes, mask: Mask) -> None:
@@ -101,9 +121,17 @@ def initialise(x: Machine, site: int, address: Lanes, count: Lanes, mask: Mask) 
     counts = x.spread(count)
     for thread, offset in thread_offsets(x, site, address, mask):
         number = int(counts[thread])
-        _table(x)[offset] = Mbarrier(number, number, np.zeros(x.shared.warps, np.int32))
+        made = _table(x)[offset] = Mbarrier(number, number, np.zeros(x.shared.warps, np.int32))
         if x.shared.shadowed:
-            x.shared.initialised[offset // x.shared.granule] = True
+            warp, lane = x.warp[[thread]], x.lane[[thread]]
+            if x.shared.written_by(np.array([offset]), 8, warp, lane, np.zeros(1, np.bool_)).any():
+                x.find(
+                    "shared-race",
+                    site,
+                    np.array([thread]),
+                    "initialises an mbarrier in bytes that other threads still use",
+                )
+            made.made_by = int(warp[0]) % x.shared.warps, int(x.shared.clock[warp[0]])
 
 
 def invalidate(x: Machine, site: int, address: Lanes, mask: Mask) -> None:

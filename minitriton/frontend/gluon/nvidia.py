@@ -18,7 +18,7 @@ from minitriton.frontend.gluon.buffers import buffer_of
 from minitriton.frontend.gluon.tensors import distributed, dot_operands, operand_layout
 from minitriton.frontend.semantic import dot, memory
 from minitriton.frontend.semantic.descriptors import descriptor_operands
-from minitriton.frontend.semantic.values import broadcast_pair, several, to_tensor
+from minitriton.frontend.semantic.values import broadcast_pair, is_integer, several, to_tensor
 from minitriton.language.gluon.layouts import (
     DotOperandLayout,
     NVMMADistributedLayout,
@@ -151,9 +151,17 @@ def warpgroup_mma_wait(
             "warpgroup_mma_wait deps must be given", "deps=[accumulator], and the buffers that its MMAs read"
         )
     values = several(deps)
-    op = b.insert(ttng.WarpGroupDotWaitOp([each.handle for each in values], pendings=num_outstanding))
+    left = _left(num_outstanding, "num_outstanding")
+    op = b.insert(ttng.WarpGroupDotWaitOp([each.handle for each in values], pendings=left))
     results = [_waited(handle, each) for handle, each in zip(op.results, values, strict=True)]
     return results[0] if len(results) == 1 else language_tuple(results)
+
+
+def _left(given: object, name: str) -> int:
+    """`given`, how much a wait leaves in flight. Raises `LanguageValueError` for what is not a number of groups."""
+    if not is_integer(given) or given < 0:
+        raise LanguageValueError(f"{name} must be an integer from 0 that is known, got {given}", "0 waits for all")
+    return given
 
 
 def _waited(handle: SSAValue, value: tensor | handle_value) -> tensor | handle_value:
@@ -179,6 +187,12 @@ def async_copy_global_to_shared(
     caching = memory.load_caching(cache_modifier, eviction_policy)
     if mask is not None:
         pointer, mask = broadcast_pair(b, pointer, to_tensor(b, mask))
+    pointee = getattr(pointer.dtype, "element_ty", None)
+    if pointee != smem.dtype:
+        raise LanguageTypeError(
+            f"expected pointers to {smem.dtype}, the dtype of smem, but got {pointer.type}",
+            "allocate smem with the dtype that is pointed at, and cast what is loaded from it",
+        )
     if smem.shape != list(pointer.type.shape):
         raise LanguageValueError(
             "expected smem shape to match pointer shape but got "
@@ -209,14 +223,22 @@ def commit_group(b: IRBuilder) -> None:
 
 def wait_group(b: IRBuilder, num_outstanding: int = 0) -> None:
     """A wait for groups of copies."""
-    b.insert(ttg.AsyncWaitOp([], num=num_outstanding))
+    b.insert(ttg.AsyncWaitOp([], num=_left(num_outstanding, "num_outstanding")))
 
 
 # mbarriers ---------------------------------------------------------------------------------------------------------------
 
 
+_MOST_ARRIVALS = (1 << 20) - 1
+"""That an mbarrier counts (PTX ISA, "mbarrier.init")."""
+
+
 def init(b: IRBuilder, mbarrier: object, count: int) -> None:
     """The start of an mbarrier's life."""
+    if not is_integer(count) or not 1 <= count <= _MOST_ARRIVALS:
+        raise LanguageValueError(
+            f"an mbarrier that waits for {count} arrivals", f"an integer from 1 to {_MOST_ARRIVALS}"
+        )
     b.insert(ttng.InitBarrierOp(buffer_of(mbarrier, "mbarrier").handle, count=count))
 
 
@@ -227,6 +249,10 @@ def invalidate(b: IRBuilder, mbarrier: object) -> None:
 
 def expect(b: IRBuilder, mbarrier: object, bytes: int, pred: Operand = True) -> None:
     """An arrival that announces bytes."""
+    if not is_integer(bytes):
+        raise LanguageTypeError(
+            f"bytes must be an integer that is known, got {bytes}", "for example desc.block_type.nbytes"
+        )
     b.insert(ttng.BarrierExpectOp(buffer_of(mbarrier, "mbarrier").handle, to_tensor(b, pred).handle, size=bytes))
 
 
@@ -252,11 +278,34 @@ def coordinates(b: IRBuilder, desc: object, coord: Sequence[Operand]) -> tuple[t
     return desc, memory.index_values(b, coord, wide=False)
 
 
+def _buffer_of_block(desc: tensor_descriptor, coord: list[SSAValue], given: object, name: str) -> SSAValue:
+    """The buffer of a copy. Raises for one that blocks of `desc` do not fit; leading dimensions of size 1 may be left out of it."""
+    buffer, block = buffer_of(given, name), desc.block_type
+    shape, left_out = list(block.shape), len(block.shape) - buffer.rank
+    if len(coord) != len(shape):
+        message = f"expected {len(shape)} coordinates, as many as the descriptor has dimensions, but got {len(coord)}"
+        raise LanguageValueError(message, "one of each dimension, where the block begins")
+    help = f"ttgl.allocate_shared_memory({block.element_ty}, {shape}, desc.layout)"
+    if left_out < 0 or shape[left_out:] != buffer.shape or any(size != 1 for size in shape[:left_out]):
+        message = f"expected {name} of shape {shape}, that of the descriptor's blocks, but got {buffer.shape}"
+        raise LanguageValueError(message, help)
+    dtypes = buffer.dtype, block.element_ty
+    as_bits = dtypes[0].primitive_bitwidth == dtypes[1].primitive_bitwidth and any(each.is_int() for each in dtypes)
+    if dtypes[0] != dtypes[1] and not as_bits:
+        message = f"expected {name} of dtype {block.element_ty}, that of the descriptor, but got {buffer.dtype}"
+        raise LanguageTypeError(message, help)
+    if not left_out and buffer.layout != desc.layout:
+        message = f"expected {name} in the layout of the descriptor's blocks, {desc.layout}, but got {buffer.layout}"
+        raise LanguageTypeError(message, help)
+    return buffer.handle
+
+
 def tma_load(b: IRBuilder, tensor_desc: object, coord: Sequence[Operand], barrier: object, result: object, pred: Operand = True) -> None:  # fmt: skip
     """A block from global to shared memory."""
     desc, at = coordinates(b, tensor_desc, coord)
+    into = _buffer_of_block(desc, at, result, "result")
     op = ttng.AsyncTMACopyGlobalToLocalOp(
-        desc.handle, at, buffer_of(barrier, "barrier").handle, buffer_of(result, "result").handle, to_tensor(b, pred).handle
+        desc.handle, at, buffer_of(barrier, "barrier").handle, into, to_tensor(b, pred).handle
     )  # fmt: skip
     b.insert(op)
 
@@ -264,12 +313,12 @@ def tma_load(b: IRBuilder, tensor_desc: object, coord: Sequence[Operand], barrie
 def tma_store(b: IRBuilder, tensor_desc: object, coord: Sequence[Operand], src: object) -> None:
     """A block from shared to global memory."""
     desc, at = coordinates(b, tensor_desc, coord)
-    b.insert(ttng.AsyncTMACopyLocalToGlobalOp(desc.handle, at, buffer_of(src, "src").handle))
+    b.insert(ttng.AsyncTMACopyLocalToGlobalOp(desc.handle, at, _buffer_of_block(desc, at, src, "src")))
 
 
 def store_wait(b: IRBuilder, pendings: int) -> None:
     """A wait for stores."""
-    b.insert(ttng.TMAStoreWaitOp(pendings=pendings))
+    b.insert(ttng.TMAStoreWaitOp(pendings=_left(pendings, "pendings")))
 
 
 def make_tensor_descriptor(

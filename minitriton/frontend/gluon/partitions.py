@@ -68,6 +68,14 @@ def warp_specialize(
                 f"{_FEWEST_REGISTERS} to {_MOST_REGISTERS}",
             )
 
+    if (
+        b.options.num_warps + -(-sum(worker_num_warps) // _GROUP) * _GROUP
+        > LIMITS.threads_per_cta // b.target.warp_size
+    ):
+        raise LanguageValueError(
+            f"partitions of {list(worker_num_warps)} warps, whole groups of {_GROUP}, next to {b.options.num_warps} warps",
+            f"at most {LIMITS.threads_per_cta // b.target.warp_size} together",
+        )
     _warn_of_registers(b, worker_num_warps, worker_num_regs)
     region, block = b.region()
     with b.in_block(block):
@@ -99,7 +107,7 @@ def warp_specialize(
 
 
 def _warn_of_registers(b: IRBuilder, counts: Sequence[int], registers: Sequence[int]) -> None:
-    """Warns where partitions ask for so much that the default warps have too few: `tritongpu-allocate-warp-groups` gives them nothing then."""
+    """Warns where partitions leave the default warps too few: `tritongpu-allocate-warp-groups` ignores what they ask for then."""
     asked = sorted(zip(counts, registers, strict=True), reverse=True)
     of_warps = [most for count, most in asked for _ in range(count)]
     groups = [max(of_warps[first : first + _GROUP]) for first in range(0, len(of_warps), _GROUP)]
@@ -130,7 +138,9 @@ def _partition(
     warps: int,
     registers: int,
 ) -> Region:
-    """The region in which `warps` warps, with so many `registers` a thread, run `function`: its arguments are `count` of the region's from `first` on."""
+    """The region in which `warps` warps, with so many `registers` a thread, run `function`.
+
+    Its arguments are `count` of the region's from `first` on."""
     region, block = b.region([operand.type for operand in operands])
     outer = b.partition_warps, b.partition_registers
     b.partition_warps, b.partition_registers = warps, registers

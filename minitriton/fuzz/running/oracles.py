@@ -45,7 +45,6 @@ from minitriton.errors import MinitritonError
 from minitriton.fuzz.printing import KERNEL
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.interpreter import interpret
-from minitriton.pipeline.gluon_source import kernel_source
 from minitriton.pipeline.pass_registry import Pass, Property, Step
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.cuda_driver import has_gpu
@@ -165,7 +164,7 @@ class Compilation:
         target = GPUTarget("cuda", arch, 32)
         options, context = CUDAOptions.for_target(target, **case.options), make_context()
         kernel = load(path, minitriton, minitriton.language)
-        source = kernel_source(kernel, case.launch.signature, case.launch.constants, case.launch.attrs)
+        source = ASTSource.of(kernel, case.launch.signature, case.launch.constants, case.launch.attrs)
         return Compilation(case, source, source.make_ir(target, options, context), target, options, context)
 
     @property

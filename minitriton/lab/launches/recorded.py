@@ -16,6 +16,7 @@ tl.float16                →  {"dtype": "fp16"}
 another kernel, `gelu`    →  {"global": "gelu"}          what the kernel's own file calls by that name
 (1, 2)                    →  {"tuple": [1, 2]}
 Size(m=1, n=2)            →  {"named": {"m": 1, "n": 2}}
+a layout of Gluon's       →  {"layout": "SwizzledSharedLayout", "fields": {"vec": 8, "order": [1, 0], ...}}
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import MinitritonError
@@ -37,7 +38,7 @@ from minitriton.host.damaged_files import DamagedFile, damage_of, parse_json, re
 from minitriton.host.json_values import Json, of_json
 from minitriton.host.seals import is_own, is_trusted, seal
 from minitriton.language.dtypes import dtype
-from minitriton.language.gluon.layouts import Layout, read_layout
+from minitriton.language.gluon.layouts import Layout, layout_class
 from minitriton.language.signatures import str_to_ty
 from minitriton.language.values import constexpr
 from minitriton.target import OPTIONS_THAT_NAME_FILES
@@ -245,18 +246,21 @@ def written(value: object, names: Mapping[str, object]) -> Json:
         value = value.value
     if isinstance(value, dtype):
         return {"dtype": value.name}
-    if isinstance(value, Layout):
-        return {"layout": repr(value)}
     if type(value) in _PLAIN and isinstance(value, _PLAIN):
         return value
     if instance_of(value, TUPLE):
         items, fields = [written(one, names) for one in value], field_names(value)
         return {"named": dict(zip(fields, items, strict=True))} if fields else {"tuple": items}
+    if isinstance(value, list):
+        return [written(one, names) for one in cast("list[object]", value)]
     name = next((name for name, known in names.items() if known is value), None)
+    if name is None and isinstance(value, Layout):
+        given = {each: written(getattr(value, each), names) for each in value.field_names()}
+        return {"layout": type(value).__name__, "fields": given}
     if name is None:
         raise MinitritonError(
             f"a compile-time value of type {type(value).__name__} cannot be written to a file",
-            help="numbers, strings, dtypes, tuples of them, and what the kernel's file has a name for can",
+            help="numbers, strings, dtypes, layouts, tuples and lists of them, and what the kernel's file has a name for can",
         )
     return {"global": name}
 
@@ -266,12 +270,12 @@ def read(found: Json, names: Mapping[str, object]) -> object:
     match found:
         case {"dtype": str(name)}:
             return str_to_ty(name)
-        case {"layout": str(text)}:
-            return read_layout(text)
         case {"tuple": list(items)}:
             return tuple(read(one, names) for one in items)
         case {"named": dict(items)}:
             return named({name: read(one, names) for name, one in items.items()})
+        case {"layout": str(kind), "fields": dict(given)}:
+            return layout_class(kind)(**{name: read(one, names) for name, one in given.items()})
         case {"global": str(value)}:
             pass
         case _:

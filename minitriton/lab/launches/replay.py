@@ -29,7 +29,6 @@ from minitriton.lab.launches.recorded import ARRAYS, DESCRIPTION, Kind, Passed, 
 from minitriton.lab.launches.spans import array_in, laid_out
 from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.pipeline.ast_source import ASTSource, TypeName
-from minitriton.pipeline.gluon_source import kernel_source
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.runtime.launching.arguments import Argument
 from minitriton.target import CUDAOptions, GPUTarget
@@ -71,7 +70,7 @@ def _source(
         for path in launch.divisible
         if _keeps(list(signature)[path[0]], numbers)
     }
-    return kernel_source(kernel, signature, constants, attrs)
+    return ASTSource.of(kernel, signature, constants, attrs)
 
 
 def _keeps(name: str, numbers: Mapping[str, object]) -> bool:

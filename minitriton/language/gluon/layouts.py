@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
@@ -64,6 +64,11 @@ class Layout:
     def type(self) -> constexpr_type:
         return constexpr_type(self)
 
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """The parameters of its class."""
+        return [each.name for each in fields(cls) if each.init]  # pyright: ignore[reportArgumentType]
+
     def encoding(self) -> enc.Encoding:
         """Its value in the IR. Raises `IRError` for parameters that no layout of the kind has."""
         raise NotImplementedError
@@ -74,6 +79,17 @@ class Layout:
 
 
 L = TypeVar("L", bound=Layout)
+
+
+def layout_class(name: str) -> type[Layout]:
+    """The layout class called `name`. Raises `MinitritonError` if there is none."""
+    pending = list(Layout.__subclasses__())
+    while pending:
+        cls = pending.pop()
+        if cls.__name__ == name:
+            return cls
+        pending += cls.__subclasses__()
+    raise MinitritonError(f"Gluon has no layout {name!r}")
 
 
 @dataclass_transform(frozen_default=True)
@@ -254,6 +270,16 @@ class NVMMADistributedLayout(DistributedLayout):
     warps_per_cta: list[int]
     instr_shape: list[int]
     cga_layout: Bases = field(default_factory=list[list[int]])
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shape = list(self.instr_shape)
+        if self.version[0] == 2 and shape[-2:] not in ([16, 8], [8, 8]):
+            raise LayoutError(f"instr_shape of mma.sync is {shape}", help="[16, 8], or [1, 16, 8] of a batch")
+        if self.version[0] == 3 and (shape[0] != 16 or shape[1] not in range(8, 257, 8)):
+            raise LayoutError(
+                f"instr_shape of wgmma is {shape}", help="[16, n, k]: 16 rows a warp, n a multiple of 8 up to 256"
+            )
 
     @property
     def rank(self) -> int:
@@ -458,18 +484,8 @@ def _read(node: ast.expr) -> object:
     if not isinstance(node, ast.Call):
         return ast.literal_eval(node)
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
-    kinds = {kind.__name__: kind for kind in _kinds(Layout)}
-    if name not in kinds:
-        raise ValueError(f"{name!r} is not one of {', '.join(sorted(kinds))}")
-    return kinds[name](*map(_read, node.args), **{str(each.arg): _read(each.value) for each in node.keywords})
-
-
-def _kinds(base: type[Layout]) -> Iterator[type[Layout]]:
-    """The layouts there are, below `base`."""
-    for kind in base.__subclasses__():
-        if "mangle" in vars(kind):
-            yield kind
-        yield from _kinds(kind)
+    given = {str(each.arg): _read(each.value) for each in node.keywords}
+    return layout_class(name)(*map(_read, node.args), **given)
 
 
 def conversion_to(name: str, layout: DistributedLayout) -> str:

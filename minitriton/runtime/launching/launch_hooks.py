@@ -22,7 +22,6 @@ from minitriton.language.dtypes import dtype
 from minitriton.language.gluon.layouts import Layout, read_layout
 from minitriton.language.values import constexpr
 from minitriton.pipeline.ast_source import ASTSource
-from minitriton.pipeline.gluon_source import kernel_source
 from minitriton.target import CompileOptions
 from minitriton.target.backends import backend
 
@@ -98,7 +97,7 @@ def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, 
     attrs = {tuple(path): value for path, value in data["attrs"]}
     kind = backend(data["options"]["backend_name"]).load("options")
     options = kind(**{name: _tuples(value) for name, value in data["options"].items()})
-    return kernel_source(fn, signature, constants, attrs), options, data["key"]
+    return ASTSource.of(fn, signature, constants, attrs), options, data["key"]
 
 
 def _encoded(value: object) -> object:
