@@ -129,7 +129,8 @@ def _limits(
 
 def _share(plan: SharedMemoryRoundTrip, target: Architecture) -> int:
     """What the tile of a conversion may take without being what limits the number of CTAs."""
-    return plan.rounds * plan.scratch_bytes * target.max_shared_memory // target.register_file_bytes
+    tile = min(plan.rounds * plan.scratch_bytes, target.register_file_bytes)
+    return tile * target.max_shared_memory // target.register_file_bytes
 
 
 def _alive_with(conversion: Operation, placed: FunctionAllocation) -> int:

@@ -58,7 +58,9 @@ _IGNORED = {
 }  # fmt: skip
 
 _SPLIT = re.compile(r"^// ?-----.*$", re.MULTILINE)
-_EXPECTED = re.compile(r"expected-(error|warning|remark|note)(?:-re)?\s*(@[+-]?\w+)?\s*(\d*)\s*\{\{(.*?)\}\}")
+_EXPECTED = re.compile(
+    r"expected-(error|warning|remark|note)(-re)?\s*(@[+-]?\w+)?\s*(\d*)\s*\{\{((?:\{\{.*?\}\}|.)*?)\}\}"
+)
 
 
 @dataclass
@@ -156,17 +158,25 @@ def check_diagnostics(text: str, error: MinitritonError | None) -> list[str]:
     """What differs between the errors that a chunk expects and the one it raised."""
     expected: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), start=1):
-        for kind, relative, _, message in _EXPECTED.findall(line):
+        for kind, is_pattern, relative, _, message in _EXPECTED.findall(line):
             if kind == "error":
                 offset = relative[1:] if relative else "0"
-                expected.append((number + int(offset) if re.fullmatch(r"[+-]?\d+", offset) else 0, message))
+                pattern = _pattern_of(message) if is_pattern else re.escape(message)
+                expected.append((number + int(offset) if re.fullmatch(r"[+-]?\d+", offset) else 0, pattern))
     if error is None:
-        return [f"line {line}: expected an error that contains {message!r}" for line, message in expected]
+        return [f"line {line}: expected an error that contains {pattern!r}" for line, pattern in expected]
     if not expected:
         return [f"unexpected error: {error}"]
-    if not any(message in str(error) for _, message in expected):
-        return [f"got {error}\nexpected one that contains {message!r}" for _, message in expected]
+    if not any(re.search(pattern, str(error), re.DOTALL) for _, pattern in expected):
+        return [f"got {error}\nexpected one that contains {pattern!r}" for _, pattern in expected]
     return []
+
+
+def _pattern_of(message: str) -> str:
+    """The regular expression of an `expected-error-re`: what stands in double braces is one, the rest is text."""
+    return "".join(
+        part if number % 2 else re.escape(part) for number, part in enumerate(re.split(r"\{\{(.*?)\}\}", message))
+    )
 
 
 def run(invocation: Invocation, text: str) -> tuple[str | bytes, list[str]]:

@@ -46,9 +46,9 @@ def _may_inline(func: tt.FuncOp) -> bool:
 class _Inliner:
     """The call graph of one module and the functions already finished."""
 
-    def __init__(self, module: ModuleOp, patterns: PatternSet, share_constants: bool) -> None:
+    def __init__(self, module: ModuleOp, patterns: PatternSet, is_canonical: bool) -> None:
         self.module = module
-        self.share_constants = share_constants
+        self.is_canonical = is_canonical
         self.patterns = patterns
         self.functions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, tt.FuncOp)}
         self.settled = Settled()
@@ -81,10 +81,10 @@ class _Inliner:
             apply_patterns_greedily(
                 func,
                 self.patterns,
-                top_down=True,
+                top_down=self.is_canonical,
                 merge_equal_blocks=False,
                 settled=self.settled,
-                share_constants=self.share_constants,
+                share_constants=self.is_canonical,
             )
             if not self.calls[name] or not self._inline_calls(func, active):
                 break
@@ -241,6 +241,8 @@ class Inline(Pass, origin="triton"):
         inline_calls(op, canonicalization_patterns())
 
 
-def inline_calls(module: ModuleOp, patterns: PatternSet, share_constants: bool = True) -> None:
-    """Replaces calls in `module`; the functions are simplified by `patterns` before, their equal constants made one if asked."""
-    _Inliner(module, patterns, share_constants).run()
+def inline_calls(module: ModuleOp, patterns: PatternSet, is_canonical: bool = True) -> None:
+    """Replaces calls in `module`; the functions are simplified by `patterns` before, as `canonicalize` does (first
+    op first, constants at the start) or,
+    where layouts are still open, last op first with each constant where it is."""
+    _Inliner(module, patterns, is_canonical).run()

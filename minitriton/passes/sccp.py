@@ -7,7 +7,8 @@
 
 Sparse conditional constant propagation (Wegman and Zadeck, 1991): a value is taken for constant until a path is found on which
 it differs, and branches on constants are followed one way only. Every constant of a function moves to its start, the last one
-met standing first, as MLIR leaves them. Calls are not looked into.
+met standing first, as MLIR leaves them. Calls are not looked into, nor the partitions of `ttg.warp_specialize`,
+which MLIR takes for code that is not reached.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.ttg import WarpSpecializePartitionsOp
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.constant_pool import HomeBlocks
@@ -153,7 +155,7 @@ class _Replacement:
                     is_replaced = self._replace(result, block) and is_replaced
                 if is_replaced and would_be_trivially_dead(op):
                     block.erase_op(op)
-                else:
+                elif op.__class__ is not WarpSpecializePartitionsOp:
                     pending.extend(_blocks_of(op.regions))
             for argument in block.args:
                 self._replace(argument, block)

@@ -193,14 +193,14 @@ def _text(flag: bool) -> str:
 def gluon_passes() -> list[str]:
     """Of a Gluon kernel, whose first IR is TTGIR: inlines, resolves the layouts that the author left open, cleans up."""
     return [
-        "gluon-inline",
+        "gluon-inline{control-flow=false}",
         "gluon-infer-coalesced-encodings",
         "gluon-resolve-auto-encodings",
         "triton-nvidia-tma-lowering",
-        "gluon-canonicalize",
+        "gluon-canonicalize{control-flow=false}",
         "sccp",
         "triton-loop-aware-cse",
-        "gluon-canonicalize",
+        "gluon-canonicalize{control-flow=false}",
         "tritongpu-combine-tensor-select-and-if",
     ]
 

@@ -71,14 +71,11 @@ class HomeBlocks:
 class ConstantPool:
     """The constants of one round, by home block and value."""
 
-    def __init__(
-        self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False, shares: bool = True
-    ) -> None:
+    def __init__(self, replace: Callable[[Operation, Operation], None], keep_most_used: bool = False) -> None:
         """`replace(old, new)` must replace the results of `old` by those of `new` and delete `old`. `keep_most_used`: of two equal
-        constants the one with more uses replaces the other, so that as few operands as possible are changed. Without `shares` equal constants stay."""
+        constants the one with more uses replaces the other, so that as few operands as possible are changed."""
         self._replace = replace
         self._keep_most_used = keep_most_used
-        self._shares = shares
         self._scopes: dict[Block, dict[Hashable, Operation]] = {}
         self._owned: set[int] = set()
         self._homes = HomeBlocks()
@@ -94,7 +91,7 @@ class ConstantPool:
         if scope is None:
             scope = self._scopes[home] = {}
         key = constant_key(op.properties["value"]) if op.__class__ is ConstantOp else (op.__class__, op.results[0].type)
-        existing = scope.setdefault(key, op) if self._shares else op
+        existing = scope.setdefault(key, op)
         if existing is not op:
             existing.location = UNKNOWN_LOC
             if not (self._keep_most_used and is_used_less(existing.results[0], op.results[0])):

@@ -46,7 +46,8 @@ class _Round(Rewriter):
         super().__init__(root, settled)
         self.patterns = patterns
         self.multi_block: list[Region] = []
-        self.pool = ConstantPool(self._replace_constant, keep_most_used=settled is not None, shares=share_constants)
+        self.pool = ConstantPool(self._replace_constant, keep_most_used=settled is not None)
+        self.pooled = CONSTANT_CLASSES if share_constants else frozenset[type[Operation]]()
         self.is_broken_off = False
 
     def _replace_constant(self, old: Operation, new: Operation) -> None:
@@ -88,7 +89,7 @@ class _Round(Rewriter):
                 inner = block._first_op
                 while inner is not None:
                     following = inner._next_op
-                    if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):
+                    if inner.__class__ not in self.pooled or self.pool.insert(inner):
                         key = id(inner)
                         if key not in queued:
                             queued.add(key)
@@ -115,7 +116,7 @@ class _Round(Rewriter):
                     following = inner._next_op
                     if inner.regions:
                         self._fill_after(inner)
-                    if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):
+                    if inner.__class__ not in self.pooled or self.pool.insert(inner):
                         key = id(inner)
                         if key not in queued:
                             queued.add(key)
@@ -218,7 +219,7 @@ def apply_patterns_greedily(
     `top_down` says which op is visited first (canonicalisation: the first of the function; else the last). What is in an op of
     `settled` is only looked at if it changes, after which the op is not settled any more (for `top_down`). `is_simplified`: this has been
     done with other patterns and nothing has changed since, so that patterns alone may find something to do. `share_constants`: equal ones
-    become one.
+    become one at the start of the function; else all stay where they are.
     """
     return rewrite_greedily(
         root,

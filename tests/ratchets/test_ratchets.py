@@ -25,26 +25,26 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6840, 44, 0),
-    "as_triton": (3482, 35, 0),
+    "analysis": (6842, 44, 0),
+    "as_triton": (4006, 38, 1),
     "backends": (324, 9, 0),
-    "codegen": (11815, 65, 0),
-    "commands": (1486, 11, 0),
+    "codegen": (11839, 65, 0),
+    "commands": (1496, 11, 0),
     "dialects": (15814, 98, 0),
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (6820, 42, 0),
-    "frontend": (8335, 41, 0),
+    "frontend": (8363, 41, 1),
     "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4939, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15232, 76, 0),
-    "language": (5978, 54, 1),
+    "language": (5982, 54, 1),
     "layouts": (4692, 25, 0),
-    "passes": (19410, 110, 0),
+    "passes": (19427, 110, 0),
     "pipeline": (2250, 13, 0),
-    "rewriting": (4144, 24, 0),
+    "rewriting": (4142, 24, 0),
     "runtime": (7042, 44, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
@@ -57,6 +57,8 @@ By about 300 more, in `passes`, `pipeline`, `lab` and `layouts`: stages, splits,
 `explorer` was raised on 2026-11-27 by 30: its page shows what is in flight at each op of TTGIR.
 `language`, `frontend`, `layouts`, `dialects` and `target` were raised by about 2,500 for Gluon on Blackwell and AMD: tensor memory, matrix cores, `amdg`.
 `frontend`, `dialects`, `emulator`, `language`, `pipeline` and `runtime` by about 350: misuse of Gluon is refused, or found, with the line and what to write.
+`as_triton` by 470: the translator from `tl` to Gluon. `frontend`, `passes`, `commands`, `codegen`, `analysis` and `language` by 90: the IR of a Gluon
+kernel is Triton's, letter by letter, where that is asked for, and Triton's lit tests of Gluon with their patterns of errors.
 `lab` by 13: a file of kernels, one in Gluon too, may import any module of Triton.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
@@ -65,15 +67,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 139319,
-    "files": 858,
-    "files under 40 lines": 123,
-    "modules with one importer": 181,
+    "lines": 139926,
+    "files": 861,
+    "files under 40 lines": 124,
+    "modules with one importer": 180,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 52,
-    "words": 1,
+    "words": 3,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
@@ -105,6 +107,7 @@ NOT_STRICT = {
     "explorer/lessons/kernels/tour.py": _KERNELS,
     "fuzz/mutation/kernels.py": _KERNELS,
     "as_triton/tools/ragged_tma.py": _KERNELS,
+    "as_triton/tools/triton_to_gluon_translater/translator_helpers.py": _KERNELS,
     "language/gluon/nvidia/blackwell/float2.py": _LANGUAGE,
     "language/gluon/standard.py": _LANGUAGE,
     "language/random.py": _LANGUAGE,

@@ -32,6 +32,7 @@ from minitriton.analysis.axis_info.types import (
     unsigned,
 )
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.gluon import SetAutoLayoutOp
 
 _RANGE_FROM_ZERO = 1 << 30
 
@@ -116,6 +117,7 @@ def transpose(op: tt.TransOp, facts: Facts) -> AxisInfo:
 
 
 @RULES.add(ttg.ConvertLayoutOp)
+@RULES.add(SetAutoLayoutOp)
 def same(op: Operation, facts: Facts) -> AxisInfo:
     """The same values: every claim stays."""
     return facts[0]

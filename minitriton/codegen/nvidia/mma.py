@@ -4,8 +4,9 @@ In: operands in `#ttg.dot_op` layouts of an `#ttg.nvidia_mma` (version 2) layout
 elements of the result and each step along k.
 
 A thread's part of an operand is read as 32-bit words along k: step i takes words 2i and 2i + 1 of rows m and m + 8 of a and of
-column n of b. Which k these are does not matter as long as both operands agree, so every `kWidth` works alike. Where k is shorter
-than a step, a's other words are zero.
+column n of b. Which k these are matters to rounding only, as long as both operands agree; with a large `kWidth` they
+are those that Triton takes
+(`_as_paired`). Where k is shorter than a step, a's other words are zero.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import I32, bit_width, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import string_attr
-from minitriton.layouts.encodings import NvidiaMma
+from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.target.architectures import least_mma_depth
 
 _KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
@@ -47,6 +48,7 @@ def mma_sync(f: FunctionLowering, op: Operation) -> None:
     steps, at_a, at_b = steps_along_k(f, op, per_word)
     if len(steps) > 1 and len(steps) % 2:
         raise f.unsupported(op, "operands whose k is spread differently", help="give both the same kWidth")
+    steps = _as_paired(steps, _words_together(f, first, per_word))
     tiles = ResultTiles(f, op)
     kind_a, kind_b, kind_c = _kind(first.type), _kind(second.type), lane_type(tiles.values[0].type).name
     out = "s32" if kind_a.startswith("s") else kind_c
@@ -65,6 +67,27 @@ def mma_sync(f: FunctionLowering, op: Operation) -> None:
             operands = (rows, columns, tiles.values[number])
             tiles.values[number] = b.value(nvvm.MmaSyncOp, operands, operands[2].type, properties)
     tiles.finish()
+
+
+def _words_together(f: FunctionLowering, operand: SSAValue, per_word: int) -> int:
+    """Words of `kWidth` elements, which a thread holds next to each other along k."""
+    encoding = f.facts(operand.type).encoding
+    assert isinstance(encoding, DotOperand)
+    return max(encoding.k_width // per_word, 1)
+
+
+def _as_paired(steps: list[int], together: int) -> list[int]:
+    """The words in the order in which Triton 3.6.0 multiplies them: a step has one word of each of two runs of
+    `together` words, where there are two.
+
+    kWidth = 8 of f16, k = 64: words at k = 0, 2, 4, 6, 32, 34, 36, 38    →    0, 32, 2, 34, 4, 36, 6, 38
+    """
+    if 2 * together > len(steps):
+        return steps
+    runs = [steps[start : start + together] for start in range(0, len(steps), together)]
+    return [
+        word for pair in zip(runs[::2], runs[1::2], strict=True) for words in zip(*pair, strict=True) for word in words
+    ]
 
 
 def tensor_cores(f: FunctionLowering, op: Operation) -> None:

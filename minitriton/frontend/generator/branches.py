@@ -167,6 +167,8 @@ class Branches:
             # Only one branch goes on: the rest of the function continues its block.
             scope, new = other if then_returned else then
             b.block = else_end if then_returned else then_end
+            if b.is_verbatim and not self.generator.terminated:
+                b.block = _joined_with_dead_block(b.block, region, is_last=then_returned)
             self.generator.lscope, self.generator.local_defs = scope, {**defs, **new}
             return
         names = self._merged_names(before, then, other)
@@ -181,3 +183,14 @@ class Branches:
         self._leave_branches(before, defs, then, other, names)
         for name, value in zip(names, rebuild_all(map(type_of, values), list(end.args)), strict=True):
             self.generator.bind(name, value)
+
+
+def _joined_with_dead_block(end: Block, region: Region, is_last: bool) -> Block:
+    """Where Triton goes on after a branch of which one side returned, to `end` comes the other: after the return it
+    has a block that nobody reaches."""
+    dead, joined = Block(), Block()
+    region.add_block(dead)
+    region.add_block(joined)
+    for block in (end, dead):
+        block.add_op(cf.BranchOp(joined))
+    return joined

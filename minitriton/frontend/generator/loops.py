@@ -79,6 +79,14 @@ def keep_promises_of_initial_values(promises: Sequence[InitialPromise]) -> None:
             owner.attributes[name] = promise
 
 
+def _may_follow(new: object, old: object) -> bool:
+    """Whether a variable that is `old` may be `new` in a loop's next iteration: both have one type. Of an aggregate
+    only the class and the IR types of its fields have to stay (an accumulator that is still being computed is a tensor from there on), as in Triton."""
+    if isinstance(new, aggregate_value) and new.__class__ is old.__class__:
+        return [handle.type for handle in flatten_all([new])] == [handle.type for handle in flatten_all([old])]
+    return type_of(new) == type_of(old)
+
+
 MOST_UNROLLED = 1 << 16
 """Iterations of all static ranges of a function: each has ops of its own."""
 
@@ -109,6 +117,8 @@ class Loops:
         if iterator is static_range:
             self._unrolled(node, node.target.id, _static_range_of(*args, **kwargs))
         elif iterator is language_range or iterator is builtins.range:
+            if self.b.is_verbatim and iterator is builtins.range and len(args) == 1:
+                args = [self.visit(node.iter.args[0])]  # as Triton does, which takes the second value
             self._loop(node, node.target.id, _range_of(*args, **kwargs))
         else:
             raise self.unsupported(
@@ -160,7 +170,7 @@ class Loops:
                         if why
                         else f"give {name} its run-time type before the loop, for example with tl.zeros or tl.full",
                     )
-            elif not is_ir_value(new) or type_of(new) != type_of(old):
+            elif not is_ir_value(new) or not _may_follow(new, old):
                 raise LanguageTypeError(
                     f"Loop-carried variable {name} has initial type {type_of(old)} but is re-assigned to "
                     f"{type_of(new)} in loop! Please make sure that the type stays consistent.",
@@ -179,7 +189,7 @@ class Loops:
         names = self._carried(node, target)
         initial = [before[n] for n in names]
         why = _UNREAD
-        if node.read_elsewhere:
+        if node.read_elsewhere and not b.is_verbatim:
             start = value_before(b, loop, before.get(target), counted.first(b))
             if isinstance(start, str):
                 why = start

@@ -75,6 +75,8 @@ class Statements:
         annotation = self.visit(node.annotation)
         if annotation is not constexpr:
             if node.value is not None:
+                if self.b.is_verbatim:
+                    self.visit(node.value)  # as Triton does, which assigns the second value
                 self.expressions.assign(node.target, self.expressions.named_value(node.target, node.value))
             return
         name = self.visit(node.target)

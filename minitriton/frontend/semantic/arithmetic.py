@@ -82,8 +82,9 @@ def mul(b: IRBuilder, x: Operand, y: Operand, sanitize_overflow: bool = True) ->
 def _check_overflow(
     b: IRBuilder, x: tensor, y: tensor, name: str, operation: Callable[[IRBuilder, tensor, tensor, bool], tensor]
 ) -> None:
-    """With `debug`: an assertion that the result in 64 bits fits the dtype."""
-    if not (b.options.debug and b.options.sanitize_overflow) or x.dtype.int_bitwidth >= 64:
+    """With `debug`: an assertion that the result in 64 bits fits the dtype. In a verbatim IR its operand is there without `debug`, too."""
+    is_wanted = b.options.sanitize_overflow and (b.options.debug or b.is_verbatim)
+    if not is_wanted or x.dtype.int_bitwidth >= 64:
         return
     type = x.dtype
     wide = operation(b, cast(b, x, dt.int64), cast(b, y, dt.int64), False)
@@ -92,7 +93,9 @@ def _check_overflow(
     )
     below, above = compare(b, "<=", wide, highest), compare(b, ">=", wide, lowest)
     message = f"int{type.int_bitwidth} overflow detected for operation {name}"
-    b.insert(tt.AssertOp(and_(b, below, above).handle, message=message))
+    fits = and_(b, below, above)
+    if b.options.debug:
+        b.insert(tt.AssertOp(fits.handle, message=message))
 
 
 def truediv(b: IRBuilder, x: Operand, y: Operand) -> tensor:

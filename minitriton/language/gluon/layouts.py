@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
@@ -94,8 +95,11 @@ def layout_class(name: str) -> type[Layout]:
 
 @dataclass_transform(frozen_default=True)
 def layout(cls: type[L]) -> type[L]:
-    """A frozen dataclass that compares lists and tuples alike, and hashes both."""
+    """A frozen dataclass that compares lists and tuples alike, and hashes both. Prints a tuple of one element as
+    Triton's kernels do, without a comma."""
     made = dataclass(frozen=True, eq=False)(cls)
+    plain = made.__repr__
+    made.__repr__ = lambda self: re.sub(r"\((\w+),\)", r"(\1)", plain(self))
     names = [f.name for f in fields(made)]  # pyright: ignore[reportArgumentType]
 
     def key(self: object) -> tuple[object, ...]:

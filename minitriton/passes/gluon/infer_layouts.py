@@ -52,10 +52,13 @@ def is_unresolved(type_: Attribute, test: IsUnresolved) -> bool:
 
 def infer_layouts(func: tt.FuncOp, test: IsUnresolved, seeds: list[tuple[SSAValue, DistributedEncoding]]) -> None:
     """Gives the values of `func` that are connected with `seeds` their layout. Raises `IRError`, at the op, where two do not agree."""
-    types = (*func.function_type.inputs.data, *func.function_type.outputs.data)
-    if any(is_unresolved(type_, test) for type_ in types):
-        where = source_location(func.location)
-        raise IRError("functions that take or give a tensor without layout must be inlined", where)
+    for types, does in ((func.function_type.inputs, "taking"), (func.function_type.outputs, "returning")):
+        if any(is_unresolved(type_, test) for type_ in types.data):
+            raise IRError(
+                f"Functions {does} auto encoding must be fully inlined",
+                source_location(func.location),
+                help="give the tensor a layout where it is made, or leave out `noinline` and early returns",
+            )
     spread = _Spread(func, test)
     for value, layout in seeds:
         spread.meet(value, _Known(layout, False))
@@ -114,9 +117,9 @@ def _combined(value: SSAValue, first: _Known, second: _Known) -> _Known:
         return second if first.may_vary else first
     owner = value.owner
     op = owner.parent_op() if isinstance(owner, Block) else owner
-    both = " and ".join(sorted(str(encoding_attr(known.layout)) for known in (first, second)))
+    both = "\nand\n  ".join(sorted(str(encoding_attr(known.layout)) for known in (first, second)))
     location = None if op is None else source_location(op.location)
-    raise IRError(f"found conflicting encodings for value: {both}", location=location, help=_HELP)
+    raise IRError(f"found conflicting encodings for value:\n  {both}", location=location, help=_HELP)
 
 
 def _tied_values(func: tt.FuncOp) -> dict[SSAValue, list[SSAValue]]:

@@ -4,6 +4,10 @@
 %0 = arith.addi %x, %c0                                =>   %x
 
 Before layouts are resolved equal constants stay apart: each may get a layout of its own.
+
+Without the option `control-flow`, branches and loops stay as they are: only values that a loop carries for nobody are yielded unchanged.
+That is what the passes of Triton 3.6.0's wheel do: its list of the patterns of `scf` and `cf` is empty there,
+although its source asks for them.
 Counterpart of lib/Dialect/Gluon/Transforms/{Canonicalize,SimplifyControlFlow,Inline}.cpp.
 """
 
@@ -14,10 +18,11 @@ from functools import cache
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.dialects import tt
+from minitriton.dialects import tt, ttg
 from minitriton.passes.canonicalize import arith_cast, arith_compare, arith_int, cf
 from minitriton.passes.canonicalize import tt as tensors
 from minitriton.passes.inline import inline_calls
+from minitriton.passes.remove_layout_conversions.loop_patterns import LOOP_PATTERNS
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -25,19 +30,20 @@ from minitriton.rewriting.scf_patterns import SCF_PATTERNS
 
 
 @cache
-def control_flow_patterns() -> PatternSet:
+def control_flow_patterns(control_flow: bool) -> PatternSet:
     """Patterns of branches and loops."""
-    return PatternSet(cf.patterns, SCF_PATTERNS)
+    return PatternSet(*((cf.patterns, SCF_PATTERNS) if control_flow else ()), LOOP_PATTERNS)
 
 
 @cache
-def patterns() -> PatternSet:
+def patterns(control_flow: bool) -> PatternSet:
     """Patterns that change no layout."""
     return PatternSet(
         arith_int.patterns,
         arith_cast.patterns,
         arith_compare.patterns,
-        control_flow_patterns(),
+        control_flow_patterns(control_flow),
+        cf.patterns.subset(ttg.WarpSpecializeOp),
         tensors.memory_patterns,
         tensors.shape_patterns.subset(tt.BroadcastOp, tt.ExpandDimsOp),
     )
@@ -51,9 +57,11 @@ class GluonCanonicalize(Pass, stage="ttgir", origin="triton"):
     requires = frozenset({Property.TENSOR_IR})
     keeps = KEPT_IN_PLACE
     visits_every_op = True
+    control_flow: bool = True
+    """Whether branches and loops are simplified, too."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
-        return apply_patterns_greedily(op, patterns())
+        return apply_patterns_greedily(op, patterns(self.control_flow))
 
 
 @register_pass
@@ -66,7 +74,7 @@ class GluonSimplifyControlFlow(Pass, stage="ttgir", origin="triton"):
     visits_every_op = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
-        return apply_patterns_greedily(op, control_flow_patterns(), share_constants=False)
+        return apply_patterns_greedily(op, control_flow_patterns(control_flow=True), share_constants=False)
 
 
 @register_pass
@@ -77,6 +85,8 @@ class GluonInline(Pass, stage="ttgir", origin="triton"):
     requires = frozenset({Property.TENSOR_IR})
     establishes = frozenset({Property.INLINED})
     keeps = KEPT_IN_PLACE
+    control_flow: bool = True
+    """Whether branches and loops are simplified."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        inline_calls(op, control_flow_patterns(), share_constants=False)
+        inline_calls(op, control_flow_patterns(self.control_flow), is_canonical=False)
