@@ -97,14 +97,15 @@ def layout_fact(encoding: DistributedEncoding | SharedEncoding, shape: tuple[int
 def read_encoding(text: str) -> DistributedEncoding | SharedEncoding:
     """The encoding that `#ttg.blocked<{...}>`, or without `#ttg.`, or Gluon's `BlockedLayout(...)` says. Raises `MinitritonError`."""
     text = text.strip()
-    if text.endswith(")"):
-        return read_layout(text).encoding()
     if re.match(r"[a-z_]+<", text):
         text = f"#ttg.{text}"
-    try:
-        found = getattr(TritonParser(make_context(), text, "<encoding>", True).parse_attribute(), "data", None)
-    except Exception as error:
-        raise MinitritonError(f"cannot read the encoding {text!r}: {error}", help=_EXAMPLE) from None
+    if text.endswith(")"):
+        found = read_layout(text).encoding()
+    else:
+        try:
+            found = getattr(TritonParser(make_context(), text, "<encoding>", True).parse_attribute(), "data", None)
+        except Exception as error:
+            raise MinitritonError(f"cannot read the encoding {text!r}: {error}", help=_EXAMPLE) from None
     if not isinstance(found, DistributedEncoding | SharedEncoding):
         raise MinitritonError(f"{text!r} is not an encoding", help=_EXAMPLE)
     return found
