@@ -9,6 +9,7 @@ nothing is said of takes what `@triton.heuristics` computes from the values of o
 the item: `tensordesc<fp16[128, 64]>`. Values are spelled:
 
     1024  0.5  True  None  'text'  (64, 32)      as in Python          fp32  float32  tl.float32      the element type
+    BlockedLayout([1], [32], [4], [0])           a layout of a Gluon kernel
     @relu  @ops.relu                             what the kernel's file calls `relu`, `ops.relu`: a function, say
     (fp32, @relu)                                a tuple of these      anything else                   a string
 """
@@ -16,6 +17,7 @@ the item: `tensordesc<fp16[128, 64]>`. Values are spelled:
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -23,6 +25,7 @@ from minitriton.commands.kernel_files import advice_on, computed_values
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
 from minitriton.language import dtypes
+from minitriton.language.gluon.layouts import read_layout
 from minitriton.language.signatures import str_to_ty
 from minitriton.pipeline.ast_source import ASTSource, Attributes, Path, TypeName
 
@@ -37,7 +40,14 @@ def value_of(text: str, kernel: JITCallable) -> object:
     if text.startswith("(") and text.endswith(")"):
         return tuple(value_of(item, kernel) for item in split_items(text[1:-1]))
     found = element_type(text)
+    if found is None and _CALL.fullmatch(text):
+        return read_layout(text)
     return text if found is None else found
+
+
+_CALL = re.compile(r"[\w.]*Layout\(.*\)")
+_NAMED = re.compile(r"(\w+)\s*=(?!=)(.*)", re.DOTALL)
+"""An item that names its parameter, the `=` not one within a type."""
 
 
 def literal(text: str) -> object:
@@ -136,7 +146,8 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
     compiled_in = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
     help = "parameters: " + ", ".join(names)
     for item in split_items(text):
-        name, equals, rest = item.partition("=")
+        named = _NAMED.fullmatch(item)
+        name, equals, rest = (named[1], True, named[2]) if named else (item, False, "")
         if equals and name not in names:
             raise MinitritonError(f"the kernel lacks a parameter {name!r}, given as {item!r}", help=help)
         free = [name] if equals else [n for n in names if n not in found]
@@ -146,7 +157,7 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
         if name in compiled_in:
             found[name] = _constant(name, value_of(text_of_item, kernel))
         else:
-            found[name] = _parameter(name, text_of_item, kernel, is_named=bool(equals))
+            found[name] = _parameter(name, text_of_item, kernel, is_named=equals)
     computed = computed_values(kernel, {name: given.constant for name, given in found.items() if given.is_constant})
     for parameter in kernel.params:
         if parameter.name in found:

@@ -70,7 +70,10 @@ def add_explorer_commands(commands: Subcommands) -> None:
 
 def _add_layout_command(commands: Subcommands) -> None:
     layout = commands.add_parser("layout", help="a picture of a layout, its banks, and what a conversion costs")
-    layout.add_argument("encoding", help="as the IR writes it: '#ttg.blocked<{...}>', or without '#ttg.'")
+    layout.add_argument(
+        "encoding",
+        help="as the IR writes it: '#ttg.blocked<{...}>', or without '#ttg.'; or as Gluon does: 'BlockedLayout(...)'",
+    )
     layout.add_argument("--shape", required=True, metavar="MxN", help="of the tensor or buffer, e.g. 32x64")
     layout.add_argument(
         "--to", metavar="ENCODING", help="the layout to convert to, or the buffer to store to and load from"

@@ -2,6 +2,7 @@
 
 minitriton layout 'blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>' --shape 16x64
 minitriton layout 'swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>' --shape 32x64 --type f16
+minitriton layout 'BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])' --shape 16x64
 minitriton layout '...' --shape 32x64 --to '...'          registers to registers, or a tile and a buffer: what the way costs
 """
 

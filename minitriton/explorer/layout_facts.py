@@ -21,6 +21,7 @@ from minitriton.emulator.memory.access_cost import wavefronts
 from minitriton.errors import MinitritonError
 from minitriton.explorer.notebook import layout_html
 from minitriton.explorer.wire import Bases, CostJson, LayoutJson, SharedCostJson
+from minitriton.language.gluon.layouts import read_layout
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.matrix_access import local_matrix_access
@@ -94,14 +95,17 @@ def layout_fact(encoding: DistributedEncoding | SharedEncoding, shape: tuple[int
 
 
 def read_encoding(text: str) -> DistributedEncoding | SharedEncoding:
-    """The encoding that `#ttg.blocked<{...}>`, or without `#ttg.`, says. Raises `MinitritonError`."""
+    """The encoding that `#ttg.blocked<{...}>`, or without `#ttg.`, or Gluon's `BlockedLayout(...)` says. Raises `MinitritonError`."""
     text = text.strip()
     if re.match(r"[a-z_]+<", text):
         text = f"#ttg.{text}"
-    try:
-        found = getattr(TritonParser(make_context(), text, "<encoding>", True).parse_attribute(), "data", None)
-    except Exception as error:
-        raise MinitritonError(f"cannot read the encoding {text!r}: {error}", help=_EXAMPLE) from None
+    if text.endswith(")"):
+        found = read_layout(text).encoding()
+    else:
+        try:
+            found = getattr(TritonParser(make_context(), text, "<encoding>", True).parse_attribute(), "data", None)
+        except Exception as error:
+            raise MinitritonError(f"cannot read the encoding {text!r}: {error}", help=_EXAMPLE) from None
     if not isinstance(found, DistributedEncoding | SharedEncoding):
         raise MinitritonError(f"{text!r} is not an encoding", help=_EXAMPLE)
     return found

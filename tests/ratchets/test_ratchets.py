@@ -29,23 +29,23 @@ PACKAGES = {
     "as_triton": (4006, 38, 1),
     "backends": (324, 9, 0),
     "codegen": (11839, 65, 0),
-    "commands": (1496, 11, 0),
+    "commands": (1507, 11, 0),
     "dialects": (15814, 98, 0),
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6820, 42, 0),
-    "frontend": (8363, 41, 1),
+    "explorer": (6898, 42, 0),
+    "frontend": (8357, 41, 1),
     "fuzz": (8330, 47, 0),
     "host": (1252, 17, 0),
-    "interpreter": (4939, 34, 0),
+    "interpreter": (4942, 34, 0),
     "knobs": (878, 3, 0),
     "lab": (15232, 76, 0),
-    "language": (5982, 54, 1),
+    "language": (6008, 54, 1),
     "layouts": (4692, 25, 0),
     "passes": (19427, 110, 0),
     "pipeline": (2250, 13, 0),
     "rewriting": (4142, 24, 0),
-    "runtime": (7042, 44, 0),
+    "runtime": (7047, 44, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -60,6 +60,8 @@ By about 300 more, in `passes`, `pipeline`, `lab` and `layouts`: stages, splits,
 `as_triton` by 470: the translator from `tl` to Gluon. `frontend`, `passes`, `commands`, `codegen`, `analysis` and `language` by 90: the IR of a Gluon
 kernel is Triton's, letter by letter, where that is asked for, and Triton's lit tests of Gluon with their patterns of errors.
 `lab` by 13: a file of kernels, one in Gluon too, may import any module of Triton.
+`explorer` by 70: its tour has two kernels in Gluon.
+`commands`, `explorer`, `interpreter`, `language` and `runtime` by 53: layouts of Gluon are read from text, in signatures, pictures and preloads; those left open are interpreted.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
 
@@ -67,7 +69,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 139926,
+    "lines": 140043,
     "files": 861,
     "files under 40 lines": 124,
     "modules with one importer": 180,

@@ -1,4 +1,4 @@
-"""The tour: five kernels from Python to PTX. A stop is a view of the explorer and what to see in it.
+"""The tour: seven kernels from Python to PTX. A stop is a view of the explorer and what to see in it.
 
 A stop names what it shows: `step`, a pass (or `level`, the last state of a representation), `op`, text of the op to click at the right, `line`,
 text of the kernel's line to mark, `tab`, the tab below.
@@ -123,6 +123,31 @@ TOUR: tuple[Walk, ...] = (
             Stop("Loads that are pipelined", "The pipeliner copies the tiles of later iterations while this one multiplies: a ring of buffers, and waits.", step="tritongpu-pipeline", op="async"),
             Stop("Shared memory over time", "The rings, and how long each is alive.", step="place-shared-memory", tab="costs"),
             Stop("The instruction", "wgmma in PTX, next to the line of the kernel. At the right you may choose the machine code instead.", step="emit-ptx", line="acc = tl.dot"),
+        ),
+    ),
+    Walk(
+        "gluon_layouts", "Gluon: the author says the layouts",
+        _kernel("transpose_by_layouts", "*fp32:16,*fp32:16,TILE=32", grid="1"),
+        (
+            Stop("From Python to TTGIR", "This kernel is in Gluon: its first state has layouts, and no pass chooses one. `read` is #blocked, `written` is #blocked1.",
+                 step="frontend", op="tt.load", line="tile = gl.load"),
+            Stop("Read along the rows", "A warp reads a row of 32 floats. Point at an element to see its thread.", step="gluon-resolve-auto-encodings", op="tt.load", tab="layout"),
+            Stop("The swizzle", "Element j of row i is at j ^ i: click the buffer, colours are banks. Columns run through all of them.",
+                 level="ttgir", op="ttg.local_alloc", line="buffer = ", tab="layout"),
+            Stop("Written along the columns", "The load of the buffer gives each warp a column, which is a row of the result.", level="ttgir", op="ttg.local_load", tab="layout"),
+            Stop("No conflicts", "Both accesses of shared memory take one pass. Change the swizzle's TILE to 1, compile, and see 31 more for each load.",
+                 step="emit-ptx", line="buffer.load(written)", tab="costs"),
+        ),
+    ),
+    Walk(
+        "gluon_matmul", "Gluon: copies and MMAs in flight",
+        _kernel("matmul_in_flight", "*fp16:16,*fp16:16,*fp32:16,K=128", grid="1"),
+        (
+            Stop("Copies that pass no register", "The author starts the copies of the next step, and says which buffer they fill.", level="ttgir", op="ttg.async_copy_global_to_local", line="a.index(0), a_ptr"),
+            Stop("The fence", "What threads copied is visible to `wgmma` only after this fence: the emulator finds its absence.", level="ttgir", op="ttng.fence_async_shared", line="fence_async_shared()"),
+            Stop("In flight", "The MMA reads one slot of each ring while copies fill the other. What is outstanding stands next to each op.", level="ttgir", op="ttng.warp_group_dot", line="acc = warpgroup_mma("),
+            Stop("The wait", "Only after this is the accumulator a tensor, and may the slots that the MMA read be filled again.", level="ttgir", op="ttng.warp_group_dot_wait", line="acc = warpgroup_mma_wait"),
+            Stop("PTX", "`cp.async`, `wgmma.mma_async` and their waits, at the lines that asked for them.", step="emit-ptx", line="async_copy.wait_group(0)"),
         ),
     ),
 )  # fmt: skip

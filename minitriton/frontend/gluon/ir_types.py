@@ -6,7 +6,6 @@ shared_memory_descriptor_type(float16, [64], ..., [3, 64]) !ttg.memdesc<64xf16, 
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -26,10 +25,8 @@ from minitriton.language.gluon.layouts import (
     AutoLayout,
     CoalescedLayout,
     Layout,
-    NVMMASharedLayout,
-    PaddedSharedLayout,
-    SharedLinearLayout,
-    SwizzledSharedLayout,
+    SharedLayout,
+    read_layout,
 )
 from minitriton.language.gluon.nvidia.blackwell.tensor_memory import (
     TensorMemoryLayout,
@@ -65,14 +62,11 @@ def encoding_of(layout: object) -> Attribute:
 
 def descriptor_with_layout(type: plain_descriptor_type, text: str) -> tensor_descriptor_type:
     """The type of descriptors whose blocks have the layout that `text` writes as Python does: `NVMMASharedLayout(128, 16, 2)`."""
-    call = ast.parse(text.strip(), mode="eval").body
-    kinds = {
-        cls.__name__: cls for cls in (NVMMASharedLayout, SwizzledSharedLayout, PaddedSharedLayout, SharedLinearLayout)
-    }
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in kinds:
-        raise LanguageTypeError(f"{text!r} is not a layout of a descriptor's blocks", f"one of {', '.join(kinds)}")
-    given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    layout = kinds[call.func.id](*map(ast.literal_eval, call.args), **given)
+    layout = read_layout(text)
+    if not isinstance(layout, SharedLayout):
+        raise LanguageTypeError(
+            f"{text!r} is not a layout of a descriptor's blocks", "for example NVMMASharedLayout(...)"
+        )
     return tensor_descriptor_type(type.block_type, type.shape_type, type.strides_type, layout)
 
 

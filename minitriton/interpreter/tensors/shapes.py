@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase
 
-from minitriton.dialects import tt, ttg
+from minitriton.dialects import gluon, tt, ttg
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.tt.types import shape_of
 from minitriton.interpreter.registry import PURE_OPS
@@ -93,5 +93,6 @@ def _join(op: tt.JoinOp) -> Callable[[Array, Array], Array]:
 
 
 @PURE_OPS.add(ttg.ConvertLayoutOp)
-def _convert_layout(op: ttg.ConvertLayoutOp) -> Callable[[Array], Array]:
+@PURE_OPS.add(gluon.SetAutoLayoutOp)
+def _convert_layout(op: ttg.ConvertLayoutOp | gluon.SetAutoLayoutOp) -> Callable[[Array], Array]:
     return same

@@ -21,6 +21,7 @@ from xdsl.ir import Operation, Region
 from minitriton.analysis.locations import user_location
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
+from minitriton.host.source_text import line_at
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import DotsInFlight, TileMachine
@@ -126,12 +127,13 @@ class Partitions:
         first = tasks[0].waits_at
         assert first is not None
         parts = [f"{t.name} waits in {t.waits_at.name}{_at(t.waits_at)}: {t.waits_for()}" for t in tasks if t.waits_at]
-        error = InterpreterError(
+        location = user_location(first.location)
+        return InterpreterError(
             "partitions wait for each other for ever: " + "; ".join(parts),
-            user_location(first.location),
+            location,
             help="check the counts, the bytes expected and the parities of the memory barriers between them",
+            source_line=line_at(location.file, location.line) if location else None,
         )
-        return error
 
 
 def _at(op: Operation) -> str:

@@ -8,6 +8,7 @@ A layout has the names and fields of Triton's classes (lists of integers, which 
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -131,6 +132,9 @@ class _Asked(DistributedLayout):
     @property
     def rank(self) -> int:
         raise ValueError(f"{type(self).__name__} lacks a rank: the compiler chooses it")
+
+    def encoding(self) -> enc.DistributedEncoding:
+        raise LayoutError(f"the compiler chooses {type(self).__name__}", help="name the layout that it is to be")
 
 
 @layout
@@ -464,6 +468,28 @@ def written(value: object) -> str:
     while given and given[-1][1] == (given[-1][0].default if given[-1][0].default_factory is MISSING else []):
         given.pop()
     return f"ttgl.{type(value).__name__}({', '.join(written(part) for _, part in given)})"
+
+
+def read_layout(text: str) -> Layout:
+    """The layout that `text` writes, as a kernel does or as `repr` does: the reverse of `written`. Raises `LayoutError`."""
+    try:
+        found = _read(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, TypeError, ValueError) as error:
+        raise LayoutError(f"cannot read the layout {text!r}: {error}", help=_AS_WRITTEN) from None
+    if not isinstance(found, Layout):
+        raise LayoutError(f"{text!r} is not a layout", help=_AS_WRITTEN)
+    return found
+
+
+_AS_WRITTEN = "write it as a kernel does: BlockedLayout([1, 4], [1, 32], [4, 1], [1, 0])"
+
+
+def _read(node: ast.expr) -> object:
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+    given = {str(each.arg): _read(each.value) for each in node.keywords}
+    return layout_class(name)(*map(_read, node.args), **given)
 
 
 def conversion_to(name: str, layout: DistributedLayout) -> str:

@@ -19,6 +19,7 @@ from minitriton import knobs
 from minitriton.frontend.function import JITCallable
 from minitriton.host.containers import is_list, is_object
 from minitriton.language.dtypes import dtype
+from minitriton.language.gluon.layouts import Layout, read_layout
 from minitriton.language.values import constexpr
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.target import CompileOptions
@@ -102,6 +103,8 @@ def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, 
 def _encoded(value: object) -> object:
     if isinstance(value, dtype):
         return {"dtype": value.name}
+    if isinstance(value, Layout):
+        return {"layout": repr(value)}
     return {"constexpr": _encoded(value.value)} if isinstance(value, constexpr) else value
 
 
@@ -110,6 +113,8 @@ def _decoded(value: Any) -> object:
         return _tuples(value)
     if "untold" in value:
         raise RuntimeError(f"the compile-time argument {value['untold']} cannot be made again in another process")
+    if "layout" in value:
+        return read_layout(str(value["layout"]))
     return dtype(str(value["dtype"])) if "dtype" in value else constexpr(_decoded(value["constexpr"]))
 
 

@@ -1,10 +1,14 @@
 """The kernels that the tour goes through."""
 
 # Kernels are no typed Python: their arguments are what a launch passes.
-# pyright: standard
+# pyright: standard, reportAssignmentType=false, reportArgumentType=false, reportCallIssue=false
 
 import triton
 import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, warpgroup_mma, warpgroup_mma_wait
 
 
 @triton.jit
@@ -57,3 +61,44 @@ def matmul(a_ptr, b_ptr, c_ptr, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK:
         a_ptrs += BK
         b_ptrs += BK * n
     tl.store(c_ptr + rows[:, None] * n + columns[None, :], acc.to(tl.float16))
+
+
+@gluon.jit
+def transpose_by_layouts(x_ptr, out_ptr, TILE: gl.constexpr):
+    read: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [4, 1], [1, 0])
+    written: gl.constexpr = gl.BlockedLayout([1, 1], [32, 1], [1, 4], [0, 1])
+    i = gl.arange(0, TILE, gl.SliceLayout(1, read))[:, None]
+    j = gl.arange(0, TILE, gl.SliceLayout(0, read))[None, :]
+    tile = gl.load(x_ptr + i * TILE + j)
+    buffer = gl.allocate_shared_memory(gl.float32, [TILE, TILE], gl.SwizzledSharedLayout(1, 1, TILE, [1, 0]), tile)
+    i = gl.arange(0, TILE, gl.SliceLayout(1, written))[:, None]
+    j = gl.arange(0, TILE, gl.SliceLayout(0, written))[None, :]
+    gl.store(out_ptr + j * TILE + i, buffer.load(written))
+
+
+@gluon.jit
+def matmul_in_flight(a_ptr, b_ptr, out_ptr, K: gl.constexpr):
+    rows: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
+    shared: gl.constexpr = gl.NVMMASharedLayout(128, 16)
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
+    i = gl.arange(0, 64, gl.SliceLayout(1, rows))[:, None]
+    j = gl.arange(0, 64, gl.SliceLayout(0, rows))[None, :]
+    a = gl.allocate_shared_memory(gl.float16, [2, 64, 64], shared)
+    b = gl.allocate_shared_memory(gl.float16, [2, 64, 64], shared)
+    async_copy.async_copy_global_to_shared(a.index(0), a_ptr + i * K + j)
+    async_copy.async_copy_global_to_shared(b.index(0), b_ptr + i * 64 + j)
+    async_copy.commit_group()
+    acc = gl.zeros([64, 64], gl.float32, mma)
+    for step in range(K // 64):
+        async_copy.wait_group(0)
+        fence_async_shared()
+        acc = warpgroup_mma(a.index(step % 2), b.index(step % 2), acc, is_async=True)
+        more = step + 1 < K // 64
+        async_copy.async_copy_global_to_shared(a.index((step + 1) % 2), a_ptr + i * K + j + (step + 1) * 64, mask=more)
+        async_copy.async_copy_global_to_shared(
+            b.index((step + 1) % 2), b_ptr + (i + (step + 1) * 64) * 64 + j, mask=more
+        )
+        async_copy.commit_group()
+        acc = warpgroup_mma_wait(0, deps=[acc])
+    async_copy.wait_group(0)
+    gl.store(out_ptr + i * 64 + j, gl.convert_layout(acc, rows))
