@@ -196,7 +196,7 @@ class Pass(Contract, ModulePass):
 
     def can_run(self, holds: frozenset[Property]) -> bool:
         """A pass takes a module, not text."""
-        return self.requires <= holds and not holds & TEXT
+        return super().can_run(holds) and not holds & TEXT
 
     values: ClassVar[Mapping[str, Collection[object]]] = {}
     """By field, what an option may be, where its type does not say it. Other values are refused."""

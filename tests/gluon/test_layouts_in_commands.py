@@ -78,5 +78,5 @@ def test_a_layout_reads_as_it_is_written() -> None:
     assert read_layout(written(layout)) == read_layout(repr(layout)) == layout
     with pytest.raises(MinitritonError, match="cannot read the layout"):
         read_layout("BlockedLayout([1], [32])")
-    with pytest.raises(MinitritonError, match="Gluon has no layout 'print'"):
+    with pytest.raises(MinitritonError, match="unknown layout of Gluon: 'print'"):
         read_layout("print(1)")

@@ -9,13 +9,11 @@ In a loop a group may be one of several: `({%d}, {%d, %first})` says that the ol
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.dataflow import PointDataflow
@@ -69,19 +67,6 @@ class Outstanding:
             found.append([(op, seen[op]) for op in group])
         return found
 
-    def buffers_read(self) -> list[SSAValue]:
-        """The buffers in shared memory that are read."""
-        return [value for value in self._read() if isinstance(value.type, ttg.MemDescType)]
-
-    def registers_read(self) -> list[SSAValue]:
-        """The values in registers that are read, accumulators among them: nothing may write these registers."""
-        return [value for value in self._read() if isinstance(value.type, TensorType)]
-
-    def buffers_written(self) -> list[SSAValue]:
-        """The buffers that copies write."""
-        values = (value for op, starts in self._starts() for value in starts.values_written(op))
-        return [value for value in dict.fromkeys(values) if isinstance(value.type, ttg.MemDescType)]
-
     def reads(self, written: SSAValue, at: Operation) -> bool:
         """Whether a dot in flight before `at`, or `at` itself, may read the buffer that the iteration of `at` calls `written`."""
         groups = self.iterations(Queue(Kind.DOT), at, is_before=True)
@@ -102,15 +87,6 @@ class Outstanding:
         if isinstance(loop, scf.ForOp) and index >= 0:
             value = operand_values(last_op_of(loop.body.block))[index]
         return dot_of(value) in self.ops(Kind.DOT)
-
-    def _read(self) -> list[SSAValue]:
-        return list(dict.fromkeys(value for op, starts in self._starts() for value in starts.values_read(op)))
-
-    def _starts(self) -> Iterator[tuple[Operation, Starts]]:
-        for op in self.ops():
-            starts = Starts.of(op)
-            if starts is not None:
-                yield op, starts
 
 
 class InFlight(PointDataflow[Outstanding]):

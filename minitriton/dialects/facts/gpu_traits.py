@@ -1,6 +1,6 @@
 """Traits and effects of the GPU dialects: what an op does to shared memory, operand by operand.
 
-`SharedEffects(reads=("src",))` on `ttg.local_load` says that the op reads the buffer of its operand `src`.
+`OperandEffects(reads=(("src", SHARED),))` on `ttg.local_load` says that the op reads the buffer of its operand `src`.
 Alias analysis and barrier insertion ask for this; the ops themselves know nothing of either.
 """
 

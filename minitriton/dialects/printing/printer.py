@@ -1,6 +1,6 @@
 """Prints IR exactly as MLIR (and so Triton 3.6.0) does.
 
-In: an op, the names of its values (`printer_names`) and what collects aliases of its attributes (`printer_aliases`).
+In: an op, the names of its values (`names`) and what collects aliases of its attributes (`aliases`).
 Out: text. The ops' own `print` methods say what stands where; this class says how names, attributes, regions and locations look:
 
     #blocked = #ttg.blocked<{...}>

@@ -46,7 +46,7 @@ class AlternateWarpGroups(Pass, stage="llir"):
     """Makes two warp groups take turns at the tensor cores in loops that compute between dots."""
 
     name: ClassVar[str] = "minitriton-alternate-warp-groups"
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.BARRIERS})
     keeps: ClassVar[frozenset[Property]] = EVERYTHING - {Property.SCHEDULED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
