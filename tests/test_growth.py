@@ -89,7 +89,7 @@ def works(family: str, sizes: tuple[int, ...], folder: Path) -> list[int]:
     return [work_of(FAMILIES[family].program(n), folder, f"{name}_{i}") for i, n in enumerate((sizes[0], *sizes))][1:]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("family", GROWING)
 @pytest.mark.usefixtures("every_compile")
 def test_twice_the_kernel_takes_twice_the_work(family: str, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_every_command_takes_it() -> None:
     assert without == [] and set(commands()) == set(HOLDS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name in HOLDS if name != "record"])
 def test_what_is_printed_is_one_value(
     name: str, tmp_path: Path, store: Path, capsys: pytest.CaptureFixture[str]

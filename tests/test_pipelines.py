@@ -52,6 +52,7 @@ def compiled(case: Case, target: GPUTarget = HOPPER, hooks: list[Hook] | None = 
     return minitriton.compile(source_of(case), target, {"num_warps": case.num_warps, **options}, hooks=hooks)
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_the_text_of_a_pipeline_given_back_makes_the_same_ptx(case: Case) -> None:
     kernel = compiled(case)
@@ -70,6 +71,7 @@ class _FrontendText(Hook):
             self.text = representation_text(value)
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_the_frontend_s_text_through_opt_makes_the_same_ptx(
     case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -83,11 +85,13 @@ def test_the_frontend_s_text_through_opt_makes_the_same_ptx(
     assert capsys.readouterr().out.rstrip("\n") == kernel.asm["ptx"].rstrip("\n")
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_the_ir_is_valid_after_every_pass(case: Case) -> None:
     compiled(case, hooks=[VerifyEach()])
 
 
+@pytest.mark.sampled(3)
 @every_architecture
 @every_case
 def test_every_kernel_compiles_for_every_architecture(case: Case, arch: int) -> None:
@@ -179,7 +183,7 @@ def without(*names: str) -> Pipeline:
         (without("triton-nvidia-tma-lowering"), "convert-triton-gpu-to-llvm", "triton-nvidia-tma-lowering"),
         (without("inline"), "triton-rewrite-tensor-pointer", "inline"),
         (without("insert-barriers"), "minitriton-first-warp-barriers", "insert-barriers"),
-        (without("insert-barriers", "minitriton-first-warp-barriers"), "convert-triton-gpu-to-llvm", "insert-barriers"),
+        (without("insert-barriers", "minitriton-first-warp-barriers"), "minitriton-alternate-warp-groups", "insert-barriers"),
         (without("place-shared-memory"), "insert-proxy-fences", "place-shared-memory"),
         (without().insert("cse", before="tritongpu-pipeline"), "tritongpu-pipeline", "tritongpu-schedule-loops"),
         (without().insert("cse", before="insert-barriers"), "insert-barriers", "place-shared-memory"),

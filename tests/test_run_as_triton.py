@@ -76,6 +76,7 @@ def test_a_module_is_never_loaded_twice(folder: Path) -> None:
     assert run(folder, "same.py").stdout.split() == ["True"] * 3
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "line",
     [

@@ -109,6 +109,7 @@ def test_of_several_functions_the_callers_of_one_are_looked_at_and_no_other() ->
 KINDS = ("memory", "atomics", "control", "sequences", "whole_numbers")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stage", ["ttir", "ttgir"])
 @pytest.mark.parametrize("case", [c for c in ALL_CASES if Path(c.file).name in KINDS][::3], ids=lambda c: c.name)
 def test_the_facts_of_kernels_are_the_same(case: Case, stage: str) -> None:

@@ -38,6 +38,7 @@ def copies(x, y, n, BLOCK: tl.constexpr, SEM_OF_LOAD: tl.constexpr, SEM_OF_STORE
     tl.atomic_store(y + i, found, mask=i < n - 1, sem=SEM_OF_STORE)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("block", [1, 16, 1024])
 def test_a_tile_is_read_and_written_where_its_masks_hold(dtype: str, block: int, level: dict[str, Any]) -> None:

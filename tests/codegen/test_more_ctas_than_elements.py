@@ -64,6 +64,7 @@ ANSWERS: dict[str, tuple[object, Callable[[np.ndarray], np.ndarray]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("ctas", "size"), [(8, 4), (8, 2), (4, 2), (2, 2), (8, 8)])
 @pytest.mark.parametrize("name", ANSWERS)
 def test_numbers_are_right(name: str, ctas: int, size: int) -> None:

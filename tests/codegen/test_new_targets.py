@@ -162,6 +162,7 @@ class Lowered(Hook):
             self.module = value.clone()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("num_warps", [1, 4])
 @pytest.mark.parametrize(
     ("kernel", "constants", "expected"),

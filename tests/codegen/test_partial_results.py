@@ -52,6 +52,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel", [sums, firsts_of_most], ids=lambda k: k.__name__)
 @pytest.mark.parametrize(
     ("rows", "columns", "warps"), [(1, 2048, 16), (2, 512, 8), (4, 512, 8), (8, 256, 8), (16, 64, 16), (64, 128, 32)]

@@ -147,6 +147,7 @@ def test_mma_sync_refuses_lanes_that_hold_the_same_k(kernel):
         kernel(_product(layouts, body, m, n, k, 1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("swizzle,k", [(128, 64), (64, 32), (128, 128)])
 @pytest.mark.parametrize("m,n,warps", [(64, 64, [4, 1]), (128, 32, [4, 1]), (128, 64, [8, 1]), (64, 128, [4, 2])])
 def test_wgmma_reads_both_operands_through_their_descriptors(kernel, swizzle, k, m, n, warps):

@@ -28,6 +28,7 @@ def copied_boxes(source, target, DEPTH: tl.constexpr, ROWS: tl.constexpr, COLUMN
     target.store(at, source.load(at))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("warps", [1, 2, 4, 8])
 @pytest.mark.parametrize(
     "rows, columns, dtype, stores",

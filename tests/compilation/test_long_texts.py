@@ -68,6 +68,7 @@ def took(read: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", IR)
 def test_ir_is_read_in_time(name: str) -> None:
     assert took(lambda: parse_module(IR[name], "k.ttir")) < SECONDS

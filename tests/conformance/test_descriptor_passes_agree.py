@@ -54,6 +54,7 @@ def block_pointer_access(element: str, padding: str) -> str:
 ZEROS, NANS = ", padding = 1 : i32", ", padding = 2 : i32"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("element", "padding"),
     [(e, p) for e in ("f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN") for p in ("", ZEROS, NANS)]

@@ -45,7 +45,7 @@ def written(name: str, arch: int, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("arch", [80, 90])
 @pytest.mark.parametrize("name", CASES)
 def test_a_pass_writes_what_tritons_writes(name: str, arch: int, tmp_path: Path) -> None:

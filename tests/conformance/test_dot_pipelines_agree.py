@@ -28,6 +28,7 @@ PASSES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_passes_around_dots(name: str, tmp_path: Path) -> None:
     case = CASES[name]

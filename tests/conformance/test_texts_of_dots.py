@@ -104,6 +104,7 @@ def vectors(ptx: str) -> set[str]:
     return set(re.findall(r"\b(?:ld|st)\.global\.v\d", ptx))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("arch", "shape", "columns"), SHAPES, ids=str)
 def test_operands_and_results_of_a_product_are_accessed_in_vectors(
     arch: str, shape: tuple[int, int, int, int], columns: tuple[bool, bool]
@@ -120,6 +121,7 @@ def test_operands_and_results_of_a_product_are_accessed_in_vectors(
             )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("dtype", "out", "precision", "asked", "arch", "after"),
     [
@@ -136,6 +138,7 @@ def test_the_instruction_of_a_product_is_that_of_its_types(
     assert {"ld.global.v4", "st.global.v4"} <= vectors(ptx)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arch", ["sm80", "sm90"])
 @pytest.mark.parametrize("side", [16, 32])
 @pytest.mark.parametrize(
@@ -208,6 +211,7 @@ def scaled_product(
     tl.store(out + m[:, None] * N + n[None, :], c.to(tl.bfloat16))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("right", [False, True])
 @pytest.mark.parametrize(
     ("arch", "scaled", "other", "shape", "columns"),
@@ -280,6 +284,7 @@ def test_a_loop_of_five_stages_waits_with_six_copies_under_way(arch: str) -> Non
     assert "cp.async.wait_group \t6" in ptx
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("dtype", "precise", "block"),
     [
@@ -395,6 +400,7 @@ def masked_product(
     tl.store(at, total.to(out.dtype.element_ty), mask=(rows[:, None] < m) & (columns[None, :] < n))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("scaled", "arch"), [*((False, arch) for arch in ARCHITECTURES), (True, "sm80"), (True, "sm90")]
 )
@@ -529,6 +535,7 @@ BLOCKS = [
 """Rows, columns and depth; stages; CTAs."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("m", "n", "k", "stages", "ctas"), BLOCKS)
 def test_tiles_of_a_product_are_written_by_stmatrix_and_descriptors_published(
     m: int, n: int, k: int, stages: int, ctas: int
@@ -629,6 +636,7 @@ def specialized_tiles(a, b, c, m, n, k, STAGES: tl.constexpr, M: tl.constexpr, N
         c_tiles.store((row, column), total.to(c.dtype.element_ty))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel", [specialized_product, specialized_tiles], ids=lambda k: k.__name__)
 @pytest.mark.parametrize(("warps", "dtype"), [(4, tl.float16), (4, tl.float8e4nv), (8, tl.float16)])
 def test_a_loop_is_split_among_warps_where_there_are_four(

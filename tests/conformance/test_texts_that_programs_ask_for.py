@@ -63,6 +63,7 @@ def test_an_atomic_on_one_number_is_one_instruction_of_its_kind(op: str, dtype: 
     assert "atom.global.gpu.acq_rel" in text_of(gathered, array(dtype), array(dtype), op, None, arch=arch)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("sem", MEANINGS)
 def test_an_atomic_on_one_number_names_what_it_orders(sem: str | None, arch: str) -> None:

@@ -48,6 +48,7 @@ def test_a_tensor_without_encoding_has_no_layout() -> None:
     assert ttg.layout_of(TensorType(f32, (16,))) is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text",
     [

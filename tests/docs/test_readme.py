@@ -17,6 +17,7 @@ TOOLS = {"minitriton": cli.main, "minitriton-opt": opt.main, "python": run_as_tr
 ONLY_HELP = re.compile(r"[A-Z]+\.py|explore")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("task", "cell"), ROWS, ids=[task for task, _ in ROWS])
 def test_a_row_runs(task: str, cell: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)

@@ -43,6 +43,7 @@ def by_descriptors(a, b, c, s, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: 
     dc.store([0, 0], acc)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 16, 32), (16, 64, 64), (64, 64, 64)])
 @pytest.mark.parametrize("transposed", [True, False])
@@ -92,6 +93,7 @@ def by_pointers(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr, 
     tl.store(c + m[:, None] * N + n[None, :], acc)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ctas", [2, 4])
 @pytest.mark.parametrize(
     ("m", "n", "precision"), [(64, 16, "ieee"), (16, 1, "ieee"), (64, 64, "tf32"), (16, 8, "tf32")]

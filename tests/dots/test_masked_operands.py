@@ -48,6 +48,7 @@ def stores_in_the_loop(ptx: str) -> int:
     return sum(len(re.findall(r"st\.shared|stmatrix", body)) for _, body in loops)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("copied", [True, False])
 @pytest.mark.parametrize("how", ["range", "carried", "both"])
 def test_a_mask_of_indices_is_computed_where_the_operand_is(

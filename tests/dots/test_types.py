@@ -103,6 +103,7 @@ def test_a_product_is_what_numpy_gives(kind: str, m: int, n: int, warps: int, ar
 PRECISIONS = {"ieee": (set(), 2e-5), "tf32": ({"tf32"}, 4e-2), "tf32x3": ({"tf32"}, 2e-5), "bf16x3": ({"bf16"}, 4e-4), "bf16x6": ({"bf16"}, 2e-5)}  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_input_precision_says_how_exact_a_product_of_floats_is(precision: str, arch: int) -> None:
     types, tolerance = PRECISIONS[precision]

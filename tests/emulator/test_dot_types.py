@@ -36,6 +36,7 @@ WAYS: dict[str, tuple[str, Any, Any, int]] = {
 """By Triton's type: the operand format, arrays of it from reals, its values, the depth of one `wgmma` (of one `mma` alike)."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("type", "capability"), [(t, c) for t in WAYS for c in (80, 90) if not (c == 80 and "fp8" in t)]
 )

@@ -31,6 +31,7 @@ def test_roots_to_nearest_are_numpy_s(a: float) -> None:
     np.testing.assert_array_equal(apply("sqrt", "rn", a), np.sqrt(a))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("operation", [*OPERATIONS, "fma", "sqrt"])
 @given(a=singles, b=singles, c=singles)

@@ -22,6 +22,7 @@ def check(case: Case, arguments: list, report: emulator.Report) -> None:
         np.testing.assert_allclose(arguments[position], wanted, rtol=case.tolerance, atol=case.tolerance)
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_our_ptx_for_sm_80_computes_what_numpy_does_and_is_sound(case: Case, compiled: Callable) -> None:
     arguments, report = run(case, *compiled(case.name, "minitriton", 80))

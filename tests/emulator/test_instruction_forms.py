@@ -39,6 +39,7 @@ def test_every_form_is_translated(name: str) -> None:
         assert sum(len(block.instructions) for block in translated.blocks) >= len(FORMS[name])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_with_an_operand_missing_or_of_another_kind_is_refused_at_its_line_or_runs(name: str) -> None:
     for line in FORMS[name]:

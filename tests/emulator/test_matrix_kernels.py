@@ -124,6 +124,7 @@ FAULTS: dict[str, tuple[str, int, Callable[[str], str], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str) -> None:
     name, capability, edit, kind = FAULTS[fault]

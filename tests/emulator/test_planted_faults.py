@@ -100,6 +100,7 @@ def plant(ptx: str, edit: Edit) -> str:
     return edited
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", KERNEL_FAULTS)
 def test_a_fault_planted_in_a_kernel_is_found(fault: str, compiled: Callable) -> None:
     name, edit, kind = KERNEL_FAULTS[fault]

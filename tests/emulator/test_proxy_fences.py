@@ -112,6 +112,7 @@ NEEDED = {
 FENCE = re.compile(r"fence\.proxy\.async[^;]*;")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.oracle
 @pytest.mark.parametrize(("name", "compiler"), NEEDED)
 def test_a_fence_taken_out_of_a_real_kernel_is_missed(name: str, compiler: str) -> None:

@@ -58,6 +58,7 @@ def term_by_term(a: list[float], b: list[float], c: float, how: Accumulation) ->
     return c
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("result", ["f32", "f16"])
 @pytest.mark.parametrize("format", FORMATS)

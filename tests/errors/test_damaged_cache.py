@@ -81,6 +81,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_entry_is_rebuilt_silently(
     damage: str, entry: Path, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder

@@ -14,6 +14,7 @@ import pytest
 from minitriton.commands.cli import main
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.errors import MinitritonError
+from minitriton.explorer import kept_answers
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import compiled_with, kernels_in
 from minitriton.explorer.session import ExplorerSession
@@ -35,6 +36,12 @@ def test_the_earliest_stage_of_each_kernel_is_taken_newest_first(tmp_path: Path)
 def test_a_folder_without_kernels_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(MinitritonError, match=r"no \.ttir"):
         kernels_in(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def no_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the same on every page, and take long; tests/browser walks through them."""
+    monkeypatch.setattr(kept_answers, "lessons_with_answers", lambda *_: "")
 
 
 def test_kernels_of_a_folder_stand_side_by_side_on_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,11 +75,13 @@ def test_there_are_exercises_of_every_grade() -> None:
     assert {one.name for one in EXERCISES} == set(SOLUTIONS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_an_exercise_is_not_solved_as_it_is_given(name: str, session: ExplorerSession) -> None:
     assert not graded(name, session, lambda asked, session: (asked, "")).ok
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_an_exercise_can_be_solved(name: str, session: ExplorerSession) -> None:
     found = graded(name, session, SOLUTIONS[name])
@@ -104,6 +106,7 @@ def test_an_answer_that_breaks_the_kernel_is_no_answer(session: ExplorerSession)
     assert not found.ok
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("walk", TOUR, ids=lambda walk: walk.name)
 def test_every_stop_shows_what_it_says(walk: Walk, session: ExplorerSession) -> None:
     opened = session.opened(walk.asked)

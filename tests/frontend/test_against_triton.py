@@ -30,6 +30,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kernel", "signature"), LANGUAGE, ids=[f"{k}-{s}".replace(" ", "") for k, s in LANGUAGE])
 def test_language_feature_compiles_as_in_triton(kernel: str, signature: str) -> None:
     ours, theirs = oracle.both(PAIR, kernel, signature)

@@ -278,6 +278,7 @@ def picks(out, x, K: tl.constexpr, DESCENDING: tl.constexpr):
     tl.store(out + tl.arange(0, 4 * K), tl.topk(rows, K, descending=DESCENDING).reshape(4 * K))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("k", [1, 4, 16])
 @pytest.mark.parametrize("descending", [True, False])
 def test_the_smallest_are_picked_too(k: int, descending: bool, run: Run) -> None:

@@ -220,6 +220,7 @@ def scan_of_one_element() -> Kernel:
     return replace(kernel((), "int32", scan, apply("arange", attrs=(0, 64))), arrays=(out("int32"),))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("made", "name"),

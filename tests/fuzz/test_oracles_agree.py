@@ -16,7 +16,7 @@ def check(numbers: range, oracles: list[str]) -> None:
         assert report.compared == report.agreeing or report.known
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_the_levels_of_minitriton_agree(batch: int) -> None:
     check(range(batch * OWN_ONLY, (batch + 1) * OWN_ONLY), ["interpreter", "ttgir", "emulator"])

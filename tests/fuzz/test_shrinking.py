@@ -69,8 +69,8 @@ class MaximumIsMinimum(Pass):
 def broken_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     whole = oracles_module.pipeline_for
 
-    def with_broken_pass(*given: Any) -> Pipeline:
-        steps = whole(*given).steps
+    def with_broken_pass(*given: Any, **options: Any) -> Pipeline:
+        steps = whole(*given, **options).steps
         return Pipeline((steps[0], MaximumIsMinimum(), *steps[1:]))
 
     monkeypatch.setattr(oracles_module, "pipeline_for", with_broken_pass)

@@ -46,6 +46,7 @@ def test_there_are_more_than_two_hundred_of_different_names() -> None:
     assert len(names) == len(all_kernels()) >= 200
 
 
+@pytest.mark.sampled(3)
 @every_kernel
 def test_the_emulator_gives_numpy_s_numbers_and_finds_nothing(kernel: Kernel, tmp_path: Path) -> None:
     with triton_means_minitriton():

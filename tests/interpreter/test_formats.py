@@ -39,6 +39,7 @@ def test_every_number_encodes_to_its_own_pattern(name: str):
     assert (formats.encode_small(name, formats.decode_small(name, patterns)) == patterns).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FP8)
 @given(number=st.floats(-700, 700, width=32))
 def test_encoding_finds_the_nearest_number_and_ties_go_to_even(name: str, number: float):

@@ -40,6 +40,7 @@ def ops(module: ModuleOp, name: str) -> list[Operation]:
     return [op for op in module.walk() if op.name == name]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_example_kernels_give_their_answers(case: Case) -> None:
     args = case.inputs(np.random.default_rng(0))

@@ -57,7 +57,7 @@ def checked(call: dict[str, Any], after: dict[str, str], directory: Path | None 
     return check_call(**call, pipeline=with_passes(after), reproducers=directory)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("mutate", "line"), SHOWN_IN_MIXED, ids=lambda m: getattr(m, "__name__", ""))
 def test_a_mistake_is_named_with_its_line(mutate: Any, line: str, place: str) -> None:
@@ -72,6 +72,7 @@ def test_a_mistake_is_named_with_its_line(mutate: Any, line: str, place: str) ->
     assert line in (culprit.source_line or "")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("mutate", "line"), SHOWN_IN_LOOPS, ids=lambda m: getattr(m, "__name__", ""))
 def test_a_mistake_in_control_flow_is_named_with_its_line(mutate: Any, line: str, place: str) -> None:

@@ -31,6 +31,7 @@ def doubled(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -37,6 +37,7 @@ def arguments(k: int) -> list[Any]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("precision", ["tf32", "tf32x3", "bf16x3", "bf16x6", "ieee"])
 def test_no_pass_is_called_broken(minitriton_check: Any, precision: str) -> None:
     report = minitriton_check(kernel=product, args=arguments(64), grid=(1,), BM=64, BN=64, BK=32, PRECISION=precision)
@@ -69,7 +70,7 @@ def product_of_kinds(a, b, c, K, KIND: tl.constexpr):
     tl.store(c + m[:, None] * 64 + m[None, :], total)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("arch", [80, 89, 90])
 @pytest.mark.parametrize(
     ("kind", "sum"),

@@ -11,6 +11,7 @@ every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name, sc
 """The tests of a case run one after the other: what one compiles the next has at hand."""
 
 
+@pytest.mark.sampled(3)
 @every_case
 def test_numbers_on_the_interpreter_equal_numpy(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITRITON_INTERPRET", "1")
@@ -20,14 +21,14 @@ def test_numbers_on_the_interpreter_equal_numpy(case: Case, monkeypatch: pytest.
     check(case, {position: arguments[position] for position in wanted}, wanted, exact=False)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_case
 def test_our_ptx_on_the_emulator_equals_numpy(case: Case) -> None:
     kernel = compiled(case, "minitriton")
     check(case, emulate(case, kernel.asm["ptx"], kernel.metadata.shared), expected(case), exact=False)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.oracle
 @every_case
 def test_our_ptx_and_triton_s_give_the_same_bits(case: Case) -> None:

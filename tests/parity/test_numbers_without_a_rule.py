@@ -43,6 +43,7 @@ def converted(x, out, TO: tl.constexpr, N: tl.constexpr):
     tl.store(out + i, tl.load(x + i).to(TO))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("to", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("of", [np.float16, np.float32, np.float64])
 def test_floats_out_of_the_range_of_an_integer(of: type, to: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +76,7 @@ def clamped(x, out, LOW: tl.constexpr, HIGH: tl.constexpr, NANS: tl.constexpr, N
     tl.store(out + i, tl.clamp(tl.load(x + i), LOW, HIGH, propagate_nan=NANS))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["sm80", "sm90"])
 @pytest.mark.parametrize("limits", [(-1.0, 1.0), (-2.0, 1.0), (-0.0, 0.0), (0.0, 6.0)])
 @pytest.mark.parametrize("nans", [tl.PropagateNan.NONE, tl.PropagateNan.ALL])

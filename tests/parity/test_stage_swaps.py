@@ -21,7 +21,7 @@ def shared_bytes(case: Case) -> int:
     return max(compiled(case, who).metadata.shared for who in ("minitriton", "triton"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_case
 def test_triton_continues_from_each_stage_of_ours(case: Case, tmp_path: Path) -> None:
     ours = compiled(case, "minitriton")
@@ -31,7 +31,7 @@ def test_triton_continues_from_each_stage_of_ours(case: Case, tmp_path: Path) ->
         check(case, emulate(case, ptx, shared_bytes(case)), wanted, exact=case.exact_order)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_case
 def test_we_continue_from_each_stage_of_triton_s(case: Case, tmp_path: Path) -> None:
     theirs = compiled(case, "triton")

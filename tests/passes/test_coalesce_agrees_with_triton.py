@@ -110,6 +110,7 @@ def ttgir(name: str, aligned: bool, warps: int, ctas: int, context: Any) -> Any:
     return module
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("warps", "ctas"), [(1, 1), (4, 1), (8, 2)])
 @pytest.mark.parametrize("aligned", [True, False], ids=["aligned", "unaligned"])
 @pytest.mark.parametrize("name", KERNELS)

@@ -168,6 +168,7 @@ def test_a_fused_nest_does_the_same_in_the_same_order(name: str, cleaned: bool) 
         assert log(after, n, m) == log(source, n, m), (n, m)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name, body in BODIES.items() if body.count("scf.for") == 1])
 def test_a_loop_to_be_flattened_is_fused_only_where_the_inner_one_runs(name: str) -> None:
     source = nest(BODIES[name])

@@ -74,6 +74,7 @@ def columns_and_pendings(kernel: Any) -> tuple[int, int]:
     return layout.instr_shape[1], max(wait.pendings.value.data for wait in waits)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", [LOADED, COMPUTED, UNPACKED])
 @pytest.mark.parametrize("tile, warps, stages", [
     ((64, 256, 64), 4, 3), ((128, 256, 32), 8, 2), ((64, 128, 128), 4, 4), ((64, 16, 64), 4, 3), ((128, 64, 32), 8, 1),

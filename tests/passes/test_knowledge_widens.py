@@ -58,6 +58,7 @@ def widest(ptx: str) -> int:
     return max(int(count or 1) * int(bits) // 8 for count, bits in VECTOR.findall(ptx))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mask", MASKS)
 def test_no_knowledge_of_the_bound_makes_accesses_narrower(mask: str, tmp_path: Path) -> None:
     unknown = widest(compiled(tmp_path, mask, "")["ptx"])

@@ -80,6 +80,7 @@ def outcome(text: str, x: np.ndarray, size: int, tiles: int) -> np.ndarray:
     return out
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [(128, 64), (32, 32), (64, 8), (16, 256)], ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(

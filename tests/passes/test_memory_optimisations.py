@@ -22,6 +22,7 @@ def named(part: str) -> Workload:
     return next(workload for name, workload in WORKLOADS.items() if part in name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("part", "without", "cost", "factor"),
     [
@@ -46,6 +47,7 @@ def test_a_pass_saves_and_changes_no_bit(part: str, without: str, cost: str, fac
     assert before[cost] >= factor * found[cost]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "part",
     [
@@ -69,6 +71,7 @@ def test_kernels_that_gain_nothing_keep_their_code(part: str) -> None:
         assert ours.asm["ptx"] == without.asm["ptx"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     "part", ["untile", "rotary pairs", "sort", "top 8", "bac", "gather rows", "gather axis", "cumulative"]

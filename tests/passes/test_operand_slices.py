@@ -76,6 +76,7 @@ def body_of(kernel: Any) -> list[Any]:
     return list(loop.body.block.ops)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", [PLAIN, SCALED, CHOSEN])
 @pytest.mark.parametrize("warps, stages, m, n, bk", [(4, 2, 64, 64, 32), (8, 3, 128, 64, 64), (4, 4, 64, 128, 64)])
 def test_a_part_is_loaded_between_the_products(way: int, warps: int, stages: int, m: int, n: int, bk: int) -> None:

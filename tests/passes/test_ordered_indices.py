@@ -65,6 +65,7 @@ def numbers(shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
     return np.random.default_rng(7).integers(-3, 4, shape).astype(dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
 @pytest.mark.parametrize("kind", ["argmax", "argmin", "max"])
 @pytest.mark.parametrize(

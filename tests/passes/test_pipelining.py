@@ -133,6 +133,7 @@ def outcome(text: str, n: int) -> np.ndarray:
     return out
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stages", [2, 3, 5])
 @pytest.mark.parametrize("name", BODIES)
 def test_a_pipelined_loop_computes_the_same(name: str, stages: int) -> None:

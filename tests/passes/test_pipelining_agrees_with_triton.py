@@ -134,6 +134,7 @@ def sort_constants(module: ModuleOp) -> None:
             block.insert_op_before(op, first)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arch", [80, 90])
 @pytest.mark.parametrize("name", KERNELS)
 def test_each_pass_gives_what_triton_gives(name: str, arch: int) -> None:

@@ -78,7 +78,7 @@ def check(got: np.ndarray, wanted: np.ndarray) -> None:
     assert np.abs(got - wanted).max() < 2e-3 * np.abs(wanted).max()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("slices", [False, True])
 @pytest.mark.parametrize("rows_of_a, rows_of_b", [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize(
@@ -116,6 +116,7 @@ def test_products_are_right_in_every_order(
         assert "cp.async.ca.shared.global [" not in kernel.asm["ptx"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("tile", [(256, 128, 32), (64, 256, 32), (128, 128, 32)])
 @pytest.mark.parametrize("ctas", [2, 4])
 def test_products_of_several_ctas_keep_their_sides(ctas: int, tile: tuple[int, int, int]) -> None:

@@ -101,6 +101,7 @@ STEPS: list[tuple[Callable[[Any], None], Pass]] = [
 """Passes of Triton's, and ours that answer to them."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", KERNELS)
 def test_each_pass_gives_what_triton_gives(name: str) -> None:
     context = ir.context()

@@ -25,7 +25,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6842, 44, 0),
+    "analysis": (6819, 44, 0),
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
     "codegen": (11839, 65, 0),
@@ -34,7 +34,7 @@ PACKAGES = {
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (6898, 42, 0),
-    "frontend": (8357, 41, 0),
+    "frontend": (8358, 41, 0),
     "fuzz": (8756, 48, 0),
     "host": (1252, 17, 0),
     "interpreter": (4942, 34, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (19427, 110, 0),
     "pipeline": (2250, 13, 0),
     "rewriting": (4142, 24, 0),
-    "runtime": (7047, 44, 0),
+    "runtime": (7054, 44, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -69,7 +69,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 140469,
+    "lines": 140454,
     "files": 862,
     "files under 40 lines": 124,
     "modules with one importer": 180,

@@ -257,6 +257,7 @@ def check_launches(launches: Iterable[tuple[tuple[Any, ...], dict[str, Any]]]) -
         assert outcome(launch) == outcome(lambda args=args, options=options: expected(args, options))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("position", [0, 2, 3, 4, 5])
 def test_every_argument_has_the_kernel_of_its_first_launch(position: int, device: Any) -> None:
     """All are launched by one kernel, so that any two that were taken for each other would show."""

@@ -219,7 +219,8 @@ def _number(value: object) -> int | float:
     if isinstance(value, numbers.Number):
         return cast_type("int | float", value)
     help = value.as_tensor if isinstance(value, handle_value) else "use a tensor or a number"
-    raise LanguageTypeError(f"cannot compute with {value} of type {type(value).__name__}", help)
+    shown = repr(value) if isinstance(value, str) else str(value)
+    raise LanguageTypeError(f"cannot compute with {shown} of type {type(value).__name__}", help)
 
 
 def _fitting_constant(b: IRBuilder, value: int | float, type: dtype, other: Operand) -> tensor:

@@ -19,7 +19,6 @@ from minitriton import knobs
 from minitriton.frontend.function import JITCallable
 from minitriton.host.containers import is_list, is_object
 from minitriton.language.dtypes import dtype
-from minitriton.language.gluon.layouts import Layout, read_layout
 from minitriton.language.values import constexpr
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.target import CompileOptions
@@ -103,9 +102,15 @@ def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, 
 def _encoded(value: object) -> object:
     if isinstance(value, dtype):
         return {"dtype": value.name}
-    if isinstance(value, Layout):
-        return {"layout": repr(value)}
-    return {"constexpr": _encoded(value.value)} if isinstance(value, constexpr) else value
+    if isinstance(value, constexpr):
+        return {"constexpr": _encoded(value.value)}
+    if value is None or isinstance(value, bool | int | float | str | tuple):
+        return value
+    from minitriton.language.gluon.layouts import (
+        Layout,  # not for kernels of `tl`: it brings the layouts of the compiler
+    )
+
+    return {"layout": repr(value)} if isinstance(value, Layout) else value
 
 
 def _decoded(value: Any) -> object:
@@ -114,6 +119,8 @@ def _decoded(value: Any) -> object:
     if "untold" in value:
         raise RuntimeError(f"the compile-time argument {value['untold']} cannot be made again in another process")
     if "layout" in value:
+        from minitriton.language.gluon.layouts import read_layout
+
         return read_layout(str(value["layout"]))
     return dtype(str(value["dtype"])) if "dtype" in value else constexpr(_decoded(value["constexpr"]))
 
