@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (19427, 110, 0),
     "pipeline": (2250, 13, 0),
     "rewriting": (4142, 24, 0),
-    "runtime": (7054, 44, 0),
+    "runtime": (7057, 44, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -69,7 +69,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 140454,
+    "lines": 140457,
     "files": 862,
     "files under 40 lines": 124,
     "modules with one importer": 180,
@@ -87,7 +87,7 @@ Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight 
 and the demand for registers came in for less code that went.
 """
 
-SLACK = {"lines": 139140, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
+SLACK = {"lines": 139143, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
 """How far below its limit a count may be before the limit is to be lowered; 5 where nothing is said."""
 
 TABLES_OF_OPS_BY_NAME = {

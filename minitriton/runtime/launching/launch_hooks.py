@@ -99,12 +99,15 @@ def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, 
     return ASTSource.of(fn, signature, constants, attrs), options, data["key"]
 
 
+_PLAIN = (type(None), bool, int, float, str, tuple, list)
+
+
 def _encoded(value: object) -> object:
     if isinstance(value, dtype):
         return {"dtype": value.name}
     if isinstance(value, constexpr):
         return {"constexpr": _encoded(value.value)}
-    if value is None or isinstance(value, bool | int | float | str | tuple):
+    if type(value) in _PLAIN:
         return value
     from minitriton.language.gluon.layouts import (
         Layout,  # not for kernels of `tl`: it brings the layouts of the compiler
