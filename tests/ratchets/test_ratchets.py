@@ -87,7 +87,7 @@ Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight 
 and the demand for registers came in for less code that went.
 """
 
-SLACK = {"lines": 139143, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
+SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
 """How far below its limit a count may be before the limit is to be lowered; 5 where nothing is said."""
 
 TABLES_OF_OPS_BY_NAME = {
