@@ -466,7 +466,7 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
         ("a basis too few", "[[8, 0], [16, 0]], [], [M, N]", "[[8, 0]], [], [M, N]", "warps", "i = "),
         ("a basis outside", "[8, 0], [16, 0]]", "[8, 0], [32, 0]]", "shape|basis|bases|layout", "i = |rows:"),
         ("padding for another shape", "[[32, 4]], [M, N]", "[[32, 4]], [M, 2 * N]", "shape", "buffer = |buffer.store"),
-        ("padding that is no power of two", "[[32, 4]]", "[[32, 3]]", "power of two"),
+        ("padding of 3 elements", "[[32, 4]]", "[[32, 3]]", "power of two"),
         ("dimensions that are not there", "permute([1, 0])", "permute([1, 2])", "order|dim"),
         ("loaded by rows", "buffer.permute([1, 0]).load(rows)", "buffer.permute([1, 0]).load(gl.SliceLayout(0, rows))", "rank"),
     ],

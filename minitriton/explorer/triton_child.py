@@ -21,8 +21,7 @@ def _value(found: Any) -> Any:
         return found
     found = cast("dict[str, Any]", found)
     if "layout" in found:
-        kind = getattr(importlib.import_module("triton.experimental.gluon.language"), found["layout"])
-        return kind(**{name: _value(value) for name, value in found["fields"].items()})
+        return eval(found["layout"], vars(importlib.import_module("triton.experimental.gluon.language")))
     return getattr(importlib.import_module("triton.language"), found["dtype"])
 
 

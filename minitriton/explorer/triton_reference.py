@@ -85,10 +85,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in cast("list[Any]", value)]
     if isinstance(value, Layout):
-        return {
-            "layout": type(value).__name__,
-            "fields": {name: _plain(getattr(value, name)) for name in value.field_names()},
-        }
+        return {"layout": repr(value)}
     name = getattr(value, "name", str(value))
     return {
         "dtype": {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}.get(

@@ -61,7 +61,7 @@ def test_numbers_are_those_of_numpy(launch: Any) -> None:
 
 @pytest.mark.parametrize("example", ["wgmma_matmul", "persistent_matmul", "async_matmul"])
 def test_a_matmul_gives_what_the_emulator_gives(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sums of products are exact: whole numbers."""
+    """The sums are exact: whole numbers."""
     file: Any = load_file(EXAMPLES / f"{example}.py", "minitriton")
     small = np.random.default_rng(0).integers(-3, 4, (2, 64, 64)).astype(np.float16)
     sizes = {"persistent_matmul": {}}.get(example, {"bm": 64, "bn": 64, "bk": 32})

@@ -16,7 +16,7 @@ tl.float16                →  {"dtype": "fp16"}
 another kernel, `gelu`    →  {"global": "gelu"}          what the kernel's own file calls by that name
 (1, 2)                    →  {"tuple": [1, 2]}
 Size(m=1, n=2)            →  {"named": {"m": 1, "n": 2}}
-a layout of Gluon's       →  {"layout": "SwizzledSharedLayout", "fields": {"vec": 8, "order": [1, 0], ...}}
+a layout of Gluon's       →  {"layout": "SwizzledSharedLayout(vec=8, per_phase=1, ...)"}
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from minitriton.host.damaged_files import DamagedFile, damage_of, parse_json, re
 from minitriton.host.json_values import Json, of_json
 from minitriton.host.seals import is_own, is_trusted, seal
 from minitriton.language.dtypes import dtype
-from minitriton.language.gluon.layouts import Layout, layout_class
+from minitriton.language.gluon.layouts import Layout, read_layout
 from minitriton.language.signatures import str_to_ty
 from minitriton.language.values import constexpr
 from minitriton.target import OPTIONS_THAT_NAME_FILES
@@ -255,8 +255,7 @@ def written(value: object, names: Mapping[str, object]) -> Json:
         return [written(one, names) for one in cast("list[object]", value)]
     name = next((name for name, known in names.items() if known is value), None)
     if name is None and isinstance(value, Layout):
-        given = {each: written(getattr(value, each), names) for each in value.field_names()}
-        return {"layout": type(value).__name__, "fields": given}
+        return {"layout": repr(value)}
     if name is None:
         raise MinitritonError(
             f"a compile-time value of type {type(value).__name__} cannot be written to a file",
@@ -274,8 +273,8 @@ def read(found: Json, names: Mapping[str, object]) -> object:
             return tuple(read(one, names) for one in items)
         case {"named": dict(items)}:
             return named({name: read(one, names) for name, one in items.items()})
-        case {"layout": str(kind), "fields": dict(given)}:
-            return layout_class(kind)(**{name: read(one, names) for name, one in given.items()})
+        case {"layout": str(text)}:
+            return read_layout(text)
         case {"global": str(value)}:
             pass
         case _:

@@ -65,11 +65,6 @@ class Layout:
     def type(self) -> constexpr_type:
         return constexpr_type(self)
 
-    @classmethod
-    def field_names(cls) -> list[str]:
-        """The parameters of its class."""
-        return [each.name for each in fields(cls) if each.init]  # pyright: ignore[reportArgumentType]
-
     def encoding(self) -> enc.Encoding:
         """Its value in the IR. Raises `IRError` for parameters that no layout of the kind has."""
         raise NotImplementedError

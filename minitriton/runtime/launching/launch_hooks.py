@@ -109,9 +109,8 @@ def _encoded(value: object) -> object:
         return {"constexpr": _encoded(value.value)}
     if type(value) in _PLAIN:
         return value
-    from minitriton.language.gluon.layouts import (
-        Layout,  # not for kernels of `tl`: it brings the layouts of the compiler
-    )
+    # Not for kernels of `tl`: it brings the layouts of the compiler.
+    from minitriton.language.gluon.layouts import Layout
 
     return {"layout": repr(value)} if isinstance(value, Layout) else value
 

@@ -265,7 +265,7 @@ _NAMES = {
 
 
 def current_target() -> Any:
-    """The target of the current device; None where there is no driver."""
+    """The target of the current device; None without a driver."""
     try:
         return driver.active.get_current_target()
     except RuntimeError:
