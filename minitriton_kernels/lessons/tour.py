@@ -1,8 +1,5 @@
 """The kernels that the tour goes through."""
 
-# Kernels are no typed Python: their arguments are what a launch passes.
-# pyright: standard, reportAssignmentType=false, reportArgumentType=false, reportCallIssue=false
-
 import triton
 import triton.language as tl
 from triton.experimental import gluon

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import Case, load_kernels
+
+from minitriton_kernels.cases import Case, load_kernels
 
 FILE = str(Path(__file__).parent / "kernels" / "matrix")
 HALF = 2.0**-11

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import load_kernels
 
 from minitriton import emulator
 from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.operations.tensor_core import Accumulation, multiply_accumulate, multiply_accumulate_integers
+from minitriton_kernels.cases import load_kernels
 
 sys.path.insert(0, str(Path(__file__).parent))
 from matrix_cases import FILE

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import load_kernels
 
 from minitriton import emulator
 from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
+from minitriton_kernels.cases import load_kernels
 
 sys.path.insert(0, str(Path(__file__).parent))
 from matrix_cases import FILE, MATRIX_CASES, MatrixCase, our_ptx, triton_ptx

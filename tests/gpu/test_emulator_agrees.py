@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Case, load_kernels
 from parity_cases import ALL_CASES
+
+from minitriton_kernels.cases import Case, load_kernels
 
 torch = pytest.importorskip("torch")
 

@@ -10,13 +10,13 @@ import pytest
 triton = pytest.importorskip("triton")
 
 import triton.language as tl
-from cases import CASES, Case, load_kernels
 from ttgir_programs import assert_case_right, place_memory_and_barriers, signature_of
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation
 
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import InterpreterError, interpret
+from minitriton_kernels.cases import CASES, Case, load_kernels
 
 pytestmark = pytest.mark.oracle
 

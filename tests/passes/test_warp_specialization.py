@@ -19,7 +19,7 @@ from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
-EXAMPLE = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")
+EXAMPLE = load_file(Path(__file__).parents[2] / "minitriton_kernels/attention.py", "minitriton")
 HOPPER = GPUTarget("cuda", 90, 32)
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
-from minitriton.explorer.lessons.exercises import KERNELS
+from minitriton.explorer.lessons.exercises import LESSON_KERNELS
 from minitriton.explorer.wire import StopJson, WalkJson
 
 
@@ -53,7 +53,7 @@ class Walk:
 
 
 def _kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
-    return CompileRequest(f"{KERNELS / 'tour.py'}:{name}", signature, **more)
+    return CompileRequest(f"{LESSON_KERNELS / 'tour.py'}:{name}", signature, **more)
 
 
 TOUR: tuple[Walk, ...] = (

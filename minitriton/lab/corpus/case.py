@@ -27,6 +27,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+import minitriton
 from minitriton.dialects.narrowing import instance_of
 from minitriton.runtime.jit import OF_FILE, kernel_named
 
@@ -42,6 +43,9 @@ class _Jitted(Protocol):
 
 
 Kernel = TypeVar("Kernel", bound=_Jitted)
+
+KERNELS = Path(minitriton.__file__).parents[1] / "minitriton_kernels"
+"""The corpus, which is installed next to the package."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +109,11 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     importlib.import_module(compiler + ".language")
-    names = _imported_of_triton(Path(file))
+    names = _imported(Path(file))
     saved = {n: sys.modules.get(n) for n in names}
     try:
         for n in names:
-            sys.modules[n] = importlib.import_module(n.replace("triton", compiler, 1))
+            sys.modules[n] = _as_compiler(n, compiler)
         spec = importlib.util.spec_from_file_location(name, file)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -125,12 +129,21 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
     return module
 
 
-def _imported_of_triton(file: Path) -> list[str]:
-    """`triton`, `triton.language` and the other modules of Triton that `file` names, packages first."""
+def _as_compiler(module: str, compiler: str) -> ModuleType:
+    """What a kernel's file gets for a module of Triton or of the corpus."""
+    if module.startswith(KERNELS.name):
+        return load_file(KERNELS.parent.joinpath(*module.split(".")).with_suffix(".py"), compiler)
+    return importlib.import_module(module.replace("triton", compiler, 1))
+
+
+def _imported(file: Path) -> list[str]:
+    """`triton`, `triton.language` and the other modules of Triton and of the corpus that `file` names, packages first."""
     found = {"triton", "triton.language"}
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.startswith("triton.")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{KERNELS.name}."):
+            found.add(str(node.module))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triton."):
             parts = str(node.module).split(".")
             found |= {".".join(parts[: end + 1]) for end in range(len(parts))}
