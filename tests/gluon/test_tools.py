@@ -20,6 +20,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.triton_reference import triton_recording
+from minitriton.lab.call import check_call, with_passes
 from minitriton.lab.corpus.case import load_file
 from minitriton.lab.launches.recorded import read_launch
 from minitriton.lab.launches.recorder import Recorder
@@ -104,6 +105,15 @@ def test_the_explorer_shows_the_layout_where_it_is_declared(kernel: str) -> None
     assert [step["name"] for step in answer["steps"]][:2] == ["frontend", "gluon-inline"]
     text = json.dumps(answer["states"][answer["steps"][0]["state"]]["text"])
     assert "sizePerThread = [4]" in text and "#ttg.swizzled_shared" in text
+
+
+def test_a_pass_is_put_into_the_pipeline_of_a_kernel() -> None:
+    x, layout = np.ones(128, np.float32), gl.BlockedLayout([1], [32], [4], [0])
+    pipeline = with_passes({"gluon-inline": "cse"}, kernel=staged)
+    assert [step.name for step in pipeline.steps[:2]] == ["gluon-inline", "cse"]
+    assert check_call(staged, [x, x.copy(), layout, True], (1,), pipeline=pipeline).ok
+    with pytest.raises(MinitritonError, match="lacks pass 'gluon-inline'"):
+        with_passes({"gluon-inline": "cse"})
 
 
 @pytest.mark.oracle
