@@ -24,7 +24,7 @@ from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
-from minitriton.language.gluon.layouts import Layout
+from minitriton.language.gluon.layouts import Layout, written
 from minitriton.pipeline.ir_source import IRSource
 
 _SECONDS = 120
@@ -89,7 +89,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in cast("list[Any]", value)]
     if isinstance(value, Layout):
-        return {"layout": repr(value)}
+        return {"layout": written(value)}
     name = getattr(value, "name", str(value))
     return {
         "dtype": {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}.get(

@@ -30,7 +30,7 @@ from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.backends import STAGES
 
 IR_FILES = (*STAGES, "gluon")
-"""Suffixes of files of IR. One of `gluon` is TTGIR that Gluon's passes are still to run on: its functions are not inlined, and layouts may be open."""
+"""Suffixes of files of IR. One of `gluon` is TTGIR before Gluon's passes: its functions are not inlined, and layouts may be open."""
 
 
 class IRSource:
