@@ -12,7 +12,8 @@ import ast
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
+from inspect import Parameter, signature
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from minitriton.errors import IRError, MinitritonError
@@ -48,6 +49,8 @@ def _is_of_run_time(value: Any) -> bool:
 class Layout:
     """Base of all layouts."""
 
+    module: ClassVar[str] = "ttgl"
+    """What kernels write before its name."""
     lists: ClassVar[tuple[str, ...]] = ()
     """Fields that are lists also where a tuple is given. The others stay as given, which their text shows."""
 
@@ -459,10 +462,10 @@ def written(value: object) -> str:
     """A layout as a kernel writes it, trailing defaults left out: `ttgl.SliceLayout(1, ttgl.BlockedLayout(...))`."""
     if not isinstance(value, Layout):
         return str(lists(value))
-    given = [(each, getattr(value, each.name)) for each in fields(value)]  # pyright: ignore[reportArgumentType]
-    while given and given[-1][1] == (given[-1][0].default if given[-1][0].default_factory is MISSING else []):
+    given = [(each, getattr(value, name)) for name, each in signature(type(value)).parameters.items()]
+    while given and given[-1][0].default is not Parameter.empty and given[-1][1] in (given[-1][0].default, []):
         given.pop()
-    return f"ttgl.{type(value).__name__}({', '.join(written(part) for _, part in given)})"
+    return f"{value.module}.{type(value).__name__}({', '.join(written(part) for _, part in given)})"
 
 
 def read_layout(text: str) -> Layout:
@@ -484,7 +487,13 @@ def _read(node: ast.expr) -> object:
         return ast.literal_eval(node)
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
     given = {str(each.arg): _read(each.value) for each in node.keywords}
-    return layout_class(name)(*map(_read, node.args), **given)
+    cls = layout_class(name)
+    taken = signature(cls).parameters
+    found = cls(*map(_read, node.args), **{each: value for each, value in given.items() if each in taken})
+    for each, value in given.items():  # fields that the class itself sets, which `repr` shows
+        if each not in taken and frozen(getattr(found, each, None)) != frozen(value):
+            raise TypeError(f"{cls.__name__} takes no {each!r}, or is another with {value!r}")
+    return found
 
 
 def conversion_to(name: str, layout: DistributedLayout) -> str:
