@@ -69,13 +69,12 @@ def thousand_instructions(clock: Callable[[], float]) -> float:
 def product_step(clock: Callable[[], float]) -> float:
     """One step of 64 along K of a 128x128 tile, from Triton's PTX with descriptors."""
     import triton
-    from matrix_cases import FILE
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     from minitriton_kernels.cases import load_kernels
 
-    kernel, tile = load_kernels(FILE, "triton").by_descriptors, {"BM": 128, "BN": 128, "BK": 64}
+    kernel, tile = load_kernels("matrix", "triton").by_descriptors, {"BM": 128, "BN": 128, "BK": 64}
     kinds = {
         "a": "*fp16",
         "b": "*fp16",

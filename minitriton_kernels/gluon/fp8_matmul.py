@@ -20,18 +20,10 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from minitriton_kernels.gluon.persistent_matmul import tile_of
+
 STEP = 128
 """Elements along K that share a scale."""
-
-
-@gluon.jit
-def tile_of(tile, m, n, BM: gl.constexpr, BN: gl.constexpr, GROUP: gl.constexpr):
-    """First row and column of a tile: GROUP rows of tiles at a time."""
-    down, across = gl.cdiv(m, BM), gl.cdiv(n, BN)
-    first = tile // (GROUP * across) * GROUP
-    height = gl.minimum(down - first, GROUP)
-    inside = tile % (GROUP * across)
-    return (first + inside % height) * BM, inside // height * BN
 
 
 @gluon.jit

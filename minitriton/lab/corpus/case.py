@@ -165,7 +165,8 @@ def case_of(file: Path | str, name: str) -> Case:
 
 
 def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], Kernel]]]:
-    """The list of the file's cases, and the decorator that adds to it. Keywords that `Case` lacks are constexprs.
+    """The list of the file's cases, and the decorator that adds to it. Keywords that `Case` lacks are constexprs. A case has the
+    name of its kernel; further ones of a kernel have a `name`.
 
     With `sizes` and `large` the case has two launches, of the same work a program: `inputs(rng, **sizes)` makes the arguments of
     either, and `grid` is a function of sizes and constants by name. `choices` are values of constants and compile options to try.
@@ -174,6 +175,7 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], K
 
     def case(
         *,
+        name: str | None = None,
         inputs: Callable[..., list[object]],
         expected: Callable[..., dict[int, np.ndarray]],
         grid: tuple[int, ...] | Callable[..., tuple[int, ...]] = (1,),
@@ -187,12 +189,11 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], K
         **constexprs: object,
     ) -> Callable[[Kernel], Kernel]:
         def add(kernel: Kernel) -> Kernel:
-            name = kernel.fn.__name__
             where = str(Path(file).with_suffix(""))
             how = (tolerance, exact_order, num_warps)
             fixed, grid_of = ((1,), grid) if callable(grid) else (grid, None)
             made = Case(
-                name, where, name, functools.partial(inputs, **(sizes or {})), constexprs, fixed, expected, *how,
+                name or kernel.fn.__name__, where, kernel.fn.__name__, functools.partial(inputs, **(sizes or {})), constexprs, fixed, expected, *how,
                 num_ctas=num_ctas, sizes=sizes or {}, choices=choices or {}, grid_of=grid_of,
                 large=None if large is None else LargeCase(large, functools.partial(inputs, **large)),
             )  # fmt: skip
