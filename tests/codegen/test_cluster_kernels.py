@@ -255,10 +255,10 @@ CASES: dict[str, Case] = {
         {"M": 64, "N": 32, "AXIS": 1},
     ),
     "sorted rows": Case(
-        CORPUS.sorted_by_clusters, (DISTINCT.reshape(32, 64),), of_axis(1, np.sort), {"M": 32, "N": 64}
+        CORPUS.sorted_by_clusters, (DISTINCT.reshape(32, 64),), of_axis(1, np.sort), {"R": 32, "C": 64}
     ),
     "one sorted row": Case(
-        CORPUS.sorted_by_clusters, (integers(1, 256, dtype=np.int32),), of_axis(1, np.sort), {"M": 1, "N": 256}
+        CORPUS.sorted_by_clusters, (integers(1, 256, dtype=np.int32),), of_axis(1, np.sort), {"R": 1, "C": 256}
     ),
     "product": Case(product, (A, B), lambda a, b: (a @ b,), {"M": 64, "N": 128, "K": 32}),
     "product, tall": Case(product, (B.T.copy(), A.T.copy()), lambda a, b: (a @ b,), {"M": 128, "N": 64, "K": 32}),

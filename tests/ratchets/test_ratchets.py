@@ -33,13 +33,13 @@ PACKAGES = {
     "dialects": (15814, 98, 0),
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6707, 39, 0),
+    "explorer": (6709, 39, 0),
     "frontend": (8358, 41, 0),
     "fuzz": (8694, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4942, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (10931, 54, 0),
+    "lab": (10932, 54, 0),
     "language": (6016, 54, 0),
     "layouts": (4692, 25, 0),
     "passes": (19427, 110, 0),
@@ -70,7 +70,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 135916,
+    "lines": 135919,
     "files": 836,
     "files under 40 lines": 124,
     "modules with one importer": 179,
