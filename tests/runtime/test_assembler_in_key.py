@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from minitriton import knobs
 from minitriton.pipeline.request import environment_switches
 
