@@ -50,7 +50,6 @@ def cases() -> Iterator[Case]:
     yield Case("02-layouts", "memcpy 1-D", by_layout, x)
     matrix = x.view(16384, 16384)
     yield Case("02-layouts", "memcpy 2-D, transposed input", lambda m, out: m.memcpy_2d_inout(matrix.T, out), matrix.T)
-    del x
     a, b = (torch.randn((16384, 16384), device="cuda") for _ in range(2))
     yield Case("03-async-copy", "memcpy cp.async", lambda m, out: m.memcpy_1d_cpasync(a.view(-1), out.view(-1)), a)
     yield Case("03-async-copy", "add", lambda m, out: m.elementwise_add(a, b, out), a + b)
