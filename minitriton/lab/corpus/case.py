@@ -110,10 +110,11 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
         return sys.modules[name]
     importlib.import_module(compiler + ".language")
     names = _imported(Path(file))
+    meant = {n: _as_compiler(n, compiler) for n in names}
+    # After the imports: Triton's launcher looks its classes up by name, and must find those that the program imported.
     saved = {n: sys.modules.get(n) for n in names}
     try:
-        for n in names:
-            sys.modules[n] = _as_compiler(n, compiler)
+        sys.modules |= meant
         spec = importlib.util.spec_from_file_location(name, file)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
