@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (6819, 44, 0),
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
-    "codegen": (11839, 65, 0),
+    "codegen": (11855, 65, 0),
     "commands": (1506, 11, 0),
     "dialects": (15814, 98, 0),
     "emulator": (8936, 57, 0),
@@ -39,13 +39,13 @@ PACKAGES = {
     "host": (1252, 17, 0),
     "interpreter": (4942, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (10932, 54, 0),
-    "language": (6016, 54, 0),
+    "lab": (10933, 54, 0),
+    "language": (6025, 54, 0),
     "layouts": (4692, 25, 0),
     "passes": (19427, 110, 0),
-    "pipeline": (2253, 13, 0),
+    "pipeline": (2256, 13, 0),
     "rewriting": (4142, 24, 0),
-    "runtime": (7060, 44, 0),
+    "runtime": (7063, 44, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -70,7 +70,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 135919,
+    "lines": 135951,
     "files": 836,
     "files under 40 lines": 124,
     "modules with one importer": 179,
