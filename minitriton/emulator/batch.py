@@ -20,12 +20,12 @@ from minitriton.emulator.operations.barriers import BarrierArrivals
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
+from minitriton.emulator.threads import Mask, Threads
 from minitriton.emulator.translate import TranslatedKernel
 from minitriton.errors import SourceLocation
 from minitriton.host.interrupts import Deadline
 from minitriton.target.architectures import WARP_SIZE
 
-Mask = np.ndarray | None
 _State = TypeVar("_State")
 SHARED_WINDOW = 0x7E0000000000
 LOCAL_WINDOW = 0x7D0000000000
@@ -33,7 +33,7 @@ POLLS = 2000
 """Atomics in a row that change nothing, with no store to global memory between, before their threads count as waiting."""
 
 
-class Batch:
+class Batch(Threads):
     """Some CTAs of a launch: which thread is where, their registers and memories, and what they wait for."""
 
     def __init__(
@@ -51,25 +51,10 @@ class Batch:
         order: np.ndarray | None = None,
     ) -> None:
         kernel = program.kernel
-        self.program, self.memory, self.parameters, self.symbols = program, memory, parameters, symbols
-        self.report, self.check, self.grid, self.ctas = report, check, grid, ctas
-        self.threads = int(np.prod(kernel.threads))
-        self.warps_per_cta = -(-self.threads // WARP_SIZE)
-        self.lanes_per_cta = WARP_SIZE * self.warps_per_cta
-        self.count = ctas * self.lanes_per_cta
-        lanes = np.arange(self.count)
-        self.index = lanes
-        self.cta = lanes // self.lanes_per_cta
-        self.cluster = int(np.prod(kernel.cluster))
-        self.rank = self.cta % self.cluster
-        self.cta_number = self.cta + first if order is None else order[self.cta + first]
-        self.warp = lanes // WARP_SIZE
-        self.lane = lanes % WARP_SIZE
-        self.thread = lanes % self.lanes_per_cta
-        self.alive = self.thread < self.threads
-        self.whole = bool(self.alive.all())
+        shape = (grid, first, ctas, int(np.prod(kernel.threads)), WARP_SIZE, int(np.prod(kernel.cluster)))
+        super().__init__(memory, report, *shape, check, order)
+        self.program, self.parameters, self.symbols = program, parameters, symbols
         self.clocks = Clocks(ctas // self.cluster, self.warps_per_cta * self.cluster, check)
-        self.first_thread = first * self.lanes_per_cta
         if memory.shadow is not None:
             memory.shadow.begin(self.clocks, self.first_thread)
         size = program.static_shared + shared_bytes
@@ -77,17 +62,15 @@ class Batch:
             ctas, size, self.clocks, program.shared_granule, self.cluster, program.async_proxy
         )  # fmt: skip
         self.cta_offset = self.cta * self.shared.stride
+        self.local_size = program.local_size
         self.local = np.zeros(self.count * max(program.local_size, 16), np.uint8)
         self.registers: list[Lanes] = [_ZERO[r.type[1:] if r.type != "pred" else "pred"] for r in kernel.registers]
         self.barriers: dict[tuple[int, int], BarrierArrivals] = {}
         self.parked: dict[int, np.ndarray] = {}
         self.lacks: dict[int, Callable[[], str]] = {}
         """By block whose threads are parked: what says why what they wait for is not complete."""
-        self.changes = 0
-        self.spins = 0
         self.waits = 0
         """Ordered loads since other threads had their turn. Not a part of the state that decides what runs: it says only when."""
-        self.polls = 0
         self.patience = POLLS
         self.deadline = Deadline()
         self.async_state: dict[type, object] = {}
@@ -95,7 +78,6 @@ class Batch:
         self.at_end: list[Callable[..., None]] = []
         """Checks to make once all threads have ended."""
         self._special: dict[str, Lanes] = {}
-        self._strong: dict[int, bool] = {}
         self.clock = 0
 
     def kept(self, kind: type[_State], make: Callable[[], _State], at_end: Callable[..., None] | None = None) -> _State:
@@ -128,25 +110,6 @@ class Batch:
     def instruction(self, site: int) -> Instruction:
         """The instruction that a site number names."""
         return self.program.kernel.instructions[site]
-
-    def is_strong(self, site: int) -> bool:
-        """Whether the accesses of an instruction are atomic, volatile or ordered: such ones do not race with each other."""
-        found = self._strong.get(site)
-        if found is None:
-            found = self._strong[site] = not _STRONG.isdisjoint(self.instruction(site).parts)
-        return found
-
-    def spread(self, value: Lanes) -> np.ndarray:
-        """A scalar as one value per thread."""
-        return value if value.ndim else np.broadcast_to(value, (self.count,))
-
-    def mask(self, mask: Mask) -> Mask:
-        """Masks as the machine wants them: None if every thread runs, else an array."""
-        if mask is None:
-            return None
-        if mask.ndim == 0:
-            return None if mask and self.whole else (self.alive if mask else np.zeros(self.count, np.bool_))
-        return None if mask.all() else mask
 
     def address_of(self, name: str, dtype: np.dtype) -> Lanes:
         """The address of a variable, within its state space."""
@@ -189,19 +152,7 @@ class Batch:
         if count:
             self.report.add("trap", self.instruction(site), "the kernel executed trap", count)
 
-    def find(self, kind: str, site: int, lanes: np.ndarray, text: str) -> None:
-        """Records a finding about threads, described by the first of them."""
-        first = int(lanes[0])
-        who = f"CTA {self.cta_name(first)}, thread {int(self.thread[first])}"
-        self.report.add(kind, self.instruction(site), f"{text} ({who})", len(lanes))
 
-    def cta_name(self, thread: int) -> str:
-        """The block coordinates of a thread."""
-        number, (gx, gy, _) = int(self.cta_number[thread]), self.grid
-        return f"({number % gx}, {number // gx % gy}, {number // (gx * gy)})"
-
-
-_STRONG = frozenset({"atom", "red", "volatile", "relaxed", "acquire", "release", "acq_rel", "multimem"})
 _ZERO: dict[str, Lanes] = {
     "pred": same(np.bool_(False)), "8": same(np.uint8(0)), "16": same(np.uint16(0)), "32": same(np.uint32(0)),
     "64": same(np.uint64(0)),

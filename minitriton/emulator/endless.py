@@ -15,10 +15,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minitriton.emulator.batch import Batch, Mask
+from minitriton.emulator.batch import Batch
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.ptx.control_flow import SUSPENDING, results_of, uses_of
 from minitriton.emulator.ptx.program import Instruction
+from minitriton.emulator.threads import Mask
 
 FIRST = 256
 """Blocks of a run before the first state is kept."""

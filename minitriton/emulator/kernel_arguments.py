@@ -8,12 +8,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from minitriton.emulator.memory.device import GlobalMemory, HostAddresses
-from minitriton.emulator.ptx.program import Address, EmulationError, KernelParameter, Module, PTXKernel, Symbol
+from minitriton.emulator.ptx.program import EmulationError, KernelParameter
 from minitriton.errors import SourceLocation
 from minitriton.target import tensor_map
 from minitriton.target.tensor_map import TensorMap
@@ -33,17 +33,31 @@ Value: TypeAlias = "np.ndarray | MappedArray | np.generic | bytes | bytearray | 
 """What a parameter may be given: memory, a tensor map, a number, its bytes, or None for zeros."""
 
 
+class Bound(Protocol):
+    """A kernel of any instruction set."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameters(self) -> list[KernelParameter]: ...
+    def reads(self, parameter: KernelParameter) -> bool:
+        """Whether it uses it."""
+        ...
+
+
 @dataclass(frozen=True)
 class Binding:
     """What a launch gives to `kernel`: arguments, their names, bytes for each pointer that is left out, and the further arrays that words of 8
     bytes may be addresses of (None: no word is an address)."""
 
-    module: Module
-    kernel: PTXKernel
+    text: str
+    kernel: Bound
     arguments: Sequence[Value]
     names: Sequence[str] = ()
     scratch: int = 0
     reachable: Sequence[np.ndarray] | None = None
+    language: str = "ptx"
+    """Of `text`, where the kernel stands."""
 
     def lay_out(self, memory: GlobalMemory) -> np.ndarray:
         """The parameters' bytes. Raises `EmulationError` at the parameter whose argument is missing or of another kind."""
@@ -55,9 +69,9 @@ class Binding:
         end = max((p.offset + p.size for p in kernel.parameters), default=0)
         data = bytearray(-(-max(end, 8) // 8) * 8)
         for parameter in kernel.parameters[len(args) :]:
-            if not parameter.is_pointer or (not self.scratch and _is_read(kernel, parameter)):
+            if not parameter.is_pointer or (not self.scratch and kernel.reads(parameter)):
                 raise self._fail(parameter, f"no argument was given for it; there were {len(args)}", _MISSING)
-            if _is_read(kernel, parameter):
+            if kernel.reads(parameter):
                 address = memory.add(self.scratch, parameter.name, initialised=False)
                 data[parameter.offset : parameter.offset + 8] = address.to_bytes(8, "little")
         for parameter, value in zip(kernel.parameters, args, strict=False):
@@ -90,11 +104,11 @@ class Binding:
     def _fail(self, parameter: KernelParameter, what: str, help: str | None = None) -> EmulationError:
         position = self.kernel.parameters.index(parameter)
         name = f"{self._label(position)} " if position < len(self.names) else ""
-        found = self.module.text.find(parameter.name)
-        line = self.module.text.count("\n", 0, found) + 1
+        found = self.text.find(parameter.name)
+        line = self.text.count("\n", 0, found) + 1
         text = f"parameter {position} ({name}`{parameter.name}`) of kernel `{self.kernel.name}`: {what}"
-        source = self.module.text.splitlines()[line - 1] if found >= 0 else None
-        return EmulationError(text, SourceLocation("<ptx>", line), source_line=source, help=help)
+        source = self.text.splitlines()[line - 1] if found >= 0 else None
+        return EmulationError(text, SourceLocation(f"<{self.language}>", line), source_line=source, help=help)
 
     def _map_bytes(self, parameter: KernelParameter, map: TensorMap) -> bytes:
         if parameter.size != tensor_map.SIZE:
@@ -128,8 +142,3 @@ class Binding:
 
 _ELEMENTS = "give numbers in the byte order of this machine: array.astype(...)"
 _MISSING = "give every argument; `scratch=` says how many bytes a compiler's own scratch pointers at the end get"
-
-
-def _is_read(kernel: PTXKernel, parameter: KernelParameter) -> bool:
-    wanted = Symbol(parameter.name)
-    return any(isinstance(o, Address) and o.base == wanted for i in kernel.instructions for o in i.operands)

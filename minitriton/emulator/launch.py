@@ -72,7 +72,7 @@ def run(
     such integers, may be addresses of arguments or of `reachable` arrays, unless that is None.
     """
     module = _module(ptx)
-    extents = _extents(grid)
+    extents = extents_of(grid)
     if not hasattr(shared_bytes, "__index__") or not 0 <= shared_bytes <= MOST_SHARED:
         raise EmulationError(f"shared_bytes is a number of bytes from 0 to {MOST_SHARED}, not {shared_bytes!r}")
     deadline = Deadline(seconds)
@@ -108,7 +108,7 @@ def _module(ptx: object) -> Module:
     return ptx
 
 
-def _extents(grid: Sequence[int]) -> tuple[int, int, int]:
+def extents_of(grid: Sequence[int]) -> tuple[int, int, int]:
     """A grid in three dimensions."""
     try:
         extents = [operator.index(n) for n in grid]
@@ -145,7 +145,7 @@ def _launch(
     with finished_before_forks():
         program = translate(entry, module.variables, check)
     memory = GlobalMemory()
-    parameters = Binding(module, entry, args, names, scratch, reachable).lay_out(memory)
+    parameters = Binding(module.text, entry, args, names, scratch, reachable).lay_out(memory)
     symbols: dict[str, int] = {p.name: p.offset for p in entry.parameters}
     for variable in [*module.variables.values(), *entry.variables]:
         if variable.space in ("global", "const"):

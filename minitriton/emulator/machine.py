@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from minitriton.emulator.batch import Batch, Mask
+from minitriton.emulator.batch import Batch
 from minitriton.emulator.endless import FIRST, Repetition
 from minitriton.emulator.lanes import Lanes, same
 from minitriton.emulator.memory.device_shadow import Rerun
@@ -21,6 +21,7 @@ from minitriton.emulator.operations.barrier_checks import check_completed
 from minitriton.emulator.operations.barriers import Arrival, BarrierArrivals
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import EmulationError, Instruction
+from minitriton.emulator.threads import Mask
 from minitriton.errors import MinitritonError
 from minitriton.target.architectures import H100_MULTIPROCESSORS, LIMITS, WARP_SIZE
 

@@ -7,14 +7,15 @@ report.listing()       the kernel's PTX with counts next to each instruction and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from minitriton.emulator.memory.access_cost import Reach
-from minitriton.emulator.ptx.program import Instruction, PTXKernel
 from minitriton.errors import SourceLocation
 from minitriton.host.html import folded, table
 from minitriton.host.source_text import text_at
@@ -22,8 +23,34 @@ from minitriton.host.source_text import text_at
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised", "shared-race", "thread-race", "global-race", "barrier", "deadlock", "async-read",
     "async-write", "wgmma-fence", "proxy-fence", "inactive-lane", "trap", "assert", "read-only",
-    "cta-lifetime", "endless",
+    "cta-lifetime", "endless", "missing-wait",
 )  # fmt: skip
+
+
+class Reported(Protocol):
+    """An instruction of any instruction set: its `parts` are its name and what qualifies it, in the words of PTX."""
+
+    @property
+    def opcode(self) -> str: ...
+    @property
+    def parts(self) -> list[str]: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def source(self) -> SourceLocation | None: ...
+    @property
+    def index(self) -> int: ...
+
+
+class ReportedKernel(Protocol):
+    """A kernel of any instruction set."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def instructions(self) -> Sequence[Reported]: ...
 
 
 @dataclass
@@ -36,11 +63,13 @@ class Finding:
     text: str
     source: SourceLocation | None
     count: int = 1
+    language: str = "ptx"
+    """Of `text`."""
 
     def __str__(self) -> str:
         where = f"{self.source}: " if self.source else ""
         times = f" ({self.count} times)" if self.count > 1 else ""
-        return f"{where}{self.kind}: {self.message}{times}\n    ptx:{self.line}: {self.text}"
+        return f"{where}{self.kind}: {self.message}{times}\n    {self.language}:{self.line}: {self.text}"
 
 
 @dataclass
@@ -63,7 +92,7 @@ class Traffic:
 class Report:
     """All of one run."""
 
-    kernel: PTXKernel
+    kernel: ReportedKernel
     grid: tuple[int, int, int]
     findings: list[Finding] = field(default_factory=list[Finding])
     traffic: dict[int, Traffic] = field(default_factory=dict[int, Traffic])
@@ -78,6 +107,8 @@ class Report:
     """What of global memory each CTA read and wrote, where that was asked for."""
     share: float = 1.0
     """Of the CTAs of the grid, how many ran: counts are of these."""
+    language: str = "ptx"
+    """Of the kernel's text."""
     _by_key: dict[tuple[str, int], Finding] = field(default_factory=dict[tuple[str, int], Finding], repr=False)
 
     @property
@@ -85,13 +116,13 @@ class Report:
         """Whether nothing was found."""
         return not self.findings
 
-    def add(self, kind: str, instruction: Instruction, message: str, count: int = 1) -> None:
+    def add(self, kind: str, instruction: Reported, message: str, count: int = 1) -> None:
         """Records a finding, or one more of the same kind at the same instruction."""
         key = (kind, instruction.index)
         if (found := self._by_key.get(key)) is not None:
             found.count += count
             return
-        found = Finding(kind, message, instruction.line, instruction.text, instruction.source, count)
+        found = Finding(kind, message, instruction.line, instruction.text, instruction.source, count, self.language)
         self._by_key[key] = found
         self.findings.append(found)
 
@@ -134,7 +165,9 @@ class Report:
         rows += [[escape(opcode), str(count)] for opcode, count in list(self.mix().items())[:12]]
         found = "".join(f"<pre>{escape(str(finding))}</pre>" for finding in self.findings)
         title = f"<b>{escape(self.kernel.name)}</b>, grid {'x'.join(map(str, self.grid))}"
-        return title + found + table(["", "count"], rows) + folded("PTX with counts", self.listing())
+        return (
+            title + found + table(["", "count"], rows) + folded(f"{self.language.upper()} with counts", self.listing())
+        )
 
     def to_json(self) -> dict[str, object]:
         """Plain dicts, lists, strings and numbers."""
@@ -143,7 +176,7 @@ class Report:
             "grid": list(self.grid),
             "findings": [
                 {
-                    "kind": f.kind, "message": f.message, "count": f.count, "ptx_line": f.line, "ptx": f.text,
+                    "kind": f.kind, "message": f.message, "count": f.count, f"{self.language}_line": f.line, self.language: f.text,
                     "source": str(f.source) if f.source else None,
                 }
                 for f in self.findings

@@ -126,9 +126,9 @@ def test_only_arrays_that_are_read_and_written_are_followed(emulate: Run) -> Non
     followed: list[set[int]] = []
     original = GlobalShadow.__init__
 
-    def watch(self: GlobalShadow, size: int, granule: int, starts: list[int], reads: set[int], lanes: int) -> None:
+    def watch(self: GlobalShadow, size: int, granule: int, starts: list[int], reads: set[int], *sizes: int) -> None:
         followed.append(set(reads))
-        original(self, size, granule, starts, reads, lanes)
+        original(self, size, granule, starts, reads, *sizes)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GlobalShadow, "__init__", watch)

@@ -14,6 +14,8 @@ import numpy as np
 from numpy import ma as ma  # np.unique would while a kernel runs, when the process may fork
 
 SECTOR = 32
+BANKS = 32
+"""Of shared memory, words of 4 bytes wide."""
 LINE = 128
 """Bytes that one tag of the L1 cache is of: four sectors."""
 
@@ -35,7 +37,7 @@ def _sectors_and_lines(offsets: bytes, size: int, warps: bytes) -> tuple[int, in
 
 
 def wavefronts(offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray) -> tuple[int, int]:
-    """Passes needed, and how many more than without conflicts. 8- and 16-byte accesses go by half and quarter warps."""
+    """Passes needed, and how many more than without conflicts. 8- and 16-byte accesses go by half and quarter warps of 32 lanes; `warp` counts those."""
     return _wavefronts(offset.tobytes(), size, warp.tobytes(), lane.tobytes())
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.memory.device_shadow import GlobalShadow
+from minitriton.target.architectures import WARP_SIZE
 
 BASE = 0x7F0000000000
 GAP = 4096
@@ -99,10 +100,10 @@ class GlobalMemory:
                     _words(self.bytes, a)[:] = self.hosts.to_device(_words(self.bytes, a))
         self.read_only = [a for a in self.allocations if a.host is not None and not a.host.flags.writeable]
 
-    def follow(self, granule: int, followed: set[int], group_lanes: int) -> None:
+    def follow(self, granule: int, followed: set[int], group_lanes: int, warp_size: int = WARP_SIZE) -> None:
         """Notes from now on who reads and writes what, in `granule`s of bytes; `group_lanes` are the lanes of a cluster."""
         starts = [a.start for a in self.allocations]
-        self.shadow = GlobalShadow(self.size, granule, starts, followed, group_lanes)
+        self.shadow = GlobalShadow(self.size, granule, starts, followed, group_lanes, warp_size)
         for a in self.allocations:
             if not a.initialised:
                 self.shadow.mark_fresh(a.start, a.end)

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minitriton.target.architectures import WARP_SIZE
-
 if TYPE_CHECKING:
     from minitriton.emulator.memory.ordering import Clocks
 
@@ -100,9 +98,11 @@ class Readers:
 class GlobalShadow:
     """The shadow of a launch's global memory. `begin` says which batch of CTAs runs."""
 
-    def __init__(self, size: int, granule: int, starts: list[int], followed: set[int], group_lanes: int) -> None:
-        self.granule, self.starts, self.group_lanes = granule, starts, group_lanes
-        self.warps = group_lanes // WARP_SIZE
+    def __init__(
+        self, size: int, granule: int, starts: list[int], followed: set[int], group_lanes: int, warp_size: int
+    ) -> None:
+        self.granule, self.starts, self.group_lanes, self.warp_size = granule, starts, group_lanes, warp_size
+        self.warps = group_lanes // warp_size
         count = -(-size // granule)
         self.followed = np.zeros(len(starts) + 1, np.bool_)
         self.followed[list(followed)] = True
@@ -196,12 +196,12 @@ class GlobalShadow:
         clash = self.reader_group[g] != named
         if clash.any():
             self.reader_group[g[clash]] = SEVERAL
-        warp = a.lanes // WARP_SIZE
+        warp = a.lanes // self.warp_size
         now = self.clocks.clock[warp][:, None]
         old = self.reader[g] - 1
         over = (old == me) | (old < 0) | (old // self.group_lanes + 1 != group)
         if not over.all():
-            over |= self.read_time[g] <= self.clocks.known[warp[:, None], old // WARP_SIZE % self.warps]
+            over |= self.read_time[g] <= self.clocks.known[warp[:, None], old // self.warp_size % self.warps]
         simple = over & (self.row[g] == 0)
         if simple.all():
             self.reader[g], self.read_time[g], self.read_site[g] = me + 1, now, a.site
@@ -215,8 +215,10 @@ class GlobalShadow:
         at = g[rest]
         lanes = np.broadcast_to(a.lanes[:, None], g.shape)[rest]
         self._give_rows(at)
-        warps, groups = lanes // WARP_SIZE, (lanes + self.first) // self.group_lanes
-        self.rows.note(self.row[at], groups, warps % self.warps, lanes % WARP_SIZE, self.clocks.clock[warps], a.site)
+        warps, groups = lanes // self.warp_size, (lanes + self.first) // self.group_lanes
+        self.rows.note(
+            self.row[at], groups, warps % self.warps, lanes % self.warp_size, self.clocks.clock[warps], a.site
+        )
 
     def _give_rows(self, granules: np.ndarray) -> None:
         """Rows for granules that have none yet, with the reader that each has."""
@@ -227,9 +229,9 @@ class GlobalShadow:
         reader = self.reader[wanted] - 1
         some = reader >= 0
         rows, reader, at = rows[some], reader[some], wanted[some]
-        warp = reader // WARP_SIZE % self.warps
+        warp = reader // self.warp_size % self.warps
         self.rows.group[rows] = reader // self.group_lanes
-        self.rows.time[rows, warp], self.rows.lane[rows, warp] = self.read_time[at], reader % WARP_SIZE
+        self.rows.time[rows, warp], self.rows.lane[rows, warp] = self.read_time[at], reader % self.warp_size
         self.rows.site[rows, warp] = self.read_site[at]
 
     def copy_begins(self, offset: np.ndarray, size: int) -> np.ndarray | None:
@@ -279,7 +281,7 @@ class GlobalShadow:
             self.followed[unfollowed] = self.following = True
         g = self.granules(a.offset, a.size)
         me = (a.lanes + self.first).astype(np.int32)[:, None]
-        warp = a.lanes // WARP_SIZE
+        warp = a.lanes // self.warp_size
         before = self.writer[g], self.write_time[g]
         self.writer[g] = me + 1
         races = self._races_of_write(a, g, me, *before, same)
@@ -300,7 +302,7 @@ class GlobalShadow:
     def _races_of_write(
         self, a: Access, g: np.ndarray, me: np.ndarray, writer: np.ndarray, time: np.ndarray, same: np.ndarray
     ) -> Races | None:
-        changes, warp, writer = ~same[:, None], a.lanes // WARP_SIZE, writer - 1
+        changes, warp, writer = ~same[:, None], a.lanes // self.warp_size, writer - 1
         others = (writer != me) & (writer >= 0) & changes
         if a.strong:
             others &= (time & 1) == 0
@@ -314,7 +316,7 @@ class GlobalShadow:
         late = (reader != me) & (reader // self.group_lanes + 1 == group) & (reader >= 0) & changes
         row = self.row[g] if self.rows.count > 1 else None
         if late.any():
-            times, theirs = self.read_time[g], reader // WARP_SIZE % self.warps
+            times, theirs = self.read_time[g], reader // self.warp_size % self.warps
             late &= times > known[warp[:, None], theirs]
             late &= (theirs != (warp % self.warps)[:, None]) | (times > self.clocks.exchanged[warp][:, None])
             if row is not None:
@@ -336,7 +338,7 @@ class GlobalShadow:
         by copies of it."""
         found = np.zeros(row.shape, np.bool_)
         at, k = np.nonzero(row > 0)
-        r, w, lane = row[at, k], lanes[at] // WARP_SIZE, lanes[at] % WARP_SIZE
+        r, w, lane = row[at, k], lanes[at] // self.warp_size, lanes[at] % self.warp_size
         local = w % self.warps
         times, known = self.rows.time[r], self.clocks.known[w]
         unseen = (times > known) & (self.rows.group[r] == group[at])[:, None]
@@ -356,7 +358,7 @@ class GlobalShadow:
         near = other // self.group_lanes == group
         within = candidates & near
         if within.any():
-            within &= time > self.clocks.known[(lanes // WARP_SIZE)[:, None], other // WARP_SIZE % self.warps]
+            within &= time > self.clocks.known[(lanes // self.warp_size)[:, None], other // self.warp_size % self.warps]
         far = candidates & ~near
         if far.any() and self.seen:
             for i, k in zip(*np.nonzero(far), strict=True):
@@ -364,7 +366,7 @@ class GlobalShadow:
                 cluster = thread // self.group_lanes
                 upto = self.seen.get(int(group[i, 0]), {}).get(cluster)
                 if upto is not None:
-                    far[i, k] = time[i, k] > self.releases[cluster][upto][thread // WARP_SIZE % self.warps]
+                    far[i, k] = time[i, k] > self.releases[cluster][upto][thread // self.warp_size % self.warps]
         inside, outside = within.any(1), far.any(1)
         return Races(inside, outside) if inside.any() or outside.any() else None
 
@@ -391,7 +393,7 @@ class GlobalShadow:
         if acquire and address in self.released:
             _merge(self.seen.setdefault(group, {}), self.released[address])
         if release:
-            covered = self.clocks.release(np.array([lane // WARP_SIZE]))
+            covered = self.clocks.release(np.array([lane // self.warp_size]))
             own = self.releases.setdefault(group, [])
             own.append(np.maximum(own[-1], covered) if own else covered)
             published = self.released.setdefault(address, {})

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations.memory import both, check_read, check_still_read, locate, measure, measure_banks
+from minitriton.emulator.threads import Mask
 
 
 @dataclass

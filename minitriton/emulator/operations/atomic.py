@@ -11,11 +11,11 @@ import numpy as np
 
 from minitriton.emulator.arithmetic import packed as packed_math
 from minitriton.emulator.arithmetic.floats import flush32
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.memory import by_space, check_global_write, locate_to_write, measure, pass_order
+from minitriton.emulator.threads import Mask, Threads
 from minitriton.interpreter.numbers.formats import extreme
 
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -42,6 +42,8 @@ def _extreme(largest: bool) -> Combine:
 OPERATIONS: dict[str, Combine] = {
     "add": lambda old, new: old + new,
     "add.ftz": lambda old, new: flush32(flush32(old) + flush32(new)),
+    "add.ieee": lambda old, new: old + new,
+    "sub": lambda old, new: old - new,
     "and": lambda old, new: old & new,
     "or": lambda old, new: old | new,
     "xor": lambda old, new: old ^ new,
@@ -54,7 +56,7 @@ OPERATIONS: dict[str, Combine] = {
 
 
 def atomic(
-    x: Machine,
+    x: Threads,
     site: int,
     space: str,
     operation: str,
@@ -66,7 +68,7 @@ def atomic(
 ) -> list[np.ndarray]:
     """One atomic per thread and vector element; returns the old values. `packed` names f16/bf16 element formats."""
     mask = x.mask(mask)
-    if space == "generic":
+    if space == "generic" and isinstance(x, Machine):
         found = [np.zeros(x.count, dtype) for _ in range(len(values) // (2 if operation == "cas" else 1))]
         for s, a, m in by_space(x, address, mask):
             some = atomic(x, site, s, operation, packed, a, m, values, dtype)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitriton.emulator.arithmetic import packed as packed_math
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import access_cost
@@ -22,6 +21,7 @@ from minitriton.emulator.operations import memory as memory_operations
 from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.mbarrier import Arriving, find_barrier, publish
 from minitriton.emulator.report import Traffic
+from minitriton.emulator.threads import Mask
 
 LANE_OF_COPIES = -3
 """Stands for the copy and dot units among the lanes of a warp: a thread's own accesses are not ordered with theirs."""

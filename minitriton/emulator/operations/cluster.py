@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine, Outcome
 from minitriton.emulator.memory.shared import RANK_SHIFT
 from minitriton.emulator.ptx.control_flow import Block
+from minitriton.emulator.threads import Mask
 
 _RANK_BITS = 0xFF << RANK_SHIFT
 

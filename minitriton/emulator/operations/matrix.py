@@ -14,11 +14,11 @@ import numpy as np
 
 from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.arithmetic.floats import bits16, bits32
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import tensor_core
 from minitriton.emulator.operations.memory import check_read, check_write, locate, measure
+from minitriton.emulator.threads import Mask
 from minitriton.target.architectures import WARP_SIZE
 
 ACCUMULATORS: dict[str, type[np.float16 | np.float32 | np.int32 | np.float64]] = {

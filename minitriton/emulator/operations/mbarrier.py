@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes, same
 from minitriton.emulator.machine import Machine, Outcome
 from minitriton.emulator.operations import asynchronous as async_operations
 from minitriton.emulator.operations.memory import locate
 from minitriton.emulator.ptx.control_flow import Block
+from minitriton.emulator.threads import Mask
 
 
 @dataclass(frozen=True)

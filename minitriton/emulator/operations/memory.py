@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitriton.emulator.batch import LOCAL_WINDOW, SHARED_WINDOW, Mask
+from minitriton.emulator.batch import LOCAL_WINDOW, SHARED_WINDOW
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import access_cost
@@ -19,7 +19,7 @@ from minitriton.emulator.memory.device_shadow import Access, Races
 from minitriton.emulator.operations import cluster as cluster_operations
 from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.report import Traffic
-from minitriton.target.architectures import WARP_SIZE
+from minitriton.emulator.threads import Mask, Threads
 
 
 def both(first: Mask, second: np.ndarray) -> Mask:
@@ -27,23 +27,28 @@ def both(first: Mask, second: np.ndarray) -> Mask:
     return second if first is None else first & second
 
 
-def locate(x: Machine, site: int, space: str, address: Lanes, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
-    """Byte offsets into the space's buffer, and the threads whose access is in bounds and aligned."""
+def locate(
+    x: Threads, site: int, space: str, address: Lanes, mask: Mask, size: int, alignment: int = 0
+) -> tuple[np.ndarray, Mask]:
+    """Byte offsets into the space's buffer, and the threads whose access is in bounds and aligned: to its size, unless `alignment` says to what."""
+    alignment = alignment or size
     signed = x.spread(address).astype(np.int64)
     base = np.zeros(1, np.int64)
     if space == "shared":
         offset, base = x.shared_offsets(signed)
         limit = x.shared.size
     elif space == "local":
-        offset, limit = signed, x.program.local_size
+        offset, limit = signed, x.local_size
     else:
         offset, limit = signed - global_memory.BASE, 0
     active = offset if mask is None else offset[mask]
     if active.size:
-        if (active & (size - 1)).any():
-            wrong = (offset & (size - 1)) != 0
+        if (active & (alignment - 1)).any():
+            wrong = (offset & (alignment - 1)) != 0
             lanes = np.nonzero(wrong if mask is None else wrong & mask)[0]
-            x.find("misaligned", site, lanes, f"the address {int(signed[lanes[0]]):#x} is not a multiple of {size}")
+            x.find(
+                "misaligned", site, lanes, f"the address {int(signed[lanes[0]]):#x} is not a multiple of {alignment}"
+            )
             mask = both(mask, ~wrong)
             active = offset[mask]
         if space in ("shared", "local"):
@@ -70,19 +75,19 @@ def locate(x: Machine, site: int, space: str, address: Lanes, mask: Mask, size: 
     if mask is not None:
         offset = np.where(mask, offset, 0)
     if space == "shared":
-        if x.cluster > 1 and x.shared.shadowed:
+        if x.cluster > 1 and x.shared.shadowed and isinstance(x, Machine):
             cluster_operations.note_reach(x, site, base, mask)
         offset = offset + base
     elif space == "local":
-        offset = offset + x.index * max(x.program.local_size, 16)
+        offset = offset + x.index * max(x.local_size, 16)
     return offset, mask
 
 
 def locate_to_write(
-    x: Machine, site: int, space: str, address: Lanes, mask: Mask, size: int
+    x: Threads, site: int, space: str, address: Lanes, mask: Mask, size: int, alignment: int = 0
 ) -> tuple[np.ndarray, Mask]:
     """As `locate`, less the threads that would write an array which the host keeps read-only."""
-    offset, mask = locate(x, site, space, address, mask, size)
+    offset, mask = locate(x, site, space, address, mask, size, alignment)
     if space == "global" and x.memory.read_only:
         good = x.memory.may_be_written(offset)
         lanes = np.nonzero(~good if mask is None else ~good & mask)[0]
@@ -184,7 +189,7 @@ MOST_LOCKS = 64
 """Threads of one atomic instruction that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
 
 
-def pass_order(x: Machine, site: int, offset: np.ndarray, who: np.ndarray, *, acquire: bool, release: bool) -> None:
+def pass_order(x: Threads, site: int, offset: np.ndarray, who: np.ndarray, *, acquire: bool, release: bool) -> None:
     """What an atomic, volatile or ordered access of threads to global memory may acquire or release, it does.
 
     A relaxed one releases once its CTA has executed a fence, and acquires once it has or executes the next one.
@@ -208,7 +213,7 @@ def pass_order(x: Machine, site: int, offset: np.ndarray, who: np.ndarray, *, ac
             )
 
 
-def fence(x: Machine, mask: Mask) -> None:
+def fence(x: Threads, mask: Mask) -> None:
     """`fence` and `membar` of the device or the system."""
     shadow = x.memory.shadow
     if shadow is not None:
@@ -217,7 +222,7 @@ def fence(x: Machine, mask: Mask) -> None:
         shadow.fence(x.index if mask is None else np.nonzero(mask)[0])
 
 
-def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
+def check_read(x: Threads, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
     """Races, uninitialised bytes, results of async copies that no wait has covered."""
     who = x.index if lanes is None else lanes
     offsets = offset if lanes is None else offset[lanes]
@@ -240,7 +245,7 @@ def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.
 
 
 def check_global_read(
-    x: Machine, site: int, offsets: np.ndarray, size: int, who: np.ndarray, what: str = "reads"
+    x: Threads, site: int, offsets: np.ndarray, size: int, who: np.ndarray, what: str = "reads"
 ) -> None:
     """Races, uninitialised bytes and results of bulk stores under way in reads from global memory; `what` reads ("a bulk copy reads")."""
     shadow = x.memory.shadow
@@ -262,7 +267,7 @@ def check_global_read(
 
 
 def check_global_write(
-    x: Machine, site: int, offsets: np.ndarray, size: int, who: np.ndarray, same: np.ndarray, lost: np.ndarray | None,
+    x: Threads, site: int, offsets: np.ndarray, size: int, who: np.ndarray, same: np.ndarray, lost: np.ndarray | None,
     what: str = "writes",
 ) -> None:  # fmt: skip
     """Races of writes to global memory; `same` and `lost` as for `GlobalShadow.written_by`."""
@@ -278,7 +283,7 @@ def check_global_write(
 
 
 def _report_races(
-    x: Machine, site: int, offsets: np.ndarray, who: np.ndarray, races: Races | None, what: str, other: str
+    x: Threads, site: int, offsets: np.ndarray, who: np.ndarray, races: Races | None, what: str, other: str
 ) -> None:
     if races is None:
         return
@@ -291,12 +296,12 @@ def _report_races(
             x.find(kind, site, who[bad], f"{text}, at {_where(x, 'global', int(offsets[bad[0]]))}")
 
 
-def _where(x: Machine, space: str, offset: int) -> str:
+def _where(x: Threads, space: str, offset: int) -> str:
     return x.memory.describe(offset) if space == "global" else f"byte {offset % x.shared.stride} of shared memory"
 
 
 def check_write(
-    x: Machine, site: int, space: str, at: np.ndarray, who: np.ndarray, size: int, same: np.ndarray, lost: np.ndarray
+    x: Threads, site: int, space: str, at: np.ndarray, who: np.ndarray, size: int, same: np.ndarray, lost: np.ndarray
 ) -> None:
     """Races of a store; `lost` marks threads whose value another thread of the same instruction overwrote."""
     if space == "shared":
@@ -317,7 +322,7 @@ def check_write(
         x.find(kind, site, who[bad], f"{text}, at {_where(x, space, int(at[bad[0]]))}")
 
 
-def check_still_read(x: Machine, site: int, offsets: np.ndarray, who: np.ndarray, size: int) -> None:
+def check_still_read(x: Threads, site: int, offsets: np.ndarray, who: np.ndarray, size: int) -> None:
     """Writes to what an asynchronous copy or dot is still reading."""
     if x.shared.shadowed and x.shared.reading_count:
         wrong = x.shared.reading[x.shared.granules(offsets, size)].any(1)
@@ -327,7 +332,7 @@ def check_still_read(x: Machine, site: int, offsets: np.ndarray, who: np.ndarray
             x.find("async-write", site, who[bad], text + _where(x, "shared", int(offsets[bad[0]])))
 
 
-def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
+def measure(x: Threads, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
     """Counts sectors or bank conflicts for the report."""
     if space == "local":
         return
@@ -339,7 +344,7 @@ def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.nda
     warp = x.warp[who]
     traffic.threads += len(who)
     traffic.bytes += len(who) * size
-    traffic.requests += x.count // WARP_SIZE if lanes is None else int(np.count_nonzero(np.diff(warp, prepend=-1)))
+    traffic.requests += x.count // x.warp_size if lanes is None else int(np.count_nonzero(np.diff(warp, prepend=-1)))
     if space == "global":
         sectors, lines = access_cost.sectors_and_lines(offsets, size, warp)
         traffic.sectors += sectors
@@ -349,17 +354,19 @@ def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.nda
         measure_banks(x, site, offsets, size, who)
 
 
-def measure_banks(x: Machine, site: int, offsets: np.ndarray, size: int, who: np.ndarray) -> None:
+def measure_banks(x: Threads, site: int, offsets: np.ndarray, size: int, who: np.ndarray) -> None:
     """Counts passes over the banks for what threads `who` [accesses] access at `offsets` in shared memory, also for an instruction that
     copies from global memory to it."""
     traffic = x.report.traffic.get(site)
     if traffic is not None:
-        total, conflicts = access_cost.wavefronts(offsets % x.shared.stride, size, x.warp[who], x.lane[who])
+        total, conflicts = access_cost.wavefronts(
+            offsets % x.shared.stride, size, x.warp[who] * (x.warp_size // access_cost.BANKS), x.lane[who]
+        )
         traffic.wavefronts += total
         traffic.conflicts += conflicts
 
 
-def note_reach(x: Machine, site: int, offsets: np.ndarray, size: int, who: np.ndarray) -> None:
+def note_reach(x: Threads, site: int, offsets: np.ndarray, size: int, who: np.ndarray) -> None:
     """What the CTAs of threads `who` [accesses] reach at `offsets`, where the report is to say that. An atomic reads."""
     if x.report.reach is not None:
         opcode = x.report.kernel.instructions[site].opcode

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitriton.emulator.batch import Batch, Mask
+from minitriton.emulator.batch import Batch
 from minitriton.emulator.memory.proxy_fences import NO_STORE
+from minitriton.emulator.threads import Mask, Threads
 from minitriton.target.architectures import WARP_SIZE
 
 
-def note_store(x: Batch, site: int, granules: np.ndarray, threads: np.ndarray) -> None:
+def note_store(x: Threads, site: int, granules: np.ndarray, threads: np.ndarray) -> None:
     """Threads have written granules of shared memory, one row each."""
     if x.shared.proxies is not None and granules.size:
         x.shared.proxies.stored(site, granules, threads, x.shared.clock)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import bulk_copies
+from minitriton.emulator.threads import Mask
 
 
 def store_async(

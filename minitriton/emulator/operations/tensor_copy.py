@@ -11,12 +11,12 @@ import math
 import numpy as np
 
 from minitriton.emulator.arithmetic.small_floats import tf32_from
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.operations import bulk_copies
 from minitriton.emulator.operations.memory import check_write, locate
+from minitriton.emulator.threads import Mask
 from minitriton.target import tensor_map
 from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.tensor_map import TensorMap

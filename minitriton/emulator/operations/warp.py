@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
+from minitriton.emulator.threads import Mask
 from minitriton.target.architectures import WARP_SIZE
 
 

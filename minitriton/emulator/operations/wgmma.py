@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitriton.emulator.arithmetic.floats import bits16, bits32
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory.shared import WINDOW
@@ -22,6 +21,7 @@ from minitriton.emulator.operations import proxy_fences, tensor_core
 from minitriton.emulator.operations.bulk_copies import LANE_OF_COPIES
 from minitriton.emulator.operations.matrix import ACCUMULATORS, decode, fragment_a
 from minitriton.emulator.operations.tensor_copy import swizzled
+from minitriton.emulator.threads import Mask
 
 _ITEM = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "s8": 1, "u8": 1}
 _SWIZZLE = {0: (16, 0), 1: (128, 3), 2: (64, 2), 3: (32, 1)}

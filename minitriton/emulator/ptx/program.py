@@ -155,6 +155,11 @@ class PTXKernel:
     translated: dict[bool, object] = field(default_factory=dict[bool, object], repr=False)
     """Cache of what `translate.translate` made, by whether checks are compiled in."""
 
+    def reads(self, parameter: KernelParameter) -> bool:
+        """Whether an instruction has its address."""
+        wanted = Symbol(parameter.name)
+        return any(isinstance(o, Address) and o.base == wanted for i in self.instructions for o in i.operands)
+
     def __getstate__(self) -> dict[str, object]:
         """All but the functions that a translation has made, which are made again where they are needed."""
         return {f.name: {} if f.name == "translated" else getattr(self, f.name) for f in fields(self)}

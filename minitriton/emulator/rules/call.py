@@ -10,11 +10,12 @@ import struct
 
 import numpy as np
 
-from minitriton.emulator.batch import LOCAL_WINDOW, Mask
+from minitriton.emulator.batch import LOCAL_WINDOW
 from minitriton.emulator.lanes import Lanes, same
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.ptx.program import Instruction, Symbol, Vector
+from minitriton.emulator.threads import Mask
 from minitriton.emulator.translate import NAMES, BlockWriter, rule
 
 # What kernels call on the host's behalf: `vprintf` and `__assertfail`.

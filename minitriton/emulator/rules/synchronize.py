@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine, Outcome
 from minitriton.emulator.operations import asynchronous as async_operations
@@ -20,6 +19,7 @@ from minitriton.emulator.operations.barriers import Arrival, Reduction
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import Immediate, Instruction, Register
 from minitriton.emulator.rules.memory import address_text
+from minitriton.emulator.threads import Mask
 from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 from minitriton.target.architectures import WARP_SIZE
 

@@ -1,0 +1,223 @@
+"""Launching a kernel: arguments in, batches of workgroups run, results out.
+
+report = run(assembly, (4,), [x, y, out, 4000])     writes into `out`
+
+A wave starts with what its descriptor asks for (LLVM, "User Guide for AMDGPU Backend", "Initial Kernel Execution State"): user SGPRs with the address
+of the arguments and those that are preloaded, then the workgroup's numbers; the numbers of work items in v0, ten bits a dimension.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from minitriton.emulator.amdgcn.machine import Machine
+from minitriton.emulator.amdgcn.parser import parse
+from minitriton.emulator.amdgcn.program import LANES, Kernel, Module, code_address
+from minitriton.emulator.amdgcn.translate import Program, translate
+from minitriton.emulator.amdgcn.waves import Waves
+from minitriton.emulator.kernel_arguments import Binding, Value
+from minitriton.emulator.launch import extents_of
+from minitriton.emulator.machine import Endless, Polling
+from minitriton.emulator.memory.device import GlobalMemory
+from minitriton.emulator.memory.device_shadow import Rerun
+from minitriton.emulator.ptx.program import EmulationError, KernelParameter
+from minitriton.emulator.report import Report
+from minitriton.errors import SourceLocation
+from minitriton.host.interrupts import Deadline
+
+LANES_AT_ONCE = 16384
+"""Of a batch: NumPy's cost of a call is spread over them."""
+SHADOW_AT_ONCE = 64 << 20
+"""Bytes of race shadow that a batch may take."""
+MOST_THREADS = 1024
+"""Of a workgroup."""
+POLLS = 200
+"""Atomics in a row that change nothing, after which all workgroups run at once."""
+POLLS_OF_ALL = 20000
+MOST_LDS = 160 << 10
+_USER = (
+    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2), ("kernarg_segment_ptr", 2), ("dispatch_id", 2),
+    ("flat_scratch_init", 2), ("private_segment_size", 1),
+)  # fmt: skip
+"""User SGPRs in their order, with how many there are of each."""
+
+
+@functools.lru_cache(maxsize=64)
+def parse_cached(text: str) -> Module:
+    """`parse`, remembering recent texts."""
+    return parse(text)
+
+
+@functools.lru_cache(maxsize=64)
+def _translated(text: str, name: str) -> Program:
+    module = parse_cached(text)
+    return translate(module, module.kernels[name])
+
+
+def run(
+    text: str,
+    grid: Sequence[int],
+    values: Sequence[Value],
+    *,
+    kernel: str | None = None,
+    shared_bytes: int = 0,
+    threads: int = 0,
+    check: bool = True,
+    names: Sequence[str] = (),
+    seconds: float = 0.0,
+) -> Report:
+    """Runs `kernel` (None: the only one) of a text on the CPU and returns what was found and counted.
+
+    `values` are NumPy arrays, which become device memory and receive results, and numbers, in the order of the kernel's arguments;
+    pointers left out at the end are null. `shared_bytes` is the LDS of a workgroup in addition to what the descriptor says; `threads` are its work items
+    (0: the metadata's most). Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted. A launch that
+    is not at its end after `seconds` (0: however long it takes) ends there with the finding `endless`.
+    """
+    module = parse_cached(text)
+    entry = _kernel(module, kernel)
+    threads = threads or entry.max_threads
+    if not 0 < threads <= MOST_THREADS:
+        raise EmulationError(
+            f"kernel {entry.name} has {threads} work items a workgroup; the most is {MOST_THREADS}, the least is 1",
+            SourceLocation("<amdgcn>", entry.line), help="write .max_flat_workgroup_size in .amdgpu_metadata, or give threads=",
+        )  # fmt: skip
+    lds = shared_bytes + entry.directive("group_segment_fixed_size")
+    if not 0 <= lds <= MOST_LDS:
+        raise EmulationError(f"kernel {entry.name} has {lds} bytes of LDS; the most is {MOST_LDS}")
+    program = _translated(text, entry.name)
+    launch = _Launch(module, entry, program, extents_of(grid), values, names, threads, lds, check, Deadline(seconds))
+    followed: set[int] = set()
+    while True:
+        try:
+            return launch.run(followed)
+        except Rerun as again:
+            followed |= again.allocations
+        except Polling:
+            launch.resident = True
+
+
+def _kernel(module: Module, name: str | None) -> Kernel:
+    name = name or next(iter(module.kernels), "")
+    if name not in module.kernels:
+        raise EmulationError(f"the assembly lacks kernel `{name}`; it has {', '.join(module.kernels) or 'none'}")
+    return module.kernels[name]
+
+
+class _Launch:
+    """One launch, which may have to begin anew."""
+
+    def __init__(
+        self, module: Module, kernel: Kernel, program: Program, grid: tuple[int, int, int], values: Sequence[Value],
+        names: Sequence[str], threads: int, lds: int, check: bool, deadline: Deadline,
+    ) -> None:  # fmt: skip
+        self.module, self.kernel, self.program, self.grid, self.values = module, kernel, program, grid, values
+        self.names, self.threads, self.lds, self.check, self.deadline = names, threads, lds, check, deadline
+        self.resident = False
+        """Whether all workgroups run at once: some wait for others."""
+
+    def run(self, followed: set[int]) -> Report:
+        """One attempt."""
+        kernel, program = self.kernel, self.program
+        memory = GlobalMemory()
+        if not kernel.parameters:
+            kernel.parameters = _natural(self.values)
+        arguments = Binding(
+            self.module.text, kernel, self.values, self.names, language="amdgcn"
+        ).lay_out(memory)  # fmt: skip
+        arguments = self.with_hidden(arguments)
+        start = memory.add(len(arguments), "the kernel's arguments", arguments.copy())
+        addresses = {label: code_address(index) for label, index in kernel.labels.items()}
+        for label, data in self.module.data.items():
+            addresses[label] = memory.add(len(data), label, np.frombuffer(bytearray(data), np.uint8), 1)
+        memory.freeze()
+        waves = -(-self.threads // LANES)
+        if self.check:
+            memory.follow(min(program.global_granule, memory.item), followed, waves * LANES, LANES)
+        report = Report(kernel, self.grid, language="amdgcn")
+        report.warps, report.threads = (np.zeros(len(kernel.instructions), np.int64) for _ in range(2))
+        total = int(np.prod(self.grid))
+        batch = max(total, 1) if self.resident else self.at_once(waves)
+        with np.errstate(all="ignore"):
+            for first in range(0, total, batch):
+                count = min(batch, total - first)
+                x = Waves(
+                    kernel, memory, report, self.grid, first, count, self.threads, self.lds, program.shared_granule, self.check
+                )  # fmt: skip
+                x.addresses = addresses
+                self.begin(x, start, arguments)
+                machine = Machine(
+                    x, program, kernel.labels[kernel.name], self.deadline, POLLS if count < total else POLLS_OF_ALL
+                )
+                try:
+                    machine.run()
+                except Endless as found:
+                    report.add("endless", found.instruction, found.text)
+                    break
+                except Polling as found:
+                    if count < total:
+                        raise
+                    report.add("deadlock", found.instruction, "waves wait for memory that nothing changes")
+                    break
+        memory.write_back()
+        return report
+
+    def at_once(self, waves: int) -> int:
+        """Workgroups of a batch."""
+        batch = max(1, LANES_AT_ONCE // (waves * LANES))
+        if self.check:
+            each = self.lds // self.program.shared_granule * (24 + 8 * waves)
+            batch = min(batch, max(1, SHADOW_AT_ONCE // max(each, 1)))
+        return batch
+
+    def with_hidden(self, arguments: np.ndarray) -> np.ndarray:
+        """The arguments followed by what the runtime passes."""
+        hidden = self.kernel.hidden
+        end = max([len(arguments), self.kernel.directive("kernarg_size"), *(at + size for at, size in hidden.values())])
+        data = np.zeros(-(-end // 16) * 16, np.uint8)
+        data[: len(arguments)] = arguments
+        known = {f"block_count_{axis}": self.grid[n] for n, axis in enumerate("xyz")}
+        known |= {"group_size_x": self.threads, "group_size_y": 1, "group_size_z": 1, "grid_dims": 3}
+        for name, (at, size) in hidden.items():
+            data[at : at + size] = np.frombuffer(known.get(name, 0).to_bytes(size, "little"), np.uint8)
+        return data
+
+    def begin(self, x: Waves, start: int, arguments: np.ndarray) -> None:
+        """Registers as a wave finds them."""
+        kernel, position = self.kernel, 0
+        for name, count in _USER:
+            if kernel.directive(
+                f"user_sgpr_{name}", int(name == "kernarg_segment_ptr" and "user_sgpr_count" not in kernel.directives)
+            ):
+                if name == "kernarg_segment_ptr":
+                    x.s[position], x.s[position + 1] = start & 0xFFFFFFFF, start >> 32
+                position += count
+        preloaded, offset = (kernel.directive(f"user_sgpr_kernarg_preload_{n}") for n in ("length", "offset"))
+        words = arguments.view(np.uint32)[offset : offset + preloaded]
+        x.s[position : position + preloaded] = words[:, np.newaxis]
+        position = max(position + preloaded, kernel.directive("user_sgpr_count"))
+        number = x.cta_number[::LANES].astype(np.int64)
+        gx, gy, _ = self.grid
+        numbers = {"x": number % gx, "y": number // gx % gy, "z": number // (gx * gy)}
+        for axis, value in numbers.items():
+            if kernel.directive(f"system_sgpr_workgroup_id_{axis}", int(axis == "x")):
+                x.s[position] = value
+                position += 1
+        x.v[0] = x.thread.reshape(x.waves, LANES)
+
+
+def _natural(values: Sequence[Value]) -> list[KernelParameter]:
+    """Arguments of a text without metadata: each aligned to its size, numbers of 4 bytes unless NumPy's say otherwise."""
+    found: list[KernelParameter] = []
+    offset = 0
+    for position, value in enumerate(values):
+        is_pointer = isinstance(value, np.ndarray)
+        size = 8 if is_pointer else value.dtype.itemsize if isinstance(value, np.generic) else 4
+        offset = -(-offset // size) * size
+        found.append(
+            KernelParameter(f"argument {position}", "u64" if is_pointer else f"b{8 * size}", 1, offset, is_pointer)
+        )
+        offset += size
+    return found

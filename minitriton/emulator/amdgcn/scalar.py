@@ -1,0 +1,345 @@
+"""The scalar unit: one number a wave, SCC (ISA, sections 5 "Scalar ALU Operations" and 12.1 to 12.5: SOP2, SOPK, SOP1, SOPC, SOPP).
+
+s_add_u32 s0, s1, s2      →   s0 = s1 + s2, SCC = carry
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.amdgcn.program import EXEC, SCALAR, VCC, Constant, Instruction, registers_of
+from minitriton.emulator.amdgcn.values import DTYPES, Fetch, Step, bits, register_of, source, words
+from minitriton.emulator.amdgcn.waves import Waves
+from minitriton.emulator.arithmetic import integers
+
+Rule = tuple[str, str, Callable[..., Any]]
+"""Type of the result, types of the operands, and a function to the result or, where SCC is set, to it and SCC.
+
+The result's type has `+` where the function gives SCC itself, and `?` where SCC is whether the result is not 0."""
+
+
+def _add(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    total = a + b
+    return total, total < a
+
+
+def _add_signed(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    total = a + b
+    return total, ((a ^ total) & (b ^ total)) < 0
+
+
+def _subtract_signed(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rest = a - b
+    return rest, ((a ^ b) & (a ^ rest)) < 0
+
+
+def shifted(function: Callable[..., np.ndarray], size: int) -> Callable[..., np.ndarray]:
+    """A shift by the low bits of the amount."""
+    return lambda a, n: function(a, (n & np.uint32(size - 1)).astype(a.dtype))
+
+
+def field_of(value: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """`bfe`: the offset is in bits 4:0 (5:0 of 64), the width in bits 22:16."""
+    size = value.dtype.itemsize * 8
+    return integers.extract_bits(value, where & np.uint32(size - 1), (where >> np.uint32(16)) & np.uint32(0x7F))
+
+
+def _bit_mask(count: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    one = np.uint32(1)
+    return ((one << (count & np.uint32(31))) - one) << (shift & np.uint32(31))
+
+
+def first_one(value: np.ndarray) -> np.ndarray:
+    """The lowest bit that is 1; -1 if there is none."""
+    lowest = value & (~value + value.dtype.type(1))
+    return np.where(value == 0, 0xFFFFFFFF, integers.find_top(lowest)).astype(np.uint32)
+
+
+def leading(value: np.ndarray) -> np.ndarray:
+    """Zeros above the highest bit that is 1; -1 if there is none."""
+    return np.where(value == 0, 0xFFFFFFFF, integers.leading_zeros(value)).astype(np.uint32)
+
+
+def _rules() -> dict[str, Rule]:
+    rules: dict[str, Rule] = {
+        "s_add_u32": ("u32+", "u32 u32", _add),
+        "s_sub_u32": ("u32+", "u32 u32", lambda a, b: (a - b, b > a)),
+        "s_add_i32": ("i32+", "i32 i32", _add_signed),
+        "s_sub_i32": ("i32+", "i32 i32", _subtract_signed),
+        "s_mul_i32": ("u32", "u32 u32", operator.mul),
+        "s_mul_hi_u32": ("u32", "u32 u32", integers.multiply_high),
+        "s_mul_hi_i32": ("i32", "i32 i32", integers.multiply_high),
+        "s_mov_b32": ("u32", "u32", lambda a: a.copy()),
+        "s_mov_b64": ("u64", "u64", lambda a: a),
+        "s_cmov_b32": ("u32", "u32", lambda a: a),
+        "s_abs_i32": ("i32?", "i32", np.abs),
+        "s_brev_b32": ("u32", "u32", integers.reverse_bits),
+        "s_brev_b64": ("u64", "u64", integers.reverse_bits),
+        "s_sext_i32_i8": ("i32", "i32", lambda a: a.astype(np.int8)),
+        "s_sext_i32_i16": ("i32", "i32", lambda a: a.astype(np.int16)),
+        "s_bfm_b32": ("u32", "u32 u32", _bit_mask),
+        "s_bfe_u32": ("u32?", "u32 u32", field_of),
+        "s_bfe_i32": ("i32?", "i32 u32", field_of),
+        "s_bfe_u64": ("u64?", "u64 u32", field_of),
+        "s_bfe_i64": ("i64?", "i64 u32", field_of),
+        "s_flbit_i32_b32": ("u32", "u32", leading),
+        "s_flbit_i32_b64": ("u32", "u64", leading),
+        "s_ff1_i32_b32": ("u32", "u32", first_one),
+        "s_ff1_i32_b64": ("u32", "u64", first_one),
+        "s_bcnt1_i32_b32": ("u32?", "u32", integers.popcount),
+        "s_bcnt1_i32_b64": ("u32?", "u64", integers.popcount),
+        "s_pack_ll_b32_b16": ("u32", "u32 u32", lambda a, b: (a & 0xFFFF) | (b << np.uint32(16))),
+        "s_pack_lh_b32_b16": ("u32", "u32 u32", lambda a, b: (a & 0xFFFF) | (b & 0xFFFF0000)),
+        "s_pack_hh_b32_b16": ("u32", "u32 u32", lambda a, b: (a >> np.uint32(16)) | (b & 0xFFFF0000)),
+        "s_absdiff_i32": ("i32?", "i32 i32", lambda a, b: np.abs(a - b)),
+    }
+    logic: dict[str, Callable[..., Any]] = {
+        "and": operator.and_, "or": operator.or_, "xor": operator.xor, "andn2": lambda a, b: a & ~b, "orn2": lambda a, b: a | ~b,
+        "nand": lambda a, b: ~(a & b), "nor": lambda a, b: ~(a | b), "xnor": lambda a, b: ~(a ^ b),
+    }  # fmt: skip
+    for size in (32, 64):
+        u, i = f"u{size}", f"i{size}"
+        for name, function in logic.items():
+            rules[f"s_{name}_b{size}"] = (u + "?", f"{u} {u}", function)
+        rules[f"s_not_b{size}"] = (u + "?", u, operator.invert)
+        rules[f"s_lshl_b{size}"] = (u + "?", f"{u} u32", shifted(operator.lshift, size))
+        rules[f"s_lshr_b{size}"] = (u + "?", f"{u} u32", shifted(operator.rshift, size))
+        rules[f"s_ashr_i{size}"] = (i + "?", f"{i} u32", shifted(operator.rshift, size))
+    for n in (1, 2, 3, 4):
+        rules[f"s_lshl{n}_add_u32"] = ("u32+", "u32 u32", _shift_add(n))
+    for sign in "iu":
+        t = f"{sign}32"
+        rules[f"s_min_{t}"] = (t + "+", f"{t} {t}", lambda a, b: (np.minimum(a, b), a < b))
+        rules[f"s_max_{t}"] = (t + "+", f"{t} {t}", lambda a, b: (np.maximum(a, b), a > b))
+    return rules
+
+
+def _shift_add(n: int) -> Callable[..., Any]:
+    def act(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        wide = (a.astype(np.uint64) << np.uint64(n)) + b
+        return wide.astype(np.uint32), wide >> np.uint64(32) != 0
+
+    return act
+
+
+RULES = _rules()
+COMPARE: dict[str, Callable[..., Any]] = {
+    "eq": operator.eq, "lg": operator.ne, "gt": operator.gt, "ge": operator.ge, "lt": operator.lt, "le": operator.le,
+}  # fmt: skip
+_COMPARE = re.compile(r"s_cmp(k?)_(\w\w)_([iu])(32|64)$")
+_SAVE = re.compile(r"s_(and|or|xor|andn2|orn2|nand|nor|xnor|andn1|orn1)_(saveexec|wrexec)_b64$")
+NOTHING = (
+    "s_nop",
+    "s_setprio",
+    "s_sleep",
+    "s_icache_inv",
+    "s_dcache_wb",
+    "s_sethalt",
+    "s_inst_prefetch",
+    "s_waitcnt_depctr",
+)
+
+
+def _destination(i: Instruction, type: str) -> tuple[list[int], frozenset[int]]:
+    base = register_of(i, 0, bits(type) // 32)
+    if not base.is_scalar:
+        raise i.error(f"{i.name} writes scalar registers")
+    return [n - SCALAR for n in base.all], frozenset(base.all)
+
+
+def _store(x: Waves, numbers: list[int], value: np.ndarray, type: str) -> None:
+    for number, word in zip(numbers, words(value, type), strict=True):
+        x.set_scalar(number, word)
+
+
+def rule_of(i: Instruction) -> Step | None:
+    """What a scalar instruction without memory or branches does; None for others."""
+    name = i.name
+    if name in NOTHING:
+        return Step(i, lambda x: None)
+    if name in RULES:
+        return _plain(i, *RULES[name])
+    if name.startswith(("s_movk", "s_addk", "s_mulk", "s_cmovk")):
+        return _constant_operand(i)
+    if match := _COMPARE.match(name):
+        type = match[3] + match[4]
+        a, b = (source(i, o, type, scalar=True) for o in i.operands)
+        compare = COMPARE[match[2]]
+        return Step(i, lambda x: x.set_scc(compare(a(x), b(x))), registers_of(i.operands))
+    if name.startswith("s_bitcmp"):
+        a, b, wanted = (
+            source(i, i.operands[0], "u" + name[-2:], scalar=True),
+            source(i, i.operands[1], "u32", scalar=True),
+            int(name[8]),
+        )
+        test = shifted(operator.rshift, int(name[-2:]))
+        return Step(i, lambda x: x.set_scc((test(a(x), b(x)) & 1) == wanted), registers_of(i.operands))
+    if match := _SAVE.match(name):
+        return _save(i, match[1], match[2] == "wrexec")
+    special = _SPECIAL.get(name)
+    return special(i) if special else None
+
+
+def _plain(i: Instruction, type: str, types: str, function: Callable[..., Any]) -> Step:
+    kinds = types.split()
+    if len(i.operands) != len(kinds) + 1:
+        raise i.error(f"{i.name} has {len(kinds) + 1} operands, not {len(i.operands)}")
+    result, how = type[:3], type[3:]
+    fetch = [source(i, o, t, scalar=True) for o, t in zip(i.operands[1:], kinds, strict=True)]
+    numbers, written = _destination(i, result)
+    dtype = DTYPES[result]
+
+    def act(x: Waves) -> None:
+        found = function(*[f(x) for f in fetch])
+        if how == "+":
+            found, scc = found
+            x.set_scc(scc)
+        found = np.asarray(found, dtype)
+        _store(x, numbers, found, result)
+        if how == "?":
+            x.set_scc(found != 0)
+
+    return Step(i, act, registers_of(i.operands[1:]), written)
+
+
+def _constant_operand(i: Instruction) -> Step:
+    """SOPK: a constant of 16 bits, sign-extended."""
+    numbers, written = _destination(i, "i32")
+    base = i.operands[1].base
+    if not isinstance(base, Constant):
+        raise i.error(f"{i.name} takes a constant")
+    value = np.array(int(base.value) & 0xFFFF, np.uint16).view(np.int16).astype(np.int32)
+    number = numbers[0]
+
+    def act(x: Waves) -> None:
+        old = x.s[number].view(np.int32)
+        if i.name == "s_movk_i32":
+            new = np.broadcast_to(value, old.shape)
+        elif i.name == "s_cmovk_i32":
+            new = np.where(x.scc, value, old)
+        elif i.name == "s_mulk_i32":
+            new = old * value
+        else:
+            new, over = _add_signed(old, value)
+            x.set_scc(over)
+        x.set_scalar(number, new.view(np.uint32))
+
+    return Step(i, act, frozenset() if i.name == "s_movk_i32" else written, written)
+
+
+def _save(i: Instruction, what: str, is_write: bool) -> Step:
+    """EXEC is kept in the destination and then combined with the source (or, of `wrexec`, the destination gets the new EXEC)."""
+    numbers, written = _destination(i, "u64")
+    fetch = source(i, i.operands[1], "u64", scalar=True)
+    swapped = what[-1] == "1"
+    function = RULES[f"s_{what[:-1] + '2' if swapped else what}_b64"][2]
+    execute = [EXEC, EXEC + 1]
+
+    def act(x: Waves) -> None:
+        a = fetch(x)
+        old = x.s[EXEC].astype(np.uint64) | (x.s[EXEC + 1].astype(np.uint64) << np.uint64(32))
+        new = function(old, a) if swapped else function(a, old)
+        _store(x, numbers, new if is_write else old, "u64")
+        _store(x, execute, new, "u64")
+        x.set_scc(new != 0)
+
+    return Step(i, act, registers_of(i.operands[1:]), written)
+
+
+def _with_carry(i: Instruction) -> Step:
+    a, b = (source(i, o, "u32", scalar=True) for o in i.operands[1:])
+    numbers, written = _destination(i, "u32")
+    subtracts = i.name == "s_subb_u32"
+
+    def act(x: Waves) -> None:
+        first, second, carry = a(x).astype(np.int64), b(x).astype(np.int64), x.scc.astype(np.int64)
+        wide = first - second - carry if subtracts else first + second + carry
+        x.set_scalar(numbers[0], wide.astype(np.uint32))
+        x.set_scc((wide < 0) | (wide > 0xFFFFFFFF))
+
+    return Step(i, act, registers_of(i.operands[1:]), written)
+
+
+def _select(i: Instruction) -> Step:
+    type = "u" + i.name[-2:]
+    a, b = (source(i, o, type, scalar=True) for o in i.operands[1:])
+    numbers, written = _destination(i, type)
+    return Step(
+        i, lambda x: _store(x, numbers, np.where(x.scc, a(x), b(x)), type), registers_of(i.operands[1:]), written
+    )
+
+
+def _set_bit(i: Instruction) -> Step:
+    numbers, written = _destination(i, "u32")
+    fetch, is_set = source(i, i.operands[1], "u32", scalar=True), i.name == "s_bitset1_b32"
+
+    def act(x: Waves) -> None:
+        bit = np.uint32(1) << (fetch(x) & np.uint32(31))
+        old = x.s[numbers[0]]
+        x.set_scalar(numbers[0], old | bit if is_set else old & ~bit)
+
+    return Step(i, act, registers_of(i.operands), written)
+
+
+def _mode(i: Instruction) -> Step:
+    """Of the MODE register only the rounding and denormal fields matter to results: they stay as the descriptor has them."""
+    text = i.text
+    match = re.search(r"hwreg\((?:HW_REG_MODE|1), *(\d+), *(\d+)\)", text)
+    if match is None or int(match[1]) < 8:
+        raise i.error("the emulator does not do this use of hardware registers")
+    return Step(i, lambda x: None, registers_of(i.operands))
+
+
+def _wait(i: Instruction) -> Step:
+    """ISA, section 4.4: `vmcnt` counts vector memory, `lgkmcnt` LDS, scalar memory and messages."""
+    counts = {name: int(value) for name, value in i.modifiers.items()}
+    if i.operands and isinstance(base := i.operands[0].base, Constant):
+        word = int(base.value)
+        counts = {"vmcnt": word & 15 | word >> 10 & 0x30, "lgkmcnt": word >> 8 & 15}
+        counts = {name: n for name, n in counts.items() if n < (63 if name == "vmcnt" else 15)}
+    if not counts.keys() <= {"vmcnt", "lgkmcnt", "expcnt"}:
+        raise i.error("the counters of this target are vmcnt, lgkmcnt and expcnt")
+
+    def act(x: Waves) -> None:
+        if not x.check:
+            return
+        for name, most in counts.items():
+            if name == "vmcnt":
+                x.wait(x.vector_memory, most)
+            elif name == "lgkmcnt":
+                x.wait(x.lds, most)
+                if not most:
+                    x.wait(x.scalar_memory, 0)
+        if x.pending:
+            x.arrived()
+
+    return Step(i, act)
+
+
+def _time(i: Instruction) -> Step:
+    numbers, written = _destination(i, "u64")
+    return Step(i, lambda x: _store(x, numbers, np.zeros(x.waves, np.uint64), "u64"), frozenset(), written)
+
+
+_SPECIAL: dict[str, Callable[[Instruction], Step]] = {
+    "s_addc_u32": _with_carry, "s_subb_u32": _with_carry, "s_cselect_b32": _select, "s_cselect_b64": _select,
+    "s_bitset0_b32": _set_bit, "s_bitset1_b32": _set_bit, "s_setreg_imm32_b32": _mode, "s_setreg_b32": _mode,
+    "s_waitcnt": _wait, "s_memtime": _time, "s_memrealtime": _time,
+}  # fmt: skip
+
+
+def condition(name: str) -> Fetch | None:
+    """Which waves take a conditional branch."""
+    if name == "s_branch":
+        return None
+    what = name.removeprefix("s_cbranch_")
+    if what in ("scc0", "scc1"):
+        return (lambda x: x.scc.copy()) if what == "scc1" else (lambda x: ~x.scc)
+    number = VCC if what.startswith("vcc") else EXEC
+    zero = what.endswith("z") and not what.endswith("nz")
+    return lambda x: ((x.s[number] | x.s[number + 1]) == 0) == zero

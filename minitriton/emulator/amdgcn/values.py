@@ -1,0 +1,146 @@
+"""Operands as arrays of a type, results as registers: what the rules of instructions are made of.
+
+source(v[2:3], "f64")(x)   →   float64 [wave, lane];  source(s4, "u32")(x)   →   uint32 [wave, 1];  source(1.0, "f16")(x)   →   float16
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from minitriton.emulator.amdgcn.program import Constant, Instruction, Operand, Register, Symbol, code_address
+from minitriton.emulator.amdgcn.waves import WaveClocks, Waves
+
+Fetch: TypeAlias = Callable[[Waves], np.ndarray]
+Act: TypeAlias = Callable[[Waves], None]
+U16, U32, U64 = np.uint16, np.uint32, np.uint64
+DTYPES: dict[str, np.dtype] = {
+    "u16": np.dtype(U16), "i16": np.dtype(np.int16), "f16": np.dtype(np.float16), "u32": np.dtype(U32),
+    "i32": np.dtype(np.int32), "f32": np.dtype(np.float32), "u64": np.dtype(U64), "i64": np.dtype(np.int64),
+    "f64": np.dtype(np.float64),
+}  # fmt: skip
+LEAST_INLINE, MOST_INLINE = -16, 64
+"""Integers that are inline constants (ISA, section 3.1): others are literals of 32 bits."""
+
+
+@dataclass(slots=True)
+class Step:
+    """An instruction as something to do: `reads` and `writes` are numbers of registers, `counter` counts it if it is an access."""
+
+    instruction: Instruction
+    act: Act
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    counter: str = ""
+    uses: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.uses = self.reads | self.writes
+
+    def check(self, x: Waves) -> None:
+        """Finds registers whose results no wait has covered."""
+        counter: WaveClocks | None = getattr(x, self.counter) if self.counter else None
+        for register in self.uses & x.pending.keys():
+            x.check_use(self.instruction, register, None if register in self.reads else counter)
+
+
+def bits(type: str) -> int:
+    """Of a type's name."""
+    return int(type[1:])
+
+
+def constant(value: float, type: str) -> np.generic:
+    """A constant as an operand of a type (ISA, section 3.1): floats are of the operand's size, a literal is the upper half of a float64."""
+    dtype = DTYPES[type]
+    size = bits(type)
+    if isinstance(value, float):
+        return np.array(value, f"f{size // 8}").view(dtype)[()]
+    if type == "f64" and not LEAST_INLINE <= value <= MOST_INLINE:
+        value = (value & 0xFFFFFFFF) << 32
+    return np.array(value & ((1 << size) - 1), f"u{size // 8}").view(dtype)[()]
+
+
+def register_of(i: Instruction, number: int, count: int = 0) -> Register:
+    """Operand `number`, which is a register, of `count` words unless that is 0."""
+    base = i.operands[number].base if number < len(i.operands) else None
+    if not isinstance(base, Register):
+        raise i.error(f"operand {number + 1} of {i.name} is a register")
+    if count and base.count != count:
+        raise i.error(f"operand {number + 1} of {i.name} has {count} registers, not {base.count}")
+    return base
+
+
+def raw(i: Instruction, operand: Operand, word: int = 0, scalar: bool = False) -> Fetch:
+    """32 bits of a register: [wave, lane] of a vector register, [wave, 1] of a scalar one, [wave] of it in a `scalar` instruction."""
+    base = operand.base
+    if not isinstance(base, Register) or word >= base.count:
+        raise i.error(f"{i.name} reads {word + 1} registers here")
+    number = base.index + word
+    if not base.is_scalar:
+        if scalar:
+            raise i.error(f"{i.name} takes no vector register")
+        return lambda x: x.v[number]
+    number = base.scalar + word
+    if scalar:
+        return lambda x: x.s[number]
+    return lambda x: x.s[number][:, np.newaxis]
+
+
+def join(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Two words as one of 64 bits."""
+    return low.astype(U64) | (high.astype(U64) << U64(32))
+
+
+def typed(fetch: Fetch, type: str) -> Fetch:
+    """32 bits as a type of at most that size."""
+    dtype = DTYPES[type]
+    if bits(type) == 16:
+        return lambda x: fetch(x).astype(U16).view(dtype)
+    return lambda x: fetch(x).view(dtype)
+
+
+def source(i: Instruction, operand: Operand, type: str, scalar: bool = False) -> Fetch:
+    """An operand as arrays of a type, with its modifiers."""
+    if type == "mask":
+        number = register_of(replace(i, operands=(operand,)), 0, 2).scalar
+        return lambda x: x.flags(number)
+    base = operand.base
+    if isinstance(base, Constant):
+        value = constant(base.value, type)
+        plain: Fetch = lambda x: np.asarray(value)
+    elif isinstance(base, Symbol):
+        name, origin, shift = base.name, code_address(base.origin), 32 if base.part == "hi" else 0
+        plain = lambda x: np.array((x.addresses[name] - origin) >> shift & 0xFFFFFFFF, U32)
+    elif bits(type) == 64:
+        low, high = raw(i, operand, 0, scalar), raw(i, operand, 1, scalar)
+        dtype = DTYPES[type]
+        plain = lambda x: join(low(x), high(x)).view(dtype)
+    else:
+        plain = typed(raw(i, operand, 0, scalar), type)
+    return modified(plain, operand, type)
+
+
+def modified(plain: Fetch, operand: Operand, type: str) -> Fetch:
+    """`-x`, `|x|` and both of a float; `-x` of an integer."""
+    if operand.absolute:
+        inner = plain
+        plain = lambda x: np.abs(inner(x))
+    if operand.negated:
+        positive = plain
+        plain = lambda x: np.negative(positive(x))
+    return plain
+
+
+def words(value: np.ndarray, type: str) -> list[np.ndarray]:
+    """A result as 32-bit words; 16 bits are zero-extended."""
+    size = bits(type)
+    value = np.asarray(value, DTYPES[type])
+    if size == 32:
+        return [value.view(U32)]
+    if size == 16:
+        return [value.view(U16).astype(U32)]
+    wide = value.view(U64)
+    return [wide.astype(U32), (wide >> U64(32)).astype(U32)]

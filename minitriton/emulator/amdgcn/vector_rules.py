@@ -1,0 +1,389 @@
+"""Vector instructions as steps: operands by encoding (VOP1, VOP2, VOP3, SDWA, DPP, VOP3P), results to registers or flags.
+
+v_cmp_gt_i32_e32 vcc, s8, v0      →   a step that writes one bit a lane to VCC
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.amdgcn import lanes as crossing
+from minitriton.emulator.amdgcn.program import (
+    EXEC,
+    LANES,
+    SCALAR,
+    VCC,
+    Constant,
+    Instruction,
+    Operand,
+    Register,
+    registers_of,
+)
+from minitriton.emulator.amdgcn.values import (
+    U16,
+    U32,
+    Act,
+    Fetch,
+    Step,
+    bits,
+    constant,
+    modified,
+    raw,
+    register_of,
+    source,
+    typed,
+    words,
+)
+from minitriton.emulator.amdgcn.vector import OCP_FORMATS, RULES, SMALL_FORMATS, comparison, fma16, largest, smallest
+from minitriton.emulator.amdgcn.waves import Waves
+from minitriton.emulator.arithmetic import floats
+from minitriton.emulator.arithmetic import small_floats as small
+from minitriton.interpreter.numbers.formats import decode_small, encode_small
+
+_VCC = frozenset({SCALAR + VCC, SCALAR + VCC + 1})
+_COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d\d)$")
+_KNOWN = frozenset({
+    "clamp", "mul", "div", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "quad_perm", "row_shl", "row_shr", "row_ror", "row_mirror",
+    "row_half_mirror", "row_bcast", "row_newbcast", "wave_shl", "wave_shr", "wave_rol", "wave_ror", "row_mask", "bank_mask", "bound_ctrl",
+    "dst_sel", "dst_unused", "src0_sel", "src1_sel",
+})  # fmt: skip
+
+
+def rule_of(i: Instruction, target: str) -> Step | None:
+    """What a vector instruction does; None for others."""
+    if not i.name.startswith("v_"):
+        return None
+    if unknown := i.modifiers.keys() - _KNOWN:
+        raise i.error(f"the emulator does not know {min(unknown)} of {i.name}")
+    if i.name in RULES:
+        return _plain(i, *RULES[i.name])
+    if match := _COMPARE.match(i.name):
+        return _compare(i, match[2], match[3], writes_exec=bool(match[1]))
+    if i.name.startswith("v_pk_"):
+        return _packed(i)
+    if i.name.startswith("v_fma_mix"):
+        return _mixed(i)
+    if "_fp8" in i.name or "_bf8" in i.name:
+        return _small_floats(i, target)
+    special = _SPECIAL.get(i.name)
+    return special(i) if special else None
+
+
+def _sources(
+    i: Instruction, operands: list[Operand], kinds: list[str], across: crossing.Crossing | None
+) -> list[Fetch]:
+    """Operands by the instruction's encoding."""
+    selected = _bits_of(i, "op_sel", len(operands) + 1)
+    found: list[Fetch] = []
+    for number, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
+        which = i.modifiers.get(f"src{number}_sel", "DWORD") if i.encoding == "sdwa" and kind != "mask" else "DWORD"
+        is_register = isinstance(operand.base, Register)
+        if across is not None and number == 0:
+            crossed = across.source(raw(i, operand))
+            found.append(modified(typed(crossed, kind), operand, kind))
+        elif which != "DWORD" and is_register:
+            fetch = crossing.part(i, which, raw(i, operand), kind, extends=operand.extended)
+            found.append(modified(fetch, operand, kind))
+        elif selected[number] and bits(kind) == 16 and is_register:
+            found.append(modified(_half(raw(i, operand), 1, kind), operand, kind))
+        else:
+            found.append(source(i, operand, kind))
+    return found
+
+
+def _bits_of(i: Instruction, name: str, count: int, otherwise: int = 0) -> list[int]:
+    text = i.modifiers.get(name)
+    given = [int(n) for n in text.strip("[]").split(",")] if text else []
+    return given + [otherwise] * (count - len(given))
+
+
+def _half(fetch: Fetch, high: int, kind: str) -> Fetch:
+    return typed(lambda x: fetch(x) >> U32(16), kind) if high else typed(fetch, kind)
+
+
+def _clamped(i: Instruction, type: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """With output modifiers: `mul` and `div` of floats, `clamp` to 0 to 1 of floats and to the type's range of integers."""
+    scale = float(i.modifiers.get("mul", "1")) / float(i.modifiers.get("div", "1"))
+    if type[0] == "f":
+        scaled = function if scale == 1 else lambda *a: function(*a) * np.dtype(f"f{bits(type) // 8}").type(scale)
+        if "clamp" not in i.modifiers:
+            return scaled
+        return lambda *a: np.nan_to_num(np.clip(v := scaled(*a), v.dtype.type(0), v.dtype.type(1)), nan=0.0)
+    if "clamp" not in i.modifiers:
+        return function
+    limits = np.iinfo(np.dtype(f"{type[0]}{bits(type) // 8}"))
+    if bits(type) > 32 or not i.name.startswith(("v_add", "v_sub", "v_mad")):
+        raise i.error(f"the emulator does not do clamp of {i.name}")
+
+    def clamp(*operands: np.ndarray) -> np.ndarray:
+        return np.clip(function(*(o.astype(np.int64) for o in operands)), limits.min, limits.max)
+
+    return clamp
+
+
+def _plain(i: Instruction, type: str, types: str, function: Callable[..., Any]) -> Step:
+    result, carries = type[:3], type.endswith("+")
+    kinds = types.split()
+    given = list(i.operands)
+    target = register_of(i, 0, bits(result) // 32 or 1)
+    flags = register_of(i, 1, 2) if carries else None
+    operands = given[2:] if carries else given[1:]
+    reads = registers_of(operands)
+    if "vcc" in kinds:
+        operands.append(Operand(Register(SCALAR + VCC, 2, "vcc")))
+        reads |= _VCC
+    if "acc" in kinds:
+        operands.append(Operand(target))
+        reads |= frozenset(target.all)
+    kinds = ["mask" if k == "vcc" else result if k == "acc" else k for k in kinds]
+    if len(operands) != len(kinds):
+        raise i.error(f"{i.name} takes {len(kinds)} operands after its results, not {len(operands)}")
+    across = crossing.Crossing(i) if i.encoding in ("dpp", "e64_dpp") else None
+    fetch = _sources(i, operands, kinds, across)
+    compute = function if carries else _clamped(i, result, function)
+    numbers = list(target.all)
+    keeps = i.encoding == "sdwa" or across is not None
+    high = _bits_of(i, "op_sel", len(operands) + 1)[len(operands)] if bits(result) == 16 else 0
+    if target.is_scalar:
+        raise i.error(f"{i.name} writes a vector register")
+
+    def act(x: Waves) -> None:
+        found = compute(*[f(x) for f in fetch])
+        if flags is not None:
+            found, flag = found
+        parts = words(found, result)
+        for number, part in zip(numbers, parts, strict=True):
+            if i.encoding == "sdwa":
+                x.set_vector(number, crossing.put_part(i, x.v[number], part))
+            elif across is not None:
+                across.write(x, number, part)
+            elif high:
+                x.set_vector(number, (x.v[number] & U32(0xFFFF)) | (part << U32(16)))
+            else:
+                x.set_vector(number, part)
+        if flags is not None:
+            x.set_flags(flags.scalar, flag)
+
+    written = registers_of(given[:2] if carries else given[:1])
+    return Step(i, act, reads | (written if keeps or high else frozenset()), written)
+
+
+def _compare(i: Instruction, name: str, type: str, *, writes_exec: bool) -> Step:
+    function = comparison(name, type)
+    if function is None:
+        raise i.error(f"the emulator does not know {i.name}")
+    target = register_of(i, 0, 2)
+    kinds = [type, "u32" if name == "class" else type]
+    fetch = _sources(i, list(i.operands[1:]), kinds, None)
+    number = target.scalar
+
+    def act(x: Waves) -> None:
+        flags = function(*[f(x) for f in fetch])
+        x.set_flags(number, flags)
+        if writes_exec and number != EXEC:
+            x.set_flags(EXEC, flags)
+
+    return Step(i, act, registers_of(i.operands[1:]), frozenset(target.all))
+
+
+_HALVES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "add_f16": ("f16", lambda a, b: a + b), "mul_f16": ("f16", lambda a, b: a * b), "fma_f16": ("f16", fma16),
+    "min_f16": ("f16", smallest), "max_f16": ("f16", largest), "add_u16": ("u16", lambda a, b: a + b),
+    "sub_u16": ("u16", lambda a, b: a - b), "add_i16": ("i16", lambda a, b: a + b), "sub_i16": ("i16", lambda a, b: a - b),
+    "mul_lo_u16": ("u16", lambda a, b: a * b), "mad_u16": ("u16", lambda a, b, c: a * b + c),
+    "mad_i16": ("i16", lambda a, b, c: a * b + c), "min_u16": ("u16", np.minimum), "max_u16": ("u16", np.maximum),
+    "min_i16": ("i16", np.minimum), "max_i16": ("i16", np.maximum), "lshlrev_b16": ("u16", lambda a, b: b << (a & U16(15))),
+    "lshrrev_b16": ("u16", lambda a, b: b >> (a & U16(15))), "ashrrev_i16": ("i16", lambda a, b: b >> (a & np.int16(15))),
+}  # fmt: skip
+_SINGLES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "add_f32": ("f32", lambda a, b: a + b), "mul_f32": ("f32", lambda a, b: a * b), "fma_f32": ("f32", floats.fma32),
+    "mov_b32": ("u32", lambda a, b: a),
+}  # fmt: skip
+
+
+def _packed(i: Instruction) -> Step:
+    """VOP3P: an operation on both halves of 32 bits, or both registers of a pair; `op_sel` and `op_sel_hi` choose which part of each operand."""
+    name = i.name.removeprefix("v_pk_")
+    halves = name in _HALVES
+    found = (_HALVES if halves else _SINGLES).get(name)
+    if found is None:
+        raise i.error(f"the emulator does not know {i.name}")
+    type, function = found
+    function = _clamped(i, type, function)
+    operands = i.operands[1:]
+    count = len(operands)
+    chosen = [_bits_of(i, "op_sel", count), _bits_of(i, "op_sel_hi", count, 1)]
+    negated = [_bits_of(i, "neg_lo", count), _bits_of(i, "neg_hi", count)]
+    target = register_of(i, 0, 1 if halves else 2)
+
+    def operand(number: int, part: int) -> Fetch:
+        o, select = operands[number], chosen[part][number]
+        if isinstance(o.base, Constant):
+            value = constant(o.base.value, type)
+            if halves and select:
+                value = constant(0 if isinstance(o.base.value, float) else int(o.base.value) >> 16, type)
+            plain: Fetch = lambda x: np.asarray(value)
+        elif halves:
+            plain = _half(raw(i, o), select, type)
+        else:
+            plain = typed(raw(i, o, select), type)
+        return modified(plain, Operand(o.base, bool(negated[part][number]) ^ o.negated), type)
+
+    low, high = ([operand(n, part) for n in range(count)] for part in range(2))
+    if i.name == "v_pk_mov_b32":
+        high = [low[1], low[1]]
+    numbers = list(target.all)
+
+    def act(x: Waves) -> None:
+        first = words(function(*[f(x) for f in low]), type)[0]
+        second = words(function(*[f(x) for f in high]), type)[0]
+        if halves:
+            x.set_vector(numbers[0], first | (second << U32(16)))
+        else:
+            first = first.copy()
+            x.set_vector(numbers[1], second.copy())
+            x.set_vector(numbers[0], first)
+
+    return Step(i, act, registers_of(operands), frozenset(target.all))
+
+
+def _mixed(i: Instruction) -> Step:
+    """`v_fma_mix`: each operand is float32 or, by `op_sel_hi`, a half (by `op_sel`) of its register."""
+    wide, high = _bits_of(i, "op_sel_hi", 3), _bits_of(i, "op_sel", 3)
+    negated = _bits_of(i, "neg_lo", 3)
+    absolute = _bits_of(i, "neg_hi", 3)
+
+    def operand(number: int) -> Fetch:
+        o = i.operands[1 + number]
+        o = Operand(o.base, o.negated ^ bool(negated[number]), o.absolute or bool(absolute[number]))
+        if not wide[number]:
+            return source(i, o, "f32")
+        if isinstance(o.base, Constant):
+            value = constant(o.base.value, "f16")
+            half: Fetch = lambda x: np.asarray(value)
+        else:
+            half = _half(raw(i, o), high[number], "f16")
+        return modified(lambda x: half(x).astype(np.float32), o, "f32")
+
+    fetch = [operand(n) for n in range(3)]
+    target = register_of(i, 0, 1)
+    number = target.index
+    function = _clamped(i, "f32", floats.fma32)
+
+    def act(x: Waves) -> None:
+        result = function(*[f(x) for f in fetch])
+        if i.name == "v_fma_mix_f32":
+            x.set_vector(number, words(result, "f32")[0])
+            return
+        half = small.f16_from(result).astype(U32)
+        old = x.v[number]
+        x.set_vector(
+            number, old & U32(0xFFFF0000) | half if i.name.endswith("lo_f16") else old & U32(0xFFFF) | half << U32(16)
+        )
+
+    written = frozenset(target.all)
+    return Step(i, act, registers_of(i.operands[1:]) | (frozenset() if i.name == "v_fma_mix_f32" else written), written)
+
+
+def _small_floats(i: Instruction, target: str) -> Step | None:
+    """Conversions of 8-bit floats: `fp8` and `bf8` are the FNUZ formats on gfx940 to gfx942, the OCP ones on later targets."""
+    match = re.fullmatch(r"v_cvt_(?:(f32)_(fp8|bf8)|pk_f32_(fp8|bf8)|pk_(fp8|bf8)_f32|sr_(fp8|bf8)_f32)", i.name)
+    if match is None:
+        return None
+    name = next(m for m in match.groups()[1:] if m)
+    format = (SMALL_FORMATS if target.startswith("gfx94") else OCP_FORMATS)[name]
+    into = register_of(i, 0)
+    numbers = list(into.all)
+    high = _bits_of(i, "op_sel", 3)
+    written = frozenset(into.all)
+    if match[1]:
+        which = i.modifiers.get("src0_sel", "BYTE_0")
+        byte = int(which[-1]) if which.startswith("BYTE") else high[0] * 2 + high[1]
+        fetch = source(i, i.operands[1], "u32")
+        return Step(
+            i, lambda x: x.set_vector(numbers[0], decode_small(format, (fetch(x) >> U32(8 * byte)) & U32(255)).view(U32)),
+            registers_of(i.operands[1:]), written,
+        )  # fmt: skip
+    if match[3]:
+        fetch = source(i, i.operands[1], "u32")
+        shift = 16 if high[0] or i.modifiers.get("src0_sel") == "WORD_1" else 0
+
+        def unpack(x: Waves) -> None:
+            word = fetch(x) >> U32(shift)
+            for n in range(2):
+                x.set_vector(numbers[n], decode_small(format, (word >> U32(8 * n)) & U32(255)).view(U32))
+
+        return Step(i, unpack, registers_of(i.operands[1:]), written)
+    if match[4]:
+        a, b = source(i, i.operands[1], "f32"), source(i, i.operands[2], "f32")
+        place = 16 * high[2]
+
+        def pack(x: Waves) -> None:
+            word = encode_small(format, a(x)).astype(U32) | encode_small(format, b(x)).astype(U32) << U32(8)
+            mask = U32(0xFFFF << place)
+            x.set_vector(numbers[0], x.v[numbers[0]] & ~mask | word << U32(place))
+
+        return Step(i, pack, registers_of(i.operands), written)
+    return None
+
+
+def _read_first(i: Instruction) -> Step:
+    number, fetch = register_of(i, 0, 1).scalar, source(i, i.operands[1], "u32")
+
+    def act(x: Waves) -> None:
+        value = np.broadcast_to(fetch(x), (x.waves, LANES))
+        x.set_scalar(number, value[x.wave, crossing.first_lane(x)])
+
+    return Step(i, act, registers_of(i.operands[1:]), registers_of(i.operands[:1]))
+
+
+def _read_lane(i: Instruction) -> Step:
+    number, fetch, lane = (
+        register_of(i, 0, 1).scalar,
+        source(i, i.operands[1], "u32"),
+        source(i, i.operands[2], "u32", scalar=True),
+    )
+
+    def act(x: Waves) -> None:
+        value = np.broadcast_to(fetch(x), (x.waves, LANES))
+        x.set_scalar(number, value[x.wave, (lane(x) % LANES).astype(np.int64)])
+
+    return Step(i, act, registers_of(i.operands[1:]), registers_of(i.operands[:1]))
+
+
+def _write_lane(i: Instruction) -> Step:
+    number = register_of(i, 0, 1).index
+    value, lane = source(i, i.operands[1], "u32", scalar=True), source(i, i.operands[2], "u32", scalar=True)
+
+    def act(x: Waves) -> None:
+        waves = x.running()
+        picked = np.broadcast_to(lane(x) % LANES, (x.waves,)).astype(np.int64)[waves]
+        x.v[number, waves, picked] = np.broadcast_to(value(x), (x.waves,))[waves]
+
+    return Step(i, act, registers_of(i.operands), registers_of(i.operands[:1]))
+
+
+def _swap(i: Instruction) -> Step:
+    a, b = register_of(i, 0, 1).index, register_of(i, 1, 1).index
+
+    def act(x: Waves) -> None:
+        first = x.v[a].copy()
+        x.set_vector(a, x.v[b].copy())
+        x.set_vector(b, first)
+
+    return Step(i, act, registers_of(i.operands), registers_of(i.operands))
+
+
+def _nothing(i: Instruction) -> Step:
+    act: Act = lambda x: None
+    return Step(i, act)
+
+
+_SPECIAL: dict[str, Callable[[Instruction], Step]] = {
+    "v_readfirstlane_b32": _read_first, "v_readlane_b32": _read_lane, "v_writelane_b32": _write_lane, "v_swap_b32": _swap,
+    "v_nop": _nothing,
+}  # fmt: skip
