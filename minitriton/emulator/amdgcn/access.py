@@ -75,6 +75,9 @@ def load(x: Waves, site: int, space: str, address: np.ndarray, mask: Mask, width
     lanes = None if mask is None else np.nonzero(mask)[0]
     if x.check and (lanes is None or lanes.size):
         checked.check_read(x, site, space, offset, lanes, size)
+        if space == "shared" and x.shared.shadowed:
+            who = x.index if lanes is None else lanes
+            check_contested(x, site, offset[who], size, who)
         if space == "global":
             checked.pass_order(x, site, offset, x.index if lanes is None else lanes, acquire=True, release=False)
         checked.measure(x, site, space, offset, lanes, size)
@@ -112,14 +115,47 @@ def store(
     checked.measure(x, site, space, offset, None if mask is None else lanes, size)
     if space == "global":
         checked.pass_order(x, site, offset, lanes, acquire=False, release=True)
-    same = np.ones(len(index), np.bool_)
+    same = np.empty((len(index), len(chosen)), np.bool_)
     for n, value in enumerate(chosen):
-        same &= buffer.take(index + n) == value
+        same[:, n] = buffer.take(index + n) == value
         buffer[index + n] = value
-    lost = np.zeros(len(index), np.bool_)
-    for n, value in enumerate(chosen):
-        lost |= buffer.take(index + n) != value
-    checked.check_write(x, site, space, offsets, lanes, size, same, lost)
+    lost = np.stack([buffer.take(index + n) != value for n, value in enumerate(chosen)], axis=1)
+    if space == "shared":
+        note_shared_write(x, site, offsets, size, lanes, same, lost)
+    else:
+        checked.check_write(x, site, space, offsets, lanes, size, same.all(1), lost.any(1))
+
+
+def note_shared_write(x: Waves, site: int, offsets: np.ndarray, size: int, lanes: np.ndarray, same: np.ndarray, lost: np.ndarray) -> None:
+    """A store to LDS; `same` and `lost` [lane, element] as for `SharedMemory.written_by`. It is a race at once if another wave may still read there. If
+    others wrote other values, it is one as soon as somebody reads: lanes with copies of an element often write what they have next to it, too."""
+    shared = x.shared
+    if not shared.shadowed:
+        return
+    g, warp, lane = shared.granules(offsets, size), x.warp[lanes], x.lane[lanes]
+    same, lost = (np.repeat(flags, g.shape[1] // flags.shape[1], axis=1) for flags in (same, lost))
+    race = (shared.overwrites_read(g, warp, lane) & ~same).any(1)
+    over = shared.overwrites(g, warp, lane)
+    shared.mark_written(g, warp, lane)
+    x.contested[g[~over]] = 0
+    x.contested[g[(over & ~same) | lost]] = site + 1
+    if race.any():
+        bad = np.nonzero(race)[0]
+        where = int(offsets[bad[0]]) % shared.stride
+        x.find("shared-race", site, lanes[bad], f"writes byte {where} of LDS, which another wave reads without a barrier between")
+
+
+def check_contested(x: Waves, site: int, offsets: np.ndarray, size: int, lanes: np.ndarray) -> None:
+    """Reads of what several lanes or waves wrote with other values, reported where that was."""
+    writers = x.contested[x.shared.granules(offsets, size)]
+    if not writers.any():
+        return
+    reader = x.kernel.instructions[site]
+    for writer in np.unique(writers[writers > 0]).tolist():
+        bad = np.nonzero((writers == writer).any(1))[0]
+        where = int(offsets[bad[0]]) % x.shared.stride
+        text = f"threads write different values to byte {where} of LDS without a barrier between, which line {reader.line} ({reader.name}) reads"
+        x.find("shared-race", writer - 1, lanes[bad], text)
 
 
 def _offset(i: Instruction, name: str = "offset") -> int:
@@ -165,7 +201,8 @@ def _buffer(i: Instruction, at: int, width: int, count: int) -> tuple[Locate, fr
 
     def locate(x: Waves) -> Where:
         low, high, records = (x.s[first + n][:, np.newaxis] for n in range(3))
-        if (high >> U32(31)).any():
+        swizzled = (high >> U32(31)).ravel() != 0
+        if (swizzled if x.active is None else swizzled & x.active).any():
             raise i.error("the emulator does not do swizzled buffers")
         base = join(low, high & U32(0xFFFF)).astype(np.int64)
         stride = (high >> U32(16)) & U32(0x3FFF)

@@ -27,13 +27,13 @@ from minitriton.emulator.amdgcn.program import (
 from minitriton.emulator.ptx.program import EmulationError, KernelParameter
 from minitriton.errors import SourceLocation
 
-_LABEL = re.compile(r"\s*([\w.$]+):\s*")
+_LABEL = re.compile(r"\s*(?:([\w.$@]+)|\"([^\"]*)\"):\s*")
 _OPCODE = re.compile(r"[a-z][a-z0-9_]*$")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 _CALL_SITE = re.compile(r"([^\s\[\]]+):(\d+):(\d+)[\s\]]*$")
 _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _REGISTER = re.compile(r"([vsa])(?:(\d+)|\[(\d+)(?::(\d+))?\])$")
-_SYMBOL = re.compile(r"([A-Za-z_.$][\w.$]*)(?:@rel32@(lo|hi)[+-]\d+)?$")
+_SYMBOL = re.compile(r"(?:([A-Za-z_.$][\w.$]*)|\"([^\"]*)\")(?:@rel32@(lo|hi)[+-]\d+)?$")
 _ENCODING = re.compile(r"_(e32|e64|e64_dpp|sdwa|dpp)$")
 _FLAG = re.compile(r"(?:off|offen|idxen|sc0|sc1|nt|glc|slc|lds|clamp|gds|tfe)$|[a-z_0-9]+:")
 _ARGUMENT = re.compile(r"\.(offset|size|value_kind|name|address_space):\s*(\S+)")
@@ -83,7 +83,7 @@ class _Parser:
                 continue
             code, _, comment = line.partition("//")[0].partition(";")
             while match := _LABEL.match(code):
-                self.label(match[1])
+                self.label(match[1] or match[2])
                 code = code[match.end() :]
             self.statement = code.strip()
             if self.statement.startswith("."):
@@ -217,7 +217,7 @@ class _Parser:
         except ValueError:
             pass
         if match := _SYMBOL.match(text):
-            return Symbol(match[1], match[2] or "", self.origin)
+            return Symbol(match[1] or match[2], match[3] or "", self.origin)
         if re.fullmatch(r"hwreg\(.*\)", text):
             return Symbol(text)
         raise self.fail(f"{text} is not an operand")

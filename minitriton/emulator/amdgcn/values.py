@@ -124,7 +124,9 @@ def source(i: Instruction, operand: Operand, type: str, scalar: bool = False) ->
 
 
 def modified(plain: Fetch, operand: Operand, type: str) -> Fetch:
-    """`-x`, `|x|` and both of a float; `-x` of an integer."""
+    """`-x`, `|x|` and both of a float."""
+    if (operand.absolute or operand.negated) and type[0] != "f":
+        raise ValueError("integers have no modifiers")
     if operand.absolute:
         inner = plain
         plain = lambda x: np.abs(inner(x))

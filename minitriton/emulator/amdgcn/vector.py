@@ -343,7 +343,7 @@ def _moves(rules: dict[str, Rule]) -> None:
         "v_mov_b32": ("u32", "u32", lambda a: a), "v_mov_b64": ("u64", "u64", lambda a: a),
         "v_accvgpr_read_b32": ("u32", "u32", lambda a: a), "v_accvgpr_write_b32": ("u32", "u32", lambda a: a),
         "v_accvgpr_mov_b32": ("u32", "u32", lambda a: a),
-        "v_cndmask_b32": ("u32", "u32 u32 mask", lambda a, b, c: np.where(c, b, a)),
+        "v_cndmask_b32": ("f32", "f32 f32 mask", lambda a, b, c: np.where(c, b, a)),
     }  # fmt: skip
 
 

@@ -28,6 +28,8 @@ class WaveClocks(Clocks):
     ones only: a store that no `s_waitcnt` has covered may not have come to memory yet.
     """
 
+    in_order = True
+
     def __init__(self, groups: int, warps: int, enabled: bool) -> None:
         super().__init__(groups, warps, enabled)
         self.done = np.zeros(groups * warps, np.int32)
@@ -85,6 +87,8 @@ class Waves(Threads):
             memory.shadow.begin(self.vector_memory, self.first_thread)
         self.shared = SharedMemory(ctas, shared_bytes, self.lds, granule)
         self.cta_offset = self.cta * self.shared.stride
+        self.contested = np.zeros(len(self.shared.initialised) if self.shared.shadowed else 0, np.int32)
+        """By granule of LDS: one more than the instruction that wrote one of several values there, of which any may remain."""
         self.v = np.zeros((VECTORS, self.waves, LANES), np.uint32)
         self.s = np.zeros((SCALARS, self.waves), np.uint32)
         self.scc = np.zeros(self.waves, np.bool_)

@@ -344,7 +344,8 @@ class GlobalShadow:
         unseen = (times > known) & (self.rows.group[r] == group[at])[:, None]
         index = np.arange(len(r))
         own_lane = self.rows.lane[r, local]
-        own = unseen[index, local] & ((own_lane == lane) | (own_lane == MANY)) & alone[at, k]
+        seen_by_own = (times > 0) & (self.rows.group[r] == group[at])[:, None] if self.clocks.in_order else unseen
+        own = seen_by_own[index, local] & ((own_lane == lane) | (own_lane == MANY)) & alone[at, k]
         unseen[index, local] &= (own_lane != lane) & (times[index, local] > self.clocks.exchanged[w])
         copies = own & np.all(~unseen | (self.rows.site[r] == self.rows.site[r, local][:, None]), axis=1)
         found[at, k] = unseen.any(1) & ~copies

@@ -18,6 +18,9 @@ import numpy as np
 class Clocks:
     """Of the warps of a batch: `groups` clusters of `warps` each. Does nothing unless `enabled`."""
 
+    in_order = False
+    """Whether the lanes of a warp act together and know of each other's accesses, as those of a wave of AMD's GPUs do."""
+
     def __init__(self, groups: int, warps: int, enabled: bool) -> None:
         self.groups, self.warps, self.enabled = groups, warps, enabled
         self.clock = np.ones(groups * warps if enabled else 0, np.int32)

@@ -82,11 +82,15 @@ class SharedMemory:
         """Notes writers; which accesses race. `same` marks those that write what is there already: two such do not."""
         g = self.granules(offset, size)
         race = self.conflicts(g, warp, lane, same)
+        self.mark_written(g, warp, lane)
+        return race
+
+    def mark_written(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray) -> None:
+        """Notes writers of granules."""
         self.write_time[g] = self.clock[warp][:, None]
         self.write_warp[g] = (warp % self.warps)[:, None]
         self.write_lane[g] = lane[:, None]
         self.initialised[g] = True
-        return race
 
     def range_read(self, low: int, high: int, warp: int, lane: int) -> tuple[bool, bool, bool]:
         """`read_by` for one reader of granules `low` to `high`: whether it races, reads fresh bytes, reads too early."""
@@ -126,11 +130,17 @@ class SharedMemory:
 
     def conflicts(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray, same: np.ndarray) -> np.ndarray:
         """Which writes of granules `g` race with earlier reads or writes."""
-        local = (warp % self.warps)[:, None]
+        late = self.overwrites(g, warp, lane) & ~same[:, None]
+        return late.any(1) | (self.overwrites_read(g, warp, lane) & ~same[:, None]).any(1)
+
+    def overwrites(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray) -> np.ndarray:
+        """Which granules hold what another thread wrote, with nothing between: [accesses, granules of one]."""
         writer = self.write_warp[g]
-        own = (writer == local) & (self.write_lane[g] == lane[:, None])
-        late = (self.write_time[g] > self.known[warp[:, None], writer]) & ~own & ~same[:, None]
+        own = (writer == (warp % self.warps)[:, None]) & (self.write_lane[g] == lane[:, None])
+        return (self.write_time[g] > self.known[warp[:, None], writer]) & ~own
+
+    def overwrites_read(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray) -> np.ndarray:
+        """Which granules another thread reads, with nothing between: [accesses, granules of one]."""
         unseen = self.read_time[g] > self.known[warp][:, None, :]
-        columns = np.arange(self.warps)
-        mine = (columns == local[:, :, None]) & (self.read_lane[g] == lane[:, None, None])
-        return late.any(1) | ((unseen & ~mine).any(2) & ~same[:, None]).any(1)
+        mine = (np.arange(self.warps) == (warp % self.warps)[:, None, None]) & (self.read_lane[g] == lane[:, None, None])
+        return (unseen & ~mine).any(2)
