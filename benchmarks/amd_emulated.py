@@ -69,7 +69,9 @@ def run(case: Case, text: str, shared: int, seconds: float) -> Outcome:
     try:
         report = amdgcn.run(text, case.grid, given, shared_bytes=shared, seconds=seconds)
     except MinitritonError as error:
-        return Outcome(case, "unknown", text=f"{error.location}: {error}".splitlines()[0] + f" {getattr(error, 'source_line', '')}")
+        return Outcome(
+            case, "unknown", text=f"{error.location}: {error}".splitlines()[0] + f" {getattr(error, 'source_line', '')}"
+        )
     spent = time.process_time() - begun
     error = max(worst(np.asarray(arguments[n]), np.asarray(e), case.tolerance) for n, e in expected.items())
     state = "found" if report.findings else "agrees" if error <= 1 else "differs"
@@ -103,7 +105,9 @@ def main() -> None:
     states = [o.state for o in outcomes]
     counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
     total = sum(o.instructions for o in outcomes)
-    print(f"{len(outcomes)} kernels for {options.arch}: {counts}; {total} instructions of waves in {sum(o.seconds for o in outcomes):.0f} s")
+    print(
+        f"{len(outcomes)} kernels for {options.arch}: {counts}; {total} instructions of waves in {sum(o.seconds for o in outcomes):.0f} s"
+    )
 
 
 if __name__ == "__main__":

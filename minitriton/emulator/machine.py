@@ -21,6 +21,7 @@ from minitriton.emulator.operations.barrier_checks import check_completed
 from minitriton.emulator.operations.barriers import Arrival, BarrierArrivals
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import EmulationError, Instruction
+from minitriton.emulator.report import Reported
 from minitriton.emulator.threads import Mask
 from minitriton.errors import MinitritonError
 from minitriton.target.architectures import H100_MULTIPROCESSORS, LIMITS, WARP_SIZE
@@ -34,7 +35,7 @@ SPINS = 64
 class Polling(Exception):
     """Threads look again and again at memory that none of the CTAs of the batch changes."""
 
-    def __init__(self, instruction: Instruction) -> None:
+    def __init__(self, instruction: Reported) -> None:
         self.instruction = instruction
         super().__init__("threads wait for memory to change")
 
@@ -42,7 +43,7 @@ class Polling(Exception):
 class Endless(Exception):
     """Threads run for ever, or for longer than they may."""
 
-    def __init__(self, instruction: Instruction, text: str) -> None:
+    def __init__(self, instruction: Reported, text: str) -> None:
         self.instruction, self.text = instruction, text
         super().__init__(text)
 

@@ -115,18 +115,21 @@ def store(
     checked.measure(x, site, space, offset, None if mask is None else lanes, size)
     if space == "global":
         checked.pass_order(x, site, offset, lanes, acquire=False, release=True)
-    same = np.empty((len(index), len(chosen)), np.bool_)
+    same, lost = (np.empty((len(index), len(chosen)), np.bool_) for _ in range(2))
     for n, value in enumerate(chosen):
         same[:, n] = buffer.take(index + n) == value
         buffer[index + n] = value
-    lost = np.stack([buffer.take(index + n) != value for n, value in enumerate(chosen)], axis=1)
+    for n, value in enumerate(chosen):
+        lost[:, n] = buffer.take(index + n) != value
     if space == "shared":
         note_shared_write(x, site, offsets, size, lanes, same, lost)
     else:
-        checked.check_write(x, site, space, offsets, lanes, size, same.all(1), lost.any(1))
+        checked.check_write(x, site, space, offsets, lanes, size, np.asarray(same.all(1)), np.asarray(lost.any(1)))
 
 
-def note_shared_write(x: Waves, site: int, offsets: np.ndarray, size: int, lanes: np.ndarray, same: np.ndarray, lost: np.ndarray) -> None:
+def note_shared_write(
+    x: Waves, site: int, offsets: np.ndarray, size: int, lanes: np.ndarray, same: np.ndarray, lost: np.ndarray
+) -> None:
     """A store to LDS; `same` and `lost` [lane, element] as for `SharedMemory.written_by`. It is a race at once if another wave may still read there. If
     others wrote other values, it is one as soon as somebody reads: lanes with copies of an element often write what they have next to it, too."""
     shared = x.shared
@@ -142,7 +145,12 @@ def note_shared_write(x: Waves, site: int, offsets: np.ndarray, size: int, lanes
     if race.any():
         bad = np.nonzero(race)[0]
         where = int(offsets[bad[0]]) % shared.stride
-        x.find("shared-race", site, lanes[bad], f"writes byte {where} of LDS, which another wave reads without a barrier between")
+        x.find(
+            "shared-race",
+            site,
+            lanes[bad],
+            f"writes byte {where} of LDS, which another wave reads without a barrier between",
+        )
 
 
 def check_contested(x: Waves, site: int, offsets: np.ndarray, size: int, lanes: np.ndarray) -> None:
@@ -206,11 +214,11 @@ def _buffer(i: Instruction, at: int, width: int, count: int) -> tuple[Locate, fr
             raise i.error("the emulator does not do swizzled buffers")
         base = join(low, high & U32(0xFFFF)).astype(np.int64)
         stride = (high >> U32(16)) & U32(0x3FFF)
-        within = fixed + (offsets(x).astype(np.int64) if offsets is not None else 0)
+        own = np.zeros((x.waves, 1), np.int64) if offsets is None else offsets(x).astype(np.int64)
         moved = scalar(x).astype(np.int64)
-        within = np.broadcast_to(within, (x.waves, LANES))
-        last = within[np.newaxis] + (np.arange(count) * width)[:, np.newaxis, np.newaxis] + (width - 1)
-        inside = np.where(stride == 0, last < records.astype(np.int64) - moved, records > 0)
+        within: np.ndarray = np.broadcast_to(own + fixed, (x.waves, LANES))
+        last: np.ndarray = within[np.newaxis] + (np.arange(count) * width)[:, np.newaxis, np.newaxis] + (width - 1)
+        inside: np.ndarray = np.where(stride == 0, np.less(last, records.astype(np.int64) - moved), records > 0)
         return Where(base + within + moved, None if inside.all() else inside)
 
     return locate, registers_of(i.operands[at:])
@@ -228,9 +236,7 @@ def _in_elements(x: Waves, where: Where, count: int) -> list[tuple[int, int, np.
 
 def rule_of(i: Instruction) -> Step | None:
     """What an access to memory does; None for other instructions."""
-    if unknown := (
-        i.modifiers.keys() - _ALLOWED if i.name.startswith(("global_", "flat_", "buffer_", "ds_")) else set()
-    ):
+    if i.name.startswith(("global_", "flat_", "buffer_", "ds_")) and (unknown := i.modifiers.keys() - _ALLOWED):
         raise i.error(f"the emulator does not know {min(unknown)} of {i.name}")
     if i.name in ("buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol"):
         return Step(i, lambda x: checked.fence(x, x.flat_lanes()) if x.check else None)
@@ -444,7 +450,12 @@ def _atomic(i: Instruction, kind: str, name: str) -> Step | None:
     locate: Locate
     if is_lds:
         address, offset = raw(i, operands[0]), np.int64(_offset(i))
-        locate, used = (lambda x: Where(address(x).astype(np.int64) + offset)), registers_of(operands[:1])
+        used = registers_of(operands[:1])
+
+        def locate_shared(x: Waves) -> Where:
+            return Where(address(x).astype(np.int64) + offset)
+
+        locate = locate_shared
         held = [register_of(shown, 1 + n, size) for n in range(2 if is_swap else 1)]
         data = held  # compare and swap of LDS: the one to compare with comes first
     else:

@@ -35,7 +35,7 @@ _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _REGISTER = re.compile(r"([vsa])(?:(\d+)|\[(\d+)(?::(\d+))?\])$")
 _SYMBOL = re.compile(r"(?:([A-Za-z_.$][\w.$]*)|\"([^\"]*)\")(?:@rel32@(lo|hi)[+-]\d+)?$")
 _ENCODING = re.compile(r"_(e32|e64|e64_dpp|sdwa|dpp)$")
-_FLAG = re.compile(r"(?:off|offen|idxen|sc0|sc1|nt|glc|slc|lds|clamp|gds|tfe)$|[a-z_0-9]+:")
+_FLAG = re.compile(r"(?:off|offen|idxen|sc0|sc1|nt|glc|slc|lds|clamp|gds|tfe|row_mirror|row_half_mirror)$|[a-z_0-9]+:")
 _ARGUMENT = re.compile(r"\.(offset|size|value_kind|name|address_space):\s*(\S+)")
 _DATA = {".byte": "B", ".short": "H", ".long": "I", ".quad": "Q"}
 MOST_REGISTERS = {"v": 256, "a": 256, "s": 106}
@@ -113,7 +113,7 @@ class _Parser:
             self.location(text, comment)
         elif word == ".file" and (match := _FILE.match(text)):
             self.files[int(match[1])] = (
-                f"{match[2]}/{match[3]}" if match[3] and match[3][0] != "/" else match[3] or match[2]
+                match[2].rstrip("/") + "/" + match[3] if match[3] and match[3][0] != "/" else match[3] or match[2]
             )
         elif word in (".text", ".section"):
             self.in_text = word == ".text" or rest.startswith(".text")

@@ -8,16 +8,27 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.amdgcn.program import EXEC, SCALAR, VCC, Constant, Instruction, registers_of
-from minitriton.emulator.amdgcn.values import DTYPES, Fetch, Step, bits, register_of, source, words
+from minitriton.emulator.amdgcn.values import (
+    DTYPES,
+    Compute,
+    Fetch,
+    Step,
+    Two,
+    bits,
+    register_of,
+    result_of,
+    source,
+    with_flags,
+    words,
+)
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.arithmetic import integers
 
-Rule = tuple[str, str, Callable[..., Any]]
+Rule = tuple[str, str, Compute]
 """Type of the result, types of the operands, and a function to the result or, where SCC is set, to it and SCC.
 
 The result's type has `+` where the function gives SCC itself, and `?` where SCC is whether the result is not 0."""
@@ -38,9 +49,14 @@ def _subtract_signed(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return rest, ((a ^ b) & (a ^ rest)) < 0
 
 
-def shifted(function: Callable[..., np.ndarray], size: int) -> Callable[..., np.ndarray]:
+def left(size: int) -> Two:
     """A shift by the low bits of the amount."""
-    return lambda a, n: function(a, (n & np.uint32(size - 1)).astype(a.dtype))
+    return lambda a, n: a << (n & np.uint32(size - 1)).astype(a.dtype)
+
+
+def right(size: int) -> Two:
+    """A shift by the low bits of the amount, arithmetic for signed types."""
+    return lambda a, n: a >> (n & np.uint32(size - 1)).astype(a.dtype)
 
 
 def field_of(value: np.ndarray, where: np.ndarray) -> np.ndarray:
@@ -98,8 +114,8 @@ def _rules() -> dict[str, Rule]:
         "s_pack_hh_b32_b16": ("u32", "u32 u32", lambda a, b: (a >> np.uint32(16)) | (b & 0xFFFF0000)),
         "s_absdiff_i32": ("i32?", "i32 i32", lambda a, b: np.abs(a - b)),
     }
-    logic: dict[str, Callable[..., Any]] = {
-        "and": operator.and_, "or": operator.or_, "xor": operator.xor, "andn2": lambda a, b: a & ~b, "orn2": lambda a, b: a | ~b,
+    logic: dict[str, Compute] = {
+        "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b, "andn2": lambda a, b: a & ~b, "orn2": lambda a, b: a | ~b,
         "nand": lambda a, b: ~(a & b), "nor": lambda a, b: ~(a | b), "xnor": lambda a, b: ~(a ^ b),
     }  # fmt: skip
     for size in (32, 64):
@@ -107,9 +123,9 @@ def _rules() -> dict[str, Rule]:
         for name, function in logic.items():
             rules[f"s_{name}_b{size}"] = (u + "?", f"{u} {u}", function)
         rules[f"s_not_b{size}"] = (u + "?", u, operator.invert)
-        rules[f"s_lshl_b{size}"] = (u + "?", f"{u} u32", shifted(operator.lshift, size))
-        rules[f"s_lshr_b{size}"] = (u + "?", f"{u} u32", shifted(operator.rshift, size))
-        rules[f"s_ashr_i{size}"] = (i + "?", f"{i} u32", shifted(operator.rshift, size))
+        rules[f"s_lshl_b{size}"] = (u + "?", f"{u} u32", left(size))
+        rules[f"s_lshr_b{size}"] = (u + "?", f"{u} u32", right(size))
+        rules[f"s_ashr_i{size}"] = (i + "?", f"{i} u32", right(size))
     for n in (1, 2, 3, 4):
         rules[f"s_lshl{n}_add_u32"] = ("u32+", "u32 u32", _shift_add(n))
     for sign in "iu":
@@ -119,7 +135,7 @@ def _rules() -> dict[str, Rule]:
     return rules
 
 
-def _shift_add(n: int) -> Callable[..., Any]:
+def _shift_add(n: int) -> Compute:
     def act(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         wide = (a.astype(np.uint64) << np.uint64(n)) + b
         return wide.astype(np.uint32), wide >> np.uint64(32) != 0
@@ -128,7 +144,7 @@ def _shift_add(n: int) -> Callable[..., Any]:
 
 
 RULES = _rules()
-COMPARE: dict[str, Callable[..., Any]] = {
+COMPARE: dict[str, Compute] = {
     "eq": operator.eq, "lg": operator.ne, "gt": operator.gt, "ge": operator.ge, "lt": operator.lt, "le": operator.le,
 }  # fmt: skip
 _COMPARE = re.compile(r"s_cmp(k?)_(\w\w)_([iu])(32|64)$")
@@ -170,14 +186,14 @@ def rule_of(i: Instruction) -> Step | None:
         type = match[3] + match[4]
         a, b = (source(i, o, type, scalar=True) for o in i.operands)
         compare = COMPARE[match[2]]
-        return Step(i, lambda x: x.set_scc(compare(a(x), b(x))), registers_of(i.operands))
+        return Step(i, lambda x: x.set_scc(result_of(compare, [a(x), b(x)])), registers_of(i.operands))
     if name.startswith("s_bitcmp"):
         a, b, wanted = (
             source(i, i.operands[0], "u" + name[-2:], scalar=True),
             source(i, i.operands[1], "u32", scalar=True),
             int(name[8]),
         )
-        test = shifted(operator.rshift, int(name[-2:]))
+        test = right(int(name[-2:]))
         return Step(i, lambda x: x.set_scc((test(a(x), b(x)) & 1) == wanted), registers_of(i.operands))
     if match := _SAVE.match(name):
         return _save(i, match[1], match[2] == "wrexec")
@@ -185,7 +201,7 @@ def rule_of(i: Instruction) -> Step | None:
     return special(i) if special else None
 
 
-def _plain(i: Instruction, type: str, types: str, function: Callable[..., Any]) -> Step:
+def _plain(i: Instruction, type: str, types: str, function: Compute) -> Step:
     kinds = types.split()
     if len(i.operands) != len(kinds) + 1:
         raise i.error(f"{i.name} has {len(kinds) + 1} operands, not {len(i.operands)}")
@@ -195,10 +211,12 @@ def _plain(i: Instruction, type: str, types: str, function: Callable[..., Any]) 
     dtype = DTYPES[result]
 
     def act(x: Waves) -> None:
-        found = function(*[f(x) for f in fetch])
+        operands = [f(x) for f in fetch]
         if how == "+":
-            found, scc = found
+            found, scc = with_flags(function, operands)
             x.set_scc(scc)
+        else:
+            found = result_of(function, operands)
         found = np.asarray(found, dtype)
         _store(x, numbers, found, result)
         if how == "?":
@@ -243,7 +261,7 @@ def _save(i: Instruction, what: str, is_write: bool) -> Step:
     def act(x: Waves) -> None:
         a = fetch(x)
         old = x.s[EXEC].astype(np.uint64) | (x.s[EXEC + 1].astype(np.uint64) << np.uint64(32))
-        new = function(old, a) if swapped else function(a, old)
+        new = result_of(function, [old, a] if swapped else [a, old])
         _store(x, numbers, new if is_write else old, "u64")
         _store(x, execute, new, "u64")
         x.set_scc(new != 0)

@@ -5,9 +5,9 @@ source(v[2:3], "f64")(x)   â†’   float64 [wave, lane];  source(s4, "u32")(x)   â
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -16,6 +16,19 @@ from minitriton.emulator.amdgcn.waves import WaveClocks, Waves
 
 Fetch: TypeAlias = Callable[[Waves], np.ndarray]
 Act: TypeAlias = Callable[[Waves], None]
+Array: TypeAlias = np.ndarray
+One: TypeAlias = Callable[[Array], Array]
+Two: TypeAlias = Callable[[Array, Array], Array]
+Three: TypeAlias = Callable[[Array, Array, Array], Array]
+Compute: TypeAlias = (
+    One
+    | Two
+    | Three
+    | Callable[[Array, Array], tuple[Array, Array]]
+    | Callable[[Array, Array, Array], tuple[Array, Array]]
+    | Callable[[Array, Array, Array, Array], Array]
+)
+"""What an instruction makes of its operands: a result, or a result and flags."""
 U16, U32, U64 = np.uint16, np.uint32, np.uint64
 DTYPES: dict[str, np.dtype] = {
     "u16": np.dtype(U16), "i16": np.dtype(np.int16), "f16": np.dtype(np.float16), "u32": np.dtype(U32),
@@ -47,20 +60,30 @@ class Step:
             x.check_use(self.instruction, register, None if register in self.reads else counter)
 
 
+def result_of(function: Compute, operands: Sequence[Array]) -> Array:
+    """Of a function without flags."""
+    return cast(Callable[..., Array], function)(*operands)
+
+
+def with_flags(function: Compute, operands: Sequence[Array]) -> tuple[Array, Array]:
+    """Of a function with flags: a carry, SCC."""
+    return cast(Callable[..., tuple[Array, Array]], function)(*operands)
+
+
 def bits(type: str) -> int:
     """Of a type's name."""
     return int(type[1:])
 
 
-def constant(value: float, type: str) -> np.generic:
+def constant(value: float, type: str) -> np.ndarray:
     """A constant as an operand of a type (ISA, section 3.1): floats are of the operand's size, a literal is the upper half of a float64."""
     dtype = DTYPES[type]
     size = bits(type)
     if isinstance(value, float):
-        return np.array(value, f"f{size // 8}").view(dtype)[()]
+        return np.array(value, f"f{size // 8}").view(dtype)
     if type == "f64" and not LEAST_INLINE <= value <= MOST_INLINE:
         value = (value & 0xFFFFFFFF) << 32
-    return np.array(value & ((1 << size) - 1), f"u{size // 8}").view(dtype)[()]
+    return np.array(value & ((1 << size) - 1), f"u{size // 8}").view(dtype)
 
 
 def register_of(i: Instruction, number: int, count: int = 0) -> Register:
@@ -94,6 +117,23 @@ def join(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return low.astype(U64) | (high.astype(U64) << U64(32))
 
 
+def joined(low: Fetch, high: Fetch, type: str) -> Fetch:
+    """Two words as a type of 64 bits."""
+    dtype = DTYPES[type]
+    return lambda x: join(low(x), high(x)).view(dtype)
+
+
+def always(value: np.ndarray) -> Fetch:
+    """A constant."""
+    return lambda x: value
+
+
+def _distance(symbol: Symbol) -> Fetch:
+    """A half of the distance of a label from where `s_getpc_b64` stands."""
+    origin, shift = code_address(symbol.origin), 32 if symbol.part == "hi" else 0
+    return lambda x: np.array((x.addresses[symbol.name] - origin) >> shift & 0xFFFFFFFF, U32)
+
+
 def typed(fetch: Fetch, type: str) -> Fetch:
     """32 bits as a type of at most that size."""
     dtype = DTYPES[type]
@@ -109,15 +149,11 @@ def source(i: Instruction, operand: Operand, type: str, scalar: bool = False) ->
         return lambda x: x.flags(number)
     base = operand.base
     if isinstance(base, Constant):
-        value = constant(base.value, type)
-        plain: Fetch = lambda x: np.asarray(value)
+        plain = always(constant(base.value, type))
     elif isinstance(base, Symbol):
-        name, origin, shift = base.name, code_address(base.origin), 32 if base.part == "hi" else 0
-        plain = lambda x: np.array((x.addresses[name] - origin) >> shift & 0xFFFFFFFF, U32)
+        plain = _distance(base)
     elif bits(type) == 64:
-        low, high = raw(i, operand, 0, scalar), raw(i, operand, 1, scalar)
-        dtype = DTYPES[type]
-        plain = lambda x: join(low(x), high(x)).view(dtype)
+        plain = joined(raw(i, operand, 0, scalar), raw(i, operand, 1, scalar), type)
     else:
         plain = typed(raw(i, operand, 0, scalar), type)
     return modified(plain, operand, type)
@@ -127,13 +163,11 @@ def modified(plain: Fetch, operand: Operand, type: str) -> Fetch:
     """`-x`, `|x|` and both of a float."""
     if (operand.absolute or operand.negated) and type[0] != "f":
         raise ValueError("integers have no modifiers")
+    if operand.absolute and operand.negated:
+        return lambda x: np.negative(np.abs(plain(x)))
     if operand.absolute:
-        inner = plain
-        plain = lambda x: np.abs(inner(x))
-    if operand.negated:
-        positive = plain
-        plain = lambda x: np.negative(positive(x))
-    return plain
+        return lambda x: np.abs(plain(x))
+    return (lambda x: np.negative(plain(x))) if operand.negated else plain
 
 
 def words(value: np.ndarray, type: str) -> list[np.ndarray]:

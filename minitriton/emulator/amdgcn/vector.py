@@ -9,18 +9,17 @@ The result's type has `+` where the function gives a flag a lane, too: a carry. 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.amdgcn.scalar import first_one, leading, shifted
-from minitriton.emulator.amdgcn.values import U32, U64
+from minitriton.emulator.amdgcn.scalar import first_one, leading, left, right
+from minitriton.emulator.amdgcn.values import U32, U64, Array, Compute, One, Three, Two
 from minitriton.emulator.arithmetic import floats, integers
 from minitriton.emulator.arithmetic import small_floats as small
-from minitriton.interpreter.numbers.formats import decode_small, encode_small, extreme
+from minitriton.interpreter.numbers.formats import extreme
 
-Rule = tuple[str, str, Callable[..., Any]]
+Rule = tuple[str, str, Compute]
 F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
 
 
@@ -40,11 +39,11 @@ def largest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return extreme(a, b, largest=True)
 
 
-def _median(low: Callable[..., Any], high: Callable[..., Any]) -> Callable[..., Any]:
+def _median(low: Two, high: Two) -> Three:
     return lambda a, b, c: high(low(a, b), low(high(a, b), c))
 
 
-def _to_integer(type: type[np.signedinteger[Any]] | type[np.unsignedinteger[Any]]) -> Callable[..., Any]:
+def _to_integer(type: type[np.signedinteger[Any]] | type[np.unsignedinteger[Any]]) -> One:
     """Toward zero, clamped; NaN is 0."""
     limits = np.iinfo(type)
 
@@ -55,13 +54,13 @@ def _to_integer(type: type[np.signedinteger[Any]] | type[np.unsignedinteger[Any]
     return convert
 
 
-def _in_double(function: Callable[[np.ndarray], np.ndarray], *, flushes: bool = False) -> Callable[..., Any]:
+def _in_double(function: One, type: type[np.floating[Any]] = F32, *, flushes: bool = False) -> One:
     """An approximation, correctly rounded here; the ISA has 1 ulp. `exp` and `log` take and give subnormals as 0."""
 
     def act(a: np.ndarray) -> np.ndarray:
         if flushes:
             a = floats.flush32(a)
-        result = function(a.astype(F64)).astype(F32)
+        result = function(a.astype(F64)).astype(type)
         return floats.flush32(result) if flushes else result
 
     return act
@@ -90,7 +89,9 @@ def _scale(a: np.ndarray, divisor: np.ndarray, dividend: np.ndarray) -> tuple[np
     tiny = np.finfo(a.dtype).smallest_normal
     is_divisor = a == divisor
     quotient, reciprocal = np.abs(dividend / divisor), np.abs(one / divisor)
-    quotient_is_tiny, reciprocal_is_tiny = (quotient < tiny) & (quotient > 0), (reciprocal < tiny) & (reciprocal > 0)
+    quotient_is_tiny = (quotient < tiny) & (quotient > 0)
+    # The ISA asks for a subnormal of float64, which no reciprocal of a float32 is.
+    reciprocal_is_tiny = (reciprocal < tiny) & (reciprocal > 0) & (not is_single)
     result, flag = a.copy(), np.zeros(a.shape, np.bool_)
     undone = np.ones(a.shape, np.bool_)
 
@@ -104,7 +105,7 @@ def _scale(a: np.ndarray, divisor: np.ndarray, dividend: np.ndarray) -> tuple[np
     case((dividend == 0) | (divisor == 0), np.full(a.shape, np.nan, a.dtype), False)
     case(top - bottom >= far, np.where(is_divisor, a * up, a), True)
     case(np.abs(divisor) < tiny, a * up, False)
-    case(reciprocal_is_tiny & quotient_is_tiny, np.where(is_divisor, a * up, a), True)
+    case(reciprocal_is_tiny & quotient_is_tiny, np.where(is_divisor, a * down, a), True)
     case(reciprocal_is_tiny, a * down, False)
     case(quotient_is_tiny, np.where(a == dividend, a * up, a), True)
     case(np.abs(dividend) < tiny * 2.0**digits, a * up, False)
@@ -118,9 +119,10 @@ def _fix(quotient: np.ndarray, divisor: np.ndarray, dividend: np.ndarray) -> np.
     special = (divisor == 0) | (dividend == 0) | ~np.isfinite(divisor) | ~np.isfinite(dividend)
     size = np.copysign(np.abs(quotient), plain)
     bottom, top = np.frexp(divisor)[1], np.frexp(dividend)[1]
-    far = 150 if quotient.dtype == F32 else 1075
-    under = (top - bottom < -far) & ~special
-    return np.where(special, plain, np.where(under, np.copysign(quotient.dtype.type(0), plain), size))
+    far, most = (150, 128) if quotient.dtype == F32 else (1075, 1024)
+    under, over = (top - bottom < -far) & ~special, (top - bottom > most) & ~special
+    zero, infinity = np.copysign(quotient.dtype.type(0), plain), np.copysign(quotient.dtype.type(np.inf), plain)
+    return np.where(special, plain, np.where(under, zero, np.where(over, infinity, size)))
 
 
 def multiply_add_scaled(a: np.ndarray, b: np.ndarray, c: np.ndarray, flag: np.ndarray) -> np.ndarray:
@@ -149,7 +151,7 @@ def _byte_align(a: np.ndarray, b: np.ndarray, shift: np.ndarray, unit: int) -> n
     return (pair >> ((shift & U32(31 if unit == 1 else 3)).astype(U64) * U64(unit))).astype(U32)
 
 
-def _below(low: int) -> Callable[..., Any]:
+def _below(low: int) -> Compute:
     """`v_mbcnt`: how many bits of a mask are of lanes below this one, among lanes 0 to 31 or 32 to 63."""
 
     def count(mask: np.ndarray, addend: np.ndarray) -> np.ndarray:
@@ -160,17 +162,20 @@ def _below(low: int) -> Callable[..., Any]:
     return count
 
 
-def _carry(function: Callable[..., np.ndarray]) -> Callable[..., Any]:
-    """On numbers wide enough for a carry or a borrow."""
+def _carry(first: int, second: int, carry: int = 0) -> Compute:
+    """A sum of the operands and a carry, each times 1 or -1; with it whether there is a carry or a borrow."""
 
-    def act(a: np.ndarray, b: np.ndarray, *carry: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        wide = function(a.astype(I64), b.astype(I64), *(c.astype(I64) for c in carry))
+    def add(a: Array, b: Array) -> tuple[Array, Array]:
+        return with_carry(a, b, np.zeros(1, np.bool_))
+
+    def with_carry(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
+        wide = first * a.astype(I64) + second * b.astype(I64) + carry * c.astype(I64)
         return wide.astype(U32), (wide < 0) | (wide > 0xFFFFFFFF)
 
-    return act
+    return with_carry if carry else add
 
 
-def _multiply_wide(signed: bool) -> Callable[..., Any]:
+def _multiply_wide(signed: bool) -> Compute:
     def act(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         wide = I64 if signed else U64
         found = a.astype(wide) * b.astype(wide)
@@ -190,14 +195,6 @@ def _ldexp(a: np.ndarray, n: np.ndarray) -> np.ndarray:
 
 def _fraction(a: np.ndarray) -> np.ndarray:
     return np.minimum(a - np.floor(a), np.nextafter(a.dtype.type(1), a.dtype.type(0)))
-
-
-def _small(name: str, byte: int = 0) -> Callable[..., Any]:
-    return lambda a: decode_small(name, (a >> U32(8 * byte)) & U32(255))
-
-
-def _pack_small(name: str) -> Callable[..., Any]:
-    return lambda a, b: encode_small(name, a).astype(U32) | (encode_small(name, b).astype(U32) << U32(8))
 
 
 def _arithmetic(rules: dict[str, Rule]) -> None:
@@ -224,17 +221,13 @@ def _arithmetic(rules: dict[str, Rule]) -> None:
             rules[f"v_div_scale_{t}"] = (t + "+", f"{t} {t} {t}", _scale)
             rules[f"v_div_fmas_{t}"] = (t, f"{t} {t} {t} vcc", multiply_add_scaled)
     for t in ("f32", "f16"):
-        unary: dict[str, Callable[..., Any]] = {
+        unary: dict[str, One] = {
             "exp": np.exp2, "log": np.log2, "rcp": lambda a: 1 / a, "rsq": lambda a: 1 / np.sqrt(a), "sqrt": np.sqrt,
             "sin": lambda a: np.sin(a * 2 * np.pi), "cos": lambda a: np.cos(a * 2 * np.pi),
         }  # fmt: skip
         for name, function in unary.items():
             wide = _in_double(function, flushes=t == "f32" and name in ("exp", "log"))
-            rules[f"v_{name}_{t}"] = (
-                t,
-                t,
-                wide if t == "f32" else lambda a, f=function: f(a.astype(F64)).astype(np.float16),
-            )
+            rules[f"v_{name}_{t}"] = (t, t, wide if t == "f32" else _in_double(function, np.float16))
     rules |= {
         "v_rcp_iflag_f32": rules["v_rcp_f32"],
         "v_mul_legacy_f32": ("f32", "f32 f32", lambda a, b: np.where((a == 0) | (b == 0), F32(0), a * b)),
@@ -254,17 +247,17 @@ def _integers(rules: dict[str, Rule]) -> None:
             f"v_max3_{t}": (t, f"{t} {t} {t}", lambda a, b, c: np.maximum(np.maximum(a, b), c)),
             f"v_med3_{t}": (t, f"{t} {t} {t}", _median(np.minimum, np.maximum)),
             f"v_mad_{t}": (t, f"{t} {t} {t}", lambda a, b, c: a * b + c),
-            f"v_lshlrev_b{size}": (f"u{size}", f"u{size} u{size}", _reversed(shifted(operator.lshift, size))),
-            f"v_lshrrev_b{size}": (f"u{size}", f"u{size} u{size}", _reversed(shifted(operator.rshift, size))),
-            f"v_ashrrev_i{size}": (f"i{size}", f"u{size} i{size}", _reversed(shifted(operator.rshift, size))),
+            f"v_lshlrev_b{size}": (f"u{size}", f"u{size} u{size}", _reversed(left(size))),
+            f"v_lshrrev_b{size}": (f"u{size}", f"u{size} u{size}", _reversed(right(size))),
+            f"v_ashrrev_i{size}": (f"i{size}", f"u{size} i{size}", _reversed(right(size))),
         }  # fmt: skip
     u3 = "u32 u32 u32"
     rules |= {
-        "v_lshlrev_b64": ("u64", "u32 u64", _reversed(shifted(operator.lshift, 64))),
-        "v_lshrrev_b64": ("u64", "u32 u64", _reversed(shifted(operator.rshift, 64))),
-        "v_ashrrev_i64": ("i64", "u32 i64", _reversed(shifted(operator.rshift, 64))),
-        "v_and_b32": ("u32", "u32 u32", operator.and_), "v_or_b32": ("u32", "u32 u32", operator.or_),
-        "v_xor_b32": ("u32", "u32 u32", operator.xor), "v_xnor_b32": ("u32", "u32 u32", lambda a, b: ~(a ^ b)),
+        "v_lshlrev_b64": ("u64", "u32 u64", _reversed(left(64))),
+        "v_lshrrev_b64": ("u64", "u32 u64", _reversed(right(64))),
+        "v_ashrrev_i64": ("i64", "u32 i64", _reversed(right(64))),
+        "v_and_b32": ("u32", "u32 u32", lambda a, b: a & b), "v_or_b32": ("u32", "u32 u32", lambda a, b: a | b),
+        "v_xor_b32": ("u32", "u32 u32", lambda a, b: a ^ b), "v_xnor_b32": ("u32", "u32 u32", lambda a, b: ~(a ^ b)),
         "v_not_b32": ("u32", "u32", operator.invert), "v_bfrev_b32": ("u32", "u32", integers.reverse_bits),
         "v_bfm_b32": ("u32", "u32 u32", lambda a, b: ((U32(1) << (a & U32(31))) - U32(1)) << (b & U32(31))),
         "v_bfi_b32": ("u32", u3, lambda a, b, c: (a & b) | (~a & c)),
@@ -293,15 +286,15 @@ def _integers(rules: dict[str, Rule]) -> None:
         "v_sad_u32": ("u32", u3, lambda a, b, c: np.where(a > b, a - b, b - a) + c),
         "v_alignbit_b32": ("u32", u3, lambda a, b, c: _byte_align(a, b, c, 1)),
         "v_alignbyte_b32": ("u32", u3, lambda a, b, c: _byte_align(a, b, c, 8)), "v_perm_b32": ("u32", u3, byte_of_pair),
-        "v_add_co_u32": ("u32+", "u32 u32", _carry(operator.add)), "v_sub_co_u32": ("u32+", "u32 u32", _carry(operator.sub)),
-        "v_subrev_co_u32": ("u32+", "u32 u32", _carry(lambda a, b: b - a)),
-        "v_addc_co_u32": ("u32+", "u32 u32 mask", _carry(lambda a, b, c: a + b + c)),
-        "v_subb_co_u32": ("u32+", "u32 u32 mask", _carry(lambda a, b, c: a - b - c)),
-        "v_subbrev_co_u32": ("u32+", "u32 u32 mask", _carry(lambda a, b, c: b - a - c)),
+        "v_add_co_u32": ("u32+", "u32 u32", _carry(1, 1)), "v_sub_co_u32": ("u32+", "u32 u32", _carry(1, -1)),
+        "v_subrev_co_u32": ("u32+", "u32 u32", _carry(-1, 1)),
+        "v_addc_co_u32": ("u32+", "u32 u32 mask", _carry(1, 1, 1)),
+        "v_subb_co_u32": ("u32+", "u32 u32 mask", _carry(1, -1, -1)),
+        "v_subbrev_co_u32": ("u32+", "u32 u32 mask", _carry(-1, 1, -1)),
     }  # fmt: skip
 
 
-def _reversed(function: Callable[..., Any]) -> Callable[..., Any]:
+def _reversed(function: Two) -> Two:
     return lambda a, b: function(b, a)
 
 
@@ -327,11 +320,12 @@ def _conversions(rules: dict[str, Rule]) -> None:
             of,
             _to_integer(np.dtype({"i": "i", "u": "u"}[to[0]] + str(int(to[1:]) // 8)).type),
         )
+    to_int = _to_integer(I32)
     for byte in range(4):
         rules[f"v_cvt_f32_ubyte{byte}"] = ("f32", "u32", lambda a, n=8 * byte: ((a >> U32(n)) & U32(255)).astype(F32))
     rules |= {
-        "v_cvt_rpi_i32_f32": ("i32", "f32", lambda a: _to_integer(I32)(np.floor(a + F32(0.5)))),
-        "v_cvt_flr_i32_f32": ("i32", "f32", lambda a: _to_integer(I32)(np.floor(a))),
+        "v_cvt_rpi_i32_f32": ("i32", "f32", lambda a: to_int(np.floor(a + F32(0.5)))),
+        "v_cvt_flr_i32_f32": ("i32", "f32", lambda a: to_int(np.floor(a))),
         "v_cvt_pkrtz_f16_f32": ("u32", "f32 f32", lambda a, b: small.pack16(small.f16_from(a, "rz"), small.f16_from(b, "rz"))),
         "v_cvt_pk_bf16_f32": ("u32", "f32 f32", lambda a, b: small.pack16(small.bf16_from(a), small.bf16_from(b))),
         "v_pack_b32_f16": ("u32", "u16 u16", lambda a, b: a.astype(U32) | (b.astype(U32) << U32(16))),
@@ -360,7 +354,7 @@ SMALL_FORMATS = {"fp8": "f8E4M3FNUZ", "bf8": "f8E5M2FNUZ"}
 OCP_FORMATS = {"fp8": "f8E4M3FN", "bf8": "f8E5M2"}
 """Of gfx950 and what came later."""
 
-_FLOAT_COMPARE: dict[str, Callable[..., Any]] = {
+_FLOAT_COMPARE: dict[str, Compute] = {
     "f": lambda a, b: np.zeros(np.broadcast_shapes(a.shape, b.shape), np.bool_),
     "lt": operator.lt, "eq": operator.eq, "le": operator.le, "gt": operator.gt, "lg": lambda a, b: (a < b) | (a > b),
     "ge": operator.ge, "o": lambda a, b: (a == a) & (b == b), "u": lambda a, b: (a != a) | (b != b),
@@ -368,13 +362,13 @@ _FLOAT_COMPARE: dict[str, Callable[..., Any]] = {
     "nle": lambda a, b: ~(a <= b), "neq": operator.ne, "nlt": lambda a, b: ~(a < b),
     "tru": lambda a, b: np.ones(np.broadcast_shapes(a.shape, b.shape), np.bool_),
 }  # fmt: skip
-_INTEGER_COMPARE: dict[str, Callable[..., Any]] = {
+_INTEGER_COMPARE: dict[str, Compute] = {
     "f": _FLOAT_COMPARE["f"], "t": _FLOAT_COMPARE["tru"], "lt": operator.lt, "eq": operator.eq, "le": operator.le,
     "gt": operator.gt, "ne": operator.ne, "ge": operator.ge,
 }  # fmt: skip
 
 
-def comparison(name: str, type: str) -> Callable[..., Any] | None:
+def comparison(name: str, type: str) -> Compute | None:
     """What `v_cmp_<name>_<type>` says of two operands."""
     if name == "class":
         return _class

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -26,16 +26,20 @@ from minitriton.emulator.amdgcn.program import (
 from minitriton.emulator.amdgcn.values import (
     U16,
     U32,
-    Act,
+    Array,
+    Compute,
     Fetch,
     Step,
+    always,
     bits,
     constant,
     modified,
     raw,
     register_of,
+    result_of,
     source,
     typed,
+    with_flags,
     words,
 )
 from minitriton.emulator.amdgcn.vector import OCP_FORMATS, RULES, SMALL_FORMATS, comparison, fma16, largest, smallest
@@ -105,27 +109,32 @@ def _half(fetch: Fetch, high: int, kind: str) -> Fetch:
     return typed(lambda x: fetch(x) >> U32(16), kind) if high else typed(fetch, kind)
 
 
-def _clamped(i: Instruction, type: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _clamped(i: Instruction, type: str, function: Compute) -> Compute:
     """With output modifiers: `mul` and `div` of floats, `clamp` to 0 to 1 of floats and to the type's range of integers."""
     scale = float(i.modifiers.get("mul", "1")) / float(i.modifiers.get("div", "1"))
-    if type[0] == "f":
-        scaled = function if scale == 1 else lambda *a: function(*a) * np.dtype(f"f{bits(type) // 8}").type(scale)
-        if "clamp" not in i.modifiers:
-            return scaled
-        return lambda *a: np.nan_to_num(np.clip(v := scaled(*a), v.dtype.type(0), v.dtype.type(1)), nan=0.0)
-    if "clamp" not in i.modifiers:
+    is_clamped, plain = "clamp" in i.modifiers, cast(Callable[..., Array], function)
+    if scale == 1 and not is_clamped:
         return function
+    if type[0] == "f":
+        factor = np.dtype(f"f{bits(type) // 8}").type(scale)
+
+        def scaled(*operands: Array) -> Array:
+            value = plain(*operands) * factor
+            zero, one = value.dtype.type(0), value.dtype.type(1)
+            return np.nan_to_num(np.clip(value, zero, one), nan=0.0) if is_clamped else value
+
+        return scaled
     limits = np.iinfo(np.dtype(f"{type[0]}{bits(type) // 8}"))
     if bits(type) > 32 or not i.name.startswith(("v_add", "v_sub", "v_mad")):
         raise i.error(f"the emulator does not do clamp of {i.name}")
 
-    def clamp(*operands: np.ndarray) -> np.ndarray:
-        return np.clip(function(*(o.astype(np.int64) for o in operands)), limits.min, limits.max)
+    def clamped(*operands: Array) -> Array:
+        return np.clip(plain(*(o.astype(np.int64) for o in operands)), limits.min, limits.max)
 
-    return clamp
+    return clamped
 
 
-def _plain(i: Instruction, type: str, types: str, function: Callable[..., Any]) -> Step:
+def _plain(i: Instruction, type: str, types: str, function: Compute) -> Step:
     result, carries = type[:3], type.endswith("+")
     kinds = types.split()
     given = list(i.operands)
@@ -152,9 +161,12 @@ def _plain(i: Instruction, type: str, types: str, function: Callable[..., Any]) 
         raise i.error(f"{i.name} writes a vector register")
 
     def act(x: Waves) -> None:
-        found = compute(*[f(x) for f in fetch])
+        operands = [f(x) for f in fetch]
         if flags is not None:
-            found, flag = found
+            found, flag = with_flags(compute, operands)
+            x.set_flags(flags.scalar, flag)
+        else:
+            found = result_of(compute, operands)
         parts = words(found, result)
         for number, part in zip(numbers, parts, strict=True):
             if i.encoding == "sdwa":
@@ -165,11 +177,9 @@ def _plain(i: Instruction, type: str, types: str, function: Callable[..., Any]) 
                 x.set_vector(number, (x.v[number] & U32(0xFFFF)) | (part << U32(16)))
             else:
                 x.set_vector(number, part)
-        if flags is not None:
-            x.set_flags(flags.scalar, flag)
 
     written = registers_of(given[:2] if carries else given[:1])
-    return Step(i, act, reads | (written if keeps or high else frozenset()), written)
+    return Step(i, act, reads | written if keeps or high else reads, written)
 
 
 def _compare(i: Instruction, name: str, type: str, *, writes_exec: bool) -> Step:
@@ -182,7 +192,7 @@ def _compare(i: Instruction, name: str, type: str, *, writes_exec: bool) -> Step
     number = target.scalar
 
     def act(x: Waves) -> None:
-        flags = function(*[f(x) for f in fetch])
+        flags = result_of(function, [f(x) for f in fetch])
         x.set_flags(number, flags)
         if writes_exec and number != EXEC:
             x.set_flags(EXEC, flags)
@@ -190,7 +200,7 @@ def _compare(i: Instruction, name: str, type: str, *, writes_exec: bool) -> Step
     return Step(i, act, registers_of(i.operands[1:]), frozenset(target.all))
 
 
-_HALVES: dict[str, tuple[str, Callable[..., Any]]] = {
+_HALVES: dict[str, tuple[str, Compute]] = {
     "add_f16": ("f16", lambda a, b: a + b), "mul_f16": ("f16", lambda a, b: a * b), "fma_f16": ("f16", fma16),
     "min_f16": ("f16", smallest), "max_f16": ("f16", largest), "add_u16": ("u16", lambda a, b: a + b),
     "sub_u16": ("u16", lambda a, b: a - b), "add_i16": ("i16", lambda a, b: a + b), "sub_i16": ("i16", lambda a, b: a - b),
@@ -199,7 +209,7 @@ _HALVES: dict[str, tuple[str, Callable[..., Any]]] = {
     "min_i16": ("i16", np.minimum), "max_i16": ("i16", np.maximum), "lshlrev_b16": ("u16", lambda a, b: b << (a & U16(15))),
     "lshrrev_b16": ("u16", lambda a, b: b >> (a & U16(15))), "ashrrev_i16": ("i16", lambda a, b: b >> (a & np.int16(15))),
 }  # fmt: skip
-_SINGLES: dict[str, tuple[str, Callable[..., Any]]] = {
+_SINGLES: dict[str, tuple[str, Compute]] = {
     "add_f32": ("f32", lambda a, b: a + b), "mul_f32": ("f32", lambda a, b: a * b), "fma_f32": ("f32", floats.fma32),
     "mov_b32": ("u32", lambda a, b: a),
 }  # fmt: skip
@@ -226,7 +236,7 @@ def _packed(i: Instruction) -> Step:
             value = constant(o.base.value, type)
             if halves and select:
                 value = constant(0 if isinstance(o.base.value, float) else int(o.base.value) >> 16, type)
-            plain: Fetch = lambda x: np.asarray(value)
+            plain = always(value)
         elif halves:
             plain = _half(raw(i, o), select, type)
         else:
@@ -239,8 +249,8 @@ def _packed(i: Instruction) -> Step:
     numbers = list(target.all)
 
     def act(x: Waves) -> None:
-        first = words(function(*[f(x) for f in low]), type)[0]
-        second = words(function(*[f(x) for f in high]), type)[0]
+        first = words(result_of(function, [f(x) for f in low]), type)[0]
+        second = words(result_of(function, [f(x) for f in high]), type)[0]
         if halves:
             x.set_vector(numbers[0], first | (second << U32(16)))
         else:
@@ -264,7 +274,7 @@ def _mixed(i: Instruction) -> Step:
             return source(i, o, "f32")
         if isinstance(o.base, Constant):
             value = constant(o.base.value, "f16")
-            half: Fetch = lambda x: np.asarray(value)
+            half = always(value)
         else:
             half = _half(raw(i, o), high[number], "f16")
         return modified(lambda x: half(x).astype(np.float32), o, "f32")
@@ -275,7 +285,7 @@ def _mixed(i: Instruction) -> Step:
     function = _clamped(i, "f32", floats.fma32)
 
     def act(x: Waves) -> None:
-        result = function(*[f(x) for f in fetch])
+        result = result_of(function, [f(x) for f in fetch])
         if i.name == "v_fma_mix_f32":
             x.set_vector(number, words(result, "f32")[0])
             return
@@ -286,7 +296,7 @@ def _mixed(i: Instruction) -> Step:
         )
 
     written = frozenset(target.all)
-    return Step(i, act, registers_of(i.operands[1:]) | (frozenset() if i.name == "v_fma_mix_f32" else written), written)
+    return Step(i, act, registers_of(i.operands if i.name != "v_fma_mix_f32" else i.operands[1:]), written)
 
 
 def _small_floats(i: Instruction, target: str) -> Step | None:
@@ -379,8 +389,7 @@ def _swap(i: Instruction) -> Step:
 
 
 def _nothing(i: Instruction) -> Step:
-    act: Act = lambda x: None
-    return Step(i, act)
+    return Step(i, lambda x: None)
 
 
 _SPECIAL: dict[str, Callable[[Instruction], Step]] = {

@@ -131,16 +131,18 @@ class SharedMemory:
     def conflicts(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray, same: np.ndarray) -> np.ndarray:
         """Which writes of granules `g` race with earlier reads or writes."""
         late = self.overwrites(g, warp, lane) & ~same[:, None]
-        return late.any(1) | (self.overwrites_read(g, warp, lane) & ~same[:, None]).any(1)
+        return np.asarray(late.any(1) | (self.overwrites_read(g, warp, lane) & ~same[:, None]).any(1))
 
     def overwrites(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray) -> np.ndarray:
         """Which granules hold what another thread wrote, with nothing between: [accesses, granules of one]."""
         writer = self.write_warp[g]
         own = (writer == (warp % self.warps)[:, None]) & (self.write_lane[g] == lane[:, None])
-        return (self.write_time[g] > self.known[warp[:, None], writer]) & ~own
+        return np.asarray((self.write_time[g] > self.known[warp[:, None], writer]) & ~own)
 
     def overwrites_read(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray) -> np.ndarray:
         """Which granules another thread reads, with nothing between: [accesses, granules of one]."""
         unseen = self.read_time[g] > self.known[warp][:, None, :]
-        mine = (np.arange(self.warps) == (warp % self.warps)[:, None, None]) & (self.read_lane[g] == lane[:, None, None])
-        return (unseen & ~mine).any(2)
+        mine = (np.arange(self.warps) == (warp % self.warps)[:, None, None]) & (
+            self.read_lane[g] == lane[:, None, None]
+        )
+        return np.asarray((unseen & ~mine).any(2))
