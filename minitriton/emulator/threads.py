@@ -17,7 +17,7 @@ Mask = np.ndarray | None
 
 
 class Threads:
-    """`warps_per_cta` warps of `warp_size` lanes in each of `ctas` CTAs, the first of which has the number `first` in the order of the launch."""
+    """`warps_per_cta` warps of `warp_size` lanes in each of `ctas` CTAs, which have numbers from `first` on in the order of the launch."""
 
     shared: SharedMemory
     clocks: Clocks

@@ -503,8 +503,8 @@ def test_bank_conflicts_are_counted_over_64_lanes() -> None:
     [
         ("s_nop 0\nv_frobnicate_b32 v0, v1", "the emulator does not know v_frobnicate_b32", 2),
         ("v_add_f32 v0, v1", "takes 2 operands", 1),
-        ("s_branch .L_nowhere", "there is no label .L_nowhere", 1),
-        ("v_mov_b32 v900, v1", "there is no register v900", 1),
+        ("s_branch .L_nowhere", "the label .L_nowhere is missing", 1),
+        ("v_mov_b32 v900, v1", "the registers end before v900", 1),
         ("global_load_dword v0, v[2:3], off lds", "does not know lds", 1),
         ("v_mov_b32_dpp v0, v1 row_mask:0xf", "no DPP control", 1),
         ("s_waitcnt vscnt(0)", "counters of this target", 1),

@@ -151,7 +151,8 @@ def swizzle(i: Instruction) -> Reads:
     mode = int(text, 0)
     if mode & 0x8000:
         return _LANE // BANK * BANK + np.array([(mode >> 2 * n) & 3 for n in range(BANK)])[_LANE % BANK]
-    return half + (((lane & (mode & 31)) | (mode >> 5 & 31)) ^ (mode >> 10 & 31))
+    kept, set_bits, flipped = (mode >> 5 * n & 31 for n in range(3))
+    return half + (((lane & kept) | set_bits) ^ flipped)
 
 
 def pulled(x: Waves, value: np.ndarray, reads: np.ndarray) -> np.ndarray:

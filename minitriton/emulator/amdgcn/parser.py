@@ -173,14 +173,14 @@ class _Parser:
             modifiers = dict(counts)
         else:
             for part in _split(rest, ","):
-                for first, piece in enumerate(_split(part, " ")):
-                    if first or _FLAG.match(piece):
-                        key, colon, value = piece.partition(":")
-                        if first and not _FLAG.match(piece):
-                            raise self.fail(f"{piece} is neither an operand nor a modifier")
+                for first, token in enumerate(_split(part, " ")):
+                    if first or _FLAG.match(token):
+                        key, colon, value = token.partition(":")
+                        if first and not _FLAG.match(token):
+                            raise self.fail(f"{token} is neither an operand nor a modifier")
                         modifiers[key] = value if colon else ""
                     else:
-                        operands.append(self.operand(piece))
+                        operands.append(self.operand(token))
         index = len(self.instructions)
         self.origin = index + 1 if name == "s_getpc_b64" else self.origin
         self.instructions.append(
@@ -204,7 +204,7 @@ class _Parser:
             first = int(match[2] or match[3])
             last = int(match[4] or first)
             if not first <= last < MOST_REGISTERS[match[1]]:
-                raise self.fail(f"there is no register {text}")
+                raise self.fail(f"the registers end before {text}")
             start = {"v": 0, "a": ACCUMULATION, "s": SCALAR}[match[1]]
             return Register(start + first, last - first + 1, text)
         if text in NAMED:
@@ -236,7 +236,7 @@ class _Parser:
                 and isinstance(target, Symbol)
                 and target.name not in self.labels
             ):
-                raise i.error(f"there is no label {target.name}")
+                raise i.error(f"the label {target.name} is missing")
 
     def arguments(self, lines: list[str]) -> None:
         """The arguments of each kernel, from the metadata's YAML: `.args` lists of maps, one key a line."""

@@ -20,7 +20,7 @@ _ENDS = ("s_branch", "s_cbranch_", "s_endpgm", "s_barrier", "s_setpc_b64", "s_sw
 
 @dataclass(slots=True)
 class Block:
-    """Instructions `start` to before `stop`, the last of which is `end` if waves may part there."""
+    """Instructions `start` to before `stop`, and `end` is their last one if waves may part there."""
 
     start: int
     stop: int

@@ -162,7 +162,7 @@ def source(i: Instruction, operand: Operand, type: str, scalar: bool = False) ->
 def modified(plain: Fetch, operand: Operand, type: str) -> Fetch:
     """`-x`, `|x|` and both of a float."""
     if (operand.absolute or operand.negated) and type[0] != "f":
-        raise ValueError("integers have no modifiers")
+        raise ValueError("modifiers are for floats")
     if operand.absolute and operand.negated:
         return lambda x: np.negative(np.abs(plain(x)))
     if operand.absolute:

@@ -330,12 +330,12 @@ def _small_floats(i: Instruction, target: str) -> Step | None:
         return Step(i, unpack, registers_of(i.operands[1:]), written)
     if match[4]:
         a, b = source(i, i.operands[1], "f32"), source(i, i.operands[2], "f32")
-        place = 16 * high[2]
+        position = 16 * high[2]
 
         def pack(x: Waves) -> None:
             word = encode_small(format, a(x)).astype(U32) | encode_small(format, b(x)).astype(U32) << U32(8)
-            mask = U32(0xFFFF << place)
-            x.set_vector(numbers[0], x.v[numbers[0]] & ~mask | word << U32(place))
+            mask = U32(0xFFFF << position)
+            x.set_vector(numbers[0], x.v[numbers[0]] & ~mask | word << U32(position))
 
         return Step(i, pack, registers_of(i.operands), written)
     return None

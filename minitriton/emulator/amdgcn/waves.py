@@ -88,7 +88,7 @@ class Waves(Threads):
         self.shared = SharedMemory(ctas, shared_bytes, self.lds, granule)
         self.cta_offset = self.cta * self.shared.stride
         self.contested = np.zeros(len(self.shared.initialised) if self.shared.shadowed else 0, np.int32)
-        """By granule of LDS: one more than the instruction that wrote one of several values there, of which any may remain."""
+        """By granule of LDS: one more than the instruction that wrote one of several values there: any of them may remain."""
         self.v = np.zeros((VECTORS, self.waves, LANES), np.uint32)
         self.s = np.zeros((SCALARS, self.waves), np.uint32)
         self.scc = np.zeros(self.waves, np.bool_)
