@@ -15,7 +15,7 @@ import zlib
 from dataclasses import asdict, dataclass, fields
 from typing import TypedDict
 
-from minitriton.commands.pipeline_edits import add_pipeline_edits
+from minitriton.commands.shared_options import add_pipeline_edits
 from minitriton.errors import MinitritonError
 from minitriton.explorer.wire import Json, Question
 from minitriton.host.damaged_files import parse_json, unpacked

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.output import add_json
+from minitriton.commands.shared_options import add_time_limit, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.host.whole_file import write_whole
-from minitriton.lab.time_limit import add_time_limit, time_limit
 
 if TYPE_CHECKING:
     from minitriton.fuzz.kinds import FuzzKind

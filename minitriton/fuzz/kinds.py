@@ -16,9 +16,8 @@ from minitriton.fuzz import gluon, reproducer
 from minitriton.fuzz.control_flow import comparison as control_flow
 from minitriton.fuzz.control_flow.generator import generate as generate_control_flow
 from minitriton.fuzz.generation.generator import generate, kernel_seed
-from minitriton.fuzz.running.agreement import FuzzFinding
+from minitriton.fuzz.running.agreement import FuzzFinding, run_case
 from minitriton.fuzz.running.campaign import Work, guarded
-from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.oracles import ORACLES
 
 Oracles = Sequence[str]

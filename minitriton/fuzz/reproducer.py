@@ -18,8 +18,7 @@ from pathlib import Path
 from minitriton.fuzz.generation.builder import pruned
 from minitriton.fuzz.generation.elements import ELEMENTS
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.running.agreement import FuzzFinding
-from minitriton.fuzz.running.case import run_case
+from minitriton.fuzz.running.agreement import FuzzFinding, run_case
 from minitriton.fuzz.running.oracles import available
 from minitriton.fuzz.shrinking import smallest, write_finding
 from minitriton.fuzz.tree import (

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.output import add_json, print_json, progress
+from minitriton.commands.shared_options import add_time_limit, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import add_launch_option
-from minitriton.lab.time_limit import add_time_limit, time_limit
 from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.target import known_architectures
 

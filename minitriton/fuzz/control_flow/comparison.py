@@ -21,9 +21,8 @@ from minitriton.fuzz.control_flow.program import Block, Line, Node, Program, sou
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.control_flow.values import Rejected
 from minitriton.fuzz.generation.generator import kernel_seed
-from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, verdict_of
+from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, verdict_of, with_pass
 from minitriton.fuzz.running.campaign import KernelReport, guarded_by
-from minitriton.fuzz.running.case import with_pass
 from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, available, run_oracles
 from minitriton.fuzz.shrinking import smallest, write_finding
 from minitriton.fuzz.validity.access_analysis import Written

@@ -22,8 +22,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from minitriton.fuzz.generation.generator import generate_analysed, kernel_seed
-from minitriton.fuzz.running.agreement import FuzzFinding
-from minitriton.fuzz.running.case import run_case
+from minitriton.fuzz.running.agreement import FuzzFinding, run_case
 from minitriton.fuzz.running.known import known_difference
 from minitriton.fuzz.running.oracles import ENDED, end_this_process_after
 from minitriton.fuzz.tree import features_of

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, optional_library
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
@@ -109,10 +109,7 @@ class _WorkerWatch:
 
 def check_client(client: Any) -> None:
     """Raises `MinitritonError` where Dask is not installed, and for what is no client of a cluster, as its address."""
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError:
-        raise MinitritonError("a cluster needs Dask", help="pip install 'minitriton[lab]'") from None
+    distributed = optional_library("distributed", "a cluster of Dask")
     if not isinstance(client, distributed.Client):
         raise MinitritonError(
             f"client={client!r} is not a client of a cluster", help='give distributed.Client("tcp://ADDRESS:8786")'
