@@ -28,24 +28,24 @@ PACKAGES = {
     "analysis": (6819, 44, 0),
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
-    "codegen": (11855, 65, 0),
-    "commands": (1506, 11, 0),
-    "dialects": (15814, 98, 0),
+    "codegen": (11873, 65, 0),
+    "commands": (1539, 11, 0),
+    "dialects": (15819, 98, 0),
     "emulator": (8936, 57, 0),
-    "errors": (146, 1, 0),
-    "explorer": (6612, 39, 0),
+    "errors": (156, 1, 0),
+    "explorer": (6606, 39, 0),
     "frontend": (8358, 41, 0),
-    "fuzz": (8600, 48, 0),
-    "host": (1252, 17, 0),
+    "fuzz": (8561, 47, 0),
+    "host": (1263, 17, 0),
     "interpreter": (4932, 33, 0),
     "knobs": (878, 3, 0),
-    "lab": (10933, 54, 0),
+    "lab": (10853, 53, 0),
     "language": (6025, 54, 0),
     "layouts": (4692, 25, 0),
-    "passes": (19427, 110, 0),
-    "pipeline": (2256, 13, 0),
+    "passes": (19470, 111, 0),
+    "pipeline": (2258, 13, 0),
     "rewriting": (4142, 24, 0),
-    "runtime": (7063, 44, 0),
+    "runtime": (7048, 43, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -70,10 +70,10 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 135750,
-    "files": 836,
-    "files under 40 lines": 123,
-    "modules with one importer": 180,
+    "lines": 135732,
+    "files": 834,
+    "files under 40 lines": 120,
+    "modules with one importer": 179,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
@@ -86,6 +86,7 @@ By about 3,200 on 2026-11-27 for Gluon: its language, its rules in the frontend,
 
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
+`passes`, `codegen` and `dialects` by about 70 on 2026-11-28: warps share the boxes of a tensor copy.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
