@@ -1,6 +1,7 @@
 """Options that several commands have.
 
 --skip cse --move 'cse before sccp' --set 'optimize-llvm-ir{level=2}'      changes of a pipeline
+--grid 4 --arg n=4000 --size x=4096       how a kernel is launched
 --emulator-seconds 5        a loop that never ends is an error at its line, after 5 s at most
 """
 
@@ -9,12 +10,28 @@ from __future__ import annotations
 import argparse
 import contextlib
 import re
-from argparse import ArgumentParser
 from collections.abc import Generator
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pipeline.pass_manager import Pipeline
+
+
+def add_launch_arguments(command: argparse.ArgumentParser, signature: str) -> None:
+    """What a kernel is compiled by and run with; `signature` says what its types are taken from."""
+    command.add_argument("--signature", default="", help=f"argument types, as of `minitriton compile`{signature}")
+    command.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
+    command.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    anyway = "run passes in an order that their contracts refuse, to see what it breaks"
+    command.add_argument("--anyway", action="store_true", help=anyway)
+    command.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    command.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
+    number = "the value of a number (default: 100 or made up)"
+    command.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help=number)
+    elements = "elements of an array (default: as far as it is used)"
+    command.add_argument("--size", action="append", default=[], metavar="NAME=N", help=elements)
+    command.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
+    command.add_argument("--seed", type=int, default=0, help="of made-up contents")
 
 
 def add_pipeline_edits(command: argparse.ArgumentParser) -> None:
@@ -61,7 +78,7 @@ def edited(pipeline: Pipeline, edits: list[tuple[str, str]]) -> Pipeline:
     return pipeline
 
 
-def add_time_limit(parser: ArgumentParser, seconds: float | None = None) -> None:
+def add_time_limit(parser: argparse.ArgumentParser, seconds: float | None = None) -> None:
     """Adds the option; where it is not given, `seconds`, and for None what `MINITRITON_EMULATOR_SECONDS` says."""
     default = f"{seconds:g}" if seconds is not None else "MINITRITON_EMULATOR_SECONDS, 300"
     parser.add_argument(

@@ -63,6 +63,7 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `explorer` by 70: its tour has two kernels in Gluon.
 `commands`, `explorer`, `interpreter`, `language` and `runtime` by 53: layouts of Gluon are read from text, in signatures, pictures and preloads; those left open are interpreted.
 `lab`, `pipeline`, `explorer` and `runtime` by 50: a recorded kernel of Gluon replays from its IR with its own passes, with descriptors; layouts of every class are read from text.
+`commands`, `errors` and `host` by 54: options, optional libraries and tables as text, which the laboratory, the fuzzer and the explorer had each.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
 
