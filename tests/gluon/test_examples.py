@@ -26,6 +26,15 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.float32) @ b.astype(np.float32)
 
 
+@pytest.mark.parametrize("name", [path.stem for path in sorted(EXAMPLES.glob("*.py"))])
+def test_each_runs_on_the_interpreter(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MINITRITON_INTERPRET", "1")
+    example(name).main()
+    assert capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("layout", "load"), [("WIDE", "ld.global.v4.b32"), ("ACROSS", "ld.global.b32")])
 def test_a_copy_moves_what_its_layout_gives_a_thread(layout: str, load: str) -> None:
     x, out = RNG.standard_normal((20, 208), np.float32), np.zeros((20, 208), np.float32)
