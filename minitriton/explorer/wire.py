@@ -57,6 +57,16 @@ class LayoutJson(TypedDict):
     padding: NotRequired[tuple[tuple[int, int], ...]]
 
 
+class DeclaredJson(TypedDict):
+    """A line of the kernel that writes a layout: the layout as it is written, and on a shape."""
+
+    file: int
+    line: int
+    text: str
+    bits: int
+    layout: LayoutJson
+
+
 class StateJson(TypedDict):
     """A state in columns in parallel."""
 
@@ -97,6 +107,7 @@ class CompileJson(TypedDict):
     sources: dict[str, str]
     states: list[StateJson]
     steps: list[StepJson]
+    declared: NotRequired[list[DeclaredJson]]
     asked: NotRequired[Question]
     code: NotRequired[str]
     command: NotRequired[str]

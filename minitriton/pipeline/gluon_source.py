@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+    from minitriton.frontend.function import Seen
+
 
 class GluonASTSource(ASTSource):
     """A Gluon kernel with its argument types."""
@@ -21,7 +23,13 @@ class GluonASTSource(ASTSource):
         return f"gluon-{super().hash()}"
 
     def _first_ir(
-        self, target: GPUTarget, options: CompileOptions, context: Context, is_debugged: bool, is_verbatim: bool
+        self,
+        target: GPUTarget,
+        options: CompileOptions,
+        context: Context,
+        is_debugged: bool,
+        is_verbatim: bool,
+        seen: Seen | None,
     ) -> ModuleOp:
         from xdsl.dialects.builtin import StringAttr
 
@@ -31,7 +39,7 @@ class GluonASTSource(ASTSource):
         from minitriton.frontend.gluon import emitters as emitters  # registers Gluon's rules
         from minitriton.host.source_text import line_at
 
-        module = super()._first_ir(target, options, context, is_debugged, is_verbatim)
+        module = super()._first_ir(target, options, context, is_debugged, is_verbatim, seen)
         module.attributes.update(
             {
                 "ttg.num-ctas": i32_attr(options.num_ctas),

@@ -74,6 +74,22 @@ def test_the_tour_is_walked_from_disk(page: Page) -> None:
     assert len(titles) == 6
 
 
+def test_a_layout_of_gluon_is_drawn_at_the_line_that_writes_it(browser: Any, tmp_path: Path) -> None:
+    kernel = Path(__file__).parents[1] / "gluon" / "tool_kernels.py"
+    path = tmp_path / "transpose.html"
+    assert (
+        main(["explore", f"{kernel}:transpose", "--signature", "*fp32:16,*fp32:16,SIZE=32", "--html", str(path)]) == 0
+    )
+    page = Page(browser)
+    page.open(path.as_uri())
+    page.click_line("source", "swizzled: gl.constexpr")
+    assert "SwizzledSharedLayout(1, 1, 32, [1, 0])" in wait_for(lambda: page.text("#declared"))
+    page.press("2")
+    assert "on 32 × 32 elements" in wait_for(lambda: page.all("#layout canvas") and page.text("#layout"))
+    page.click_line("source", "rows: gl.constexpr = gl.BlockedLayout([1, 1]")
+    wait_for(lambda: "BlockedLayout([1, 1], [1, 32]" in page.text("#layout"))
+
+
 @needs_triton
 def test_tritons_passes_stand_beside_ours(page: Page) -> None:
     page.choose("tritongpu-coalesce")

@@ -33,8 +33,8 @@ PACKAGES = {
     "dialects": (15814, 98, 0),
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6905, 42, 0),
-    "frontend": (8358, 41, 0),
+    "explorer": (7100, 43, 0),
+    "frontend": (8371, 41, 0),
     "fuzz": (8756, 48, 0),
     "host": (1252, 17, 0),
     "interpreter": (4942, 34, 0),
@@ -43,9 +43,9 @@ PACKAGES = {
     "language": (6016, 54, 0),
     "layouts": (4692, 25, 0),
     "passes": (19427, 110, 0),
-    "pipeline": (2253, 13, 0),
+    "pipeline": (2269, 13, 0),
     "rewriting": (4142, 24, 0),
-    "runtime": (7060, 44, 0),
+    "runtime": (7094, 44, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -63,6 +63,7 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `explorer` by 70: its tour has two kernels in Gluon.
 `commands`, `explorer`, `interpreter`, `language` and `runtime` by 53: layouts of Gluon are read from text, in signatures, pictures and preloads; those left open are interpreted.
 `lab`, `pipeline`, `explorer` and `runtime` by 50: a recorded kernel of Gluon replays from its IR with its own passes, with descriptors; layouts of every class are read from text.
+`explorer`, `frontend`, `pipeline` and `runtime` by 240: the lines that declare a Gluon kernel's layouts have them as pictures; a launch on the interpreter returns the kernel.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
 
@@ -70,8 +71,8 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 140514,
-    "files": 862,
+    "lines": 140772,
+    "files": 863,
     "files under 40 lines": 124,
     "modules with one importer": 180,
     "comparisons of an op's name": 5,
