@@ -15,6 +15,7 @@ import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute
@@ -64,7 +65,7 @@ class DeclaredLayouts:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             called = fn.get_capture_scope().get(node.func.id)
             if isinstance(called, ConstexprFunction):
-                self._add_all(_lines_of(called), value)
+                self._add_all(_lines_of(cast("ConstexprFunction[object]", called)), value)
 
     def _add(self, line: _Line, value: Layout) -> None:
         self.lines.setdefault(line, {})[value] = None

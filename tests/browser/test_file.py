@@ -85,7 +85,9 @@ def test_a_layout_of_gluon_is_drawn_at_the_line_that_writes_it(browser: Any, tmp
     page.click_line("source", "swizzled: gl.constexpr")
     assert "SwizzledSharedLayout(1, 1, 32, [1, 0])" in wait_for(lambda: page.text("#declared"))
     page.press("2")
-    assert "on 32 × 32 elements" in wait_for(lambda: page.all("#layout canvas") and page.text("#layout"))
+    assert "SwizzledSharedLayout(1, 1, 32, [1, 0]) on 32" in wait_for(
+        lambda: page.all("#layout canvas") and page.text("#layout")
+    )
     page.click_line("source", "rows: gl.constexpr = gl.BlockedLayout([1, 1]")
     wait_for(lambda: "BlockedLayout([1, 1], [1, 32]" in page.text("#layout"))
 

@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15814, 98, 0),
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (7100, 43, 0),
+    "explorer": (7101, 43, 0),
     "frontend": (8371, 41, 0),
     "fuzz": (8756, 48, 0),
     "host": (1252, 17, 0),
@@ -71,7 +71,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 140772,
+    "lines": 140773,
     "files": 863,
     "files under 40 lines": 124,
     "modules with one importer": 180,
