@@ -12,11 +12,12 @@ import ast
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from minitriton.errors import IRError, MinitritonError
+from minitriton.host.identity import PLAIN
 from minitriton.language.declare import constexpr_function
 from minitriton.language.dtypes import constexpr_type, dtype
 from minitriton.language.values import base_value, unwrap
@@ -51,18 +52,25 @@ class Layout:
 
     module: ClassVar[str] = "ttgl"
     """What kernels write before its name."""
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+    """The names of its parameters."""
+    in_process_key: ClassVar[Callable[[Layout], object]]
+    """What a launch looks for its kernel by: equal for equal layouts of the class alone."""
     lists: ClassVar[tuple[str, ...]] = ()
     """Fields that are lists also where a tuple is given. The others stay as given, which their text shows."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # pyright: ignore[reportArgumentType] (a dataclass: see `layout`)
-            value = unwrap(getattr(self, each.name))
+        for name in self.__match_args__:
+            given = getattr(self, name)
+            if given.__class__ in PLAIN:
+                continue
+            value = unwrap(given)
             if _is_of_run_time(value):
-                message = f"{each.name} of {type(self).__name__} holds a value that is not known at compile time"
+                message = f"{name} of {type(self).__name__} holds a value that is not known at compile time"
                 raise LayoutError(
                     message, help="annotate variables as ttgl.constexpr; in a tuple that has a name numbers are values"
                 )
-            object.__setattr__(self, each.name, list(value) if each.name in self.lists else value)
+            object.__setattr__(self, name, list(value) if name in self.lists else value)
 
     @property
     def type(self) -> constexpr_type:
@@ -98,13 +106,14 @@ def layout(cls: type[L]) -> type[L]:
     made = dataclass(frozen=True, eq=False)(cls)
     plain = made.__repr__
     made.__repr__ = lambda self: re.sub(r"\((\w+),\)", r"(\1)", plain(self))
-    names = [f.name for f in fields(made)]  # pyright: ignore[reportArgumentType]
 
     def key(self: object) -> tuple[object, ...]:
-        return tuple(frozen(getattr(self, name)) for name in names)
+        values = [getattr(self, name) for name in made.__match_args__]
+        return (made, *[value if value.__class__ in PLAIN else frozen(value) for value in values])
 
     made.__eq__ = lambda self, other: self.__class__ is other.__class__ and key(self) == key(other)
-    made.__hash__ = lambda self: hash((cls.__name__, key(self)))
+    made.__hash__ = lambda self: hash(key(self))
+    made.in_process_key = key
     return made
 
 
