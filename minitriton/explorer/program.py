@@ -129,13 +129,13 @@ class RequestedProgram:
         is_own = asked.grid is None and not (asked.numbers or asked.sizes or asked.inputs)
         if self.task is not None and is_own:
             launch = self.task.launch()
-            return Launch(self.source.entry, launch.arguments, launch.grid, self.target, self.options)
+            return Launch.of(self.source, launch.arguments, launch.grid, self.target, self.options)
         grid = grid_of(asked.grid or DEFAULT_GRID)
         arguments = launch_arguments(
             self.source, parameters_of(self.source), grid, self.target, self.options,
             sizes=named(list(asked.sizes)), numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed,
         )  # fmt: skip
-        return Launch(self.source.entry, arguments, grid, self.target, self.options)
+        return Launch.of(self.source, arguments, grid, self.target, self.options)
 
 
 def open_program(asked: CompileRequest) -> RequestedProgram:

@@ -140,7 +140,7 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     arguments = launch_arguments(
         source, parameters, grid, target, options, sizes=sizes, numbers=numbers, inputs=given.inputs, seed=given.seed
     )
-    return source, Launch(source.entry, arguments, grid, target, options)
+    return source, Launch.of(source, arguments, grid, target, options)
 
 
 def _corpus_launch(given: argparse.Namespace) -> tuple[Source, Launch]:
@@ -245,7 +245,7 @@ def launch_arguments(
     lengths = {name: _count(size, "--size") for name, size in sizes.items()}
 
     def run_once(arguments: Arguments) -> None:
-        launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
+        launch = Launch.of(source, arguments, grid, target, options, shared=shared_bytes(source, value))
         fault = launch.run(value, first_facts(source.ext)).fault
         if fault is not None:
             raise fault

@@ -94,6 +94,7 @@ def run_on_interpreter(
         capability=capability,
         seconds=seconds,
         reachable=reachable,
+        fences_by_author=source.ext == "gluon",
     )
 
 
