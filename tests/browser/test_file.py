@@ -16,7 +16,7 @@ pytest.importorskip("selenium")
 from driving import Page, wait_for
 
 from minitriton.commands.cli import main
-from minitriton.explorer.lessons.tour import TOUR
+from minitriton.explorer.lessons.tour import SHORT_TOUR
 
 SOFTMAX = (
     "examples/kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=256",
@@ -58,7 +58,7 @@ def test_it_is_small(file: Path) -> None:
 def test_the_tour_is_walked_from_disk(page: Page) -> None:
     page.press("6")
     walks = wait_for(lambda: page.all("#tour button"))
-    assert len(walks) == len(TOUR)
+    assert len(walks) == len(SHORT_TOUR)
     next(walk for walk in walks if "A matmul" in walk.text).click()
     titles = []
     while True:
