@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from minitriton.explorer.compile_request import CompileRequest, EditedState
-from minitriton.explorer.lessons.exercises import EXERCISES, KERNELS, Exercise, Grade, find, grade, recorded
+from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, Exercise, Grade, find, grade, recorded
 from minitriton.explorer.lessons.gluon_examples import GLUON_EXAMPLES
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.lessons.walks import Stop, Walk
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.session import ExplorerSession
+from minitriton.lab.corpus.case import KERNELS
 
-TEXT = (KERNELS / "exercises.py").read_text()
+TEXT = (LESSON_KERNELS / "exercises.py").read_text()
 PROMISE = "{tt.divisibility = dense<16> : tensor<1xi32>}"
 
 
@@ -122,7 +123,7 @@ def test_every_stop_shows_what_it_says(walk: Walk, session: ExplorerSession) -> 
 
 
 def source_of(walk: Walk) -> str:
-    return Path(walk.asked.source.partition(":")[0]).read_text()
+    return Path(walk.asked.source.rpartition(":")[0]).read_text()
 
 
 def shown_at(stop: Stop, recording: Recording) -> str:
@@ -135,7 +136,7 @@ def shown_at(stop: Stop, recording: Recording) -> str:
 
 def test_each_example_in_gluon_is_a_walk() -> None:
     smaller = {"transpose", "async_matmul"}  # the tour has a kernel of its own for what these show
-    examples = {path.stem for path in (Path(__file__).parents[2] / "examples/gluon").glob("*.py")}
+    examples = {path.stem for path in (KERNELS / "gluon").glob("*.py")}
     assert {walk.name.removeprefix("gluon_") for walk in GLUON_EXAMPLES} == examples - smaller
 
 

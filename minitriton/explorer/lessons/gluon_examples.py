@@ -1,13 +1,11 @@
-"""Walks through the kernels of `examples/gluon`, those that the tour has no smaller kernel for."""
+"""Walks through the kernels of `minitriton_kernels/gluon`, those that the tour has no smaller kernel for."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.lessons.walks import Stop, Walk
+from minitriton.lab.corpus.case import KERNELS
 
-FOLDER = Path(__file__).parents[3] / "examples" / "gluon"
 _ROLES = ("num_warps=4", "maxnreg=168")
 
 
@@ -26,14 +24,14 @@ def _walk(
     options: tuple[str, ...] = _ROLES,
     grid: str = "1",
 ) -> Walk:
-    source = f"{FOLDER / example}.py:{kernel}"
+    source = f"{KERNELS / 'gluon' / example}.py:{kernel}"
     asked = CompileRequest(source, signature, options=options, numbers=tuple(numbers.split()), grid=grid)
     return Walk(f"gluon_{example}", f"Gluon: {title}", asked, stops)
 
 
 _TILE = _block("fp16", 64, 64)
 
-_WALKS = (
+GLUON_EXAMPLES = (
     _walk(
         "copy", "copy_rows", "a copy, and what one access moves",
         "*fp32:16,*fp32:16,i32,i32:16,ROWS=16,COLUMNS=128,layout=BlockedLayout([1, 4], [1, 32], [4, 1], [1, 0])", "rows=50 columns=256",
@@ -133,6 +131,3 @@ _WALKS = (
         ),
     ),
 )  # fmt: skip
-
-GLUON_EXAMPLES = _WALKS if FOLDER.is_dir() else ()
-"""None where the package is installed without the repository."""

@@ -1,17 +1,19 @@
-"""The tour: seven kernels from Python to PTX, and the examples in Gluon where the repository is at hand."""
+"""The tour: seven kernels from Python to PTX, and the larger ones in Gluon."""
 
 from __future__ import annotations
 
 from typing import Unpack
 
 from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
-from minitriton.explorer.lessons.exercises import KERNELS
+from minitriton.explorer.lessons.exercises import LESSON_KERNELS
 from minitriton.explorer.lessons.gluon_examples import GLUON_EXAMPLES
 from minitriton.explorer.lessons.walks import Stop, Walk
+from minitriton.lab.corpus.case import KERNELS
 
 
 def _kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
-    return CompileRequest(f"{KERNELS / 'tour.py'}:{name}", signature, **more)
+    file = KERNELS / "vector_add.py" if name == "vector_add" else LESSON_KERNELS / "tour.py"
+    return CompileRequest(f"{file}:{name}", signature, **more)
 
 
 SHORT_TOUR: tuple[Walk, ...] = (
