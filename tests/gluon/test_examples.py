@@ -102,10 +102,11 @@ def test_a_matmul_of_scaled_fp8() -> None:
     np.testing.assert_allclose(c, module.expected(a, b, a_scales, b_scales), rtol=1e-2, atol=1e-2)
 
 
-def test_a_matmul_of_weights_of_4_bits() -> None:
+@pytest.mark.parametrize("k", [128, 256])
+def test_a_matmul_of_weights_of_4_bits(k: int) -> None:
     module = example("int4_matmul")
-    weights = RNG.integers(-8, 8, (128, 256))
-    x, scales = half(20, 256), (RNG.random((2, 128)) / 8).astype(np.float16)
+    weights = RNG.integers(-8, 8, (128, k))
+    x, scales = half(20, k), (RNG.random((k // 128, 128)) / 8).astype(np.float16)
     c = np.zeros((20, 128), np.float16)
     module.matmul(x, module.pack(weights), scales, c, tokens=32, stages=2)
     np.testing.assert_allclose(c, module.expected(x, weights, scales), rtol=1e-2, atol=2e-2)

@@ -26,7 +26,7 @@ PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
     "analysis": (6819, 44, 0),
-    "as_triton": (4006, 38, 0),
+    "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
     "codegen": (11855, 65, 0),
     "commands": (1506, 11, 0),
@@ -66,6 +66,7 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `explorer`, `frontend`, `pipeline` and `runtime` by 240: the lines that declare a Gluon kernel's layouts have them as pictures; a launch on the interpreter returns the kernel.
 `interpreter`, `emulator` and `lab` by 65: a missing fence between threads, or their cp.async, and wgmma or a bulk copy is found in Gluon by both.
 `explorer` by 150: eight more kernels in Gluon are walks of its tour.
+`as_triton` by 190: every helper of Triton's translator, dots in tensor memory and descriptors' rows among them.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
 
@@ -73,7 +74,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 136429,
+    "lines": 136680,
     "files": 839,
     "files under 40 lines": 124,
     "modules with one importer": 180,
@@ -81,7 +82,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 52,
-    "words": 0,
+    "words": 1,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

@@ -121,7 +121,7 @@ GLUON_EXAMPLES = (
     ),
     _walk(
         "int4_matmul", "matmul_tile", "weights of 4 bits",
-        f"{_block('u8', 64, 64, 64)},*fp16:16,{_block('fp16', 64, 128)},*fp16:16,i32:16,i32,i32:16,STAGES=2", "n=128 m=64 k=128",
+        f"{_block('u8', 64, 64, 64)},*fp16:16,{_block('fp16', 64, 128)},*fp16:16,i32:16,i32,i32:16,STAGES=2", "n=128 m=64 k=256",
         (
             Stop("Bytes in registers", "A thread has 16 bytes next to each other: `register = [[0, 1], [0, 2], [0, 4], [0, 8], [8, 0]]`.", level="ttgir", op="ttg.local_load", line="of_bytes: gl.constexpr", tab="layout"),
             Stop("Two numbers of a byte", "`tt.elementwise_inline_asm` has two results, of float16: the low and the high half.", level="ttgir", op="tt.elementwise_inline_asm", line="low, high = gl.inline_asm"),
