@@ -36,6 +36,11 @@ class RecordedCompile:
     cubin: bytes | None = None
 
     @property
+    def is_gluon(self) -> bool:
+        """Whether the kernel is in Gluon."""
+        return self.program.source.ext == "gluon"
+
+    @property
     def files(self) -> dict[str, int]:
         """Source files by path: their numbers."""
         return self.tables.files
