@@ -61,6 +61,15 @@ def test_explain_knows_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no conflicts" in capsys.readouterr().out
 
 
+def test_a_layout_of_another_number_of_warps_says_what_to_launch_with(capsys: pytest.CaptureFixture[str]) -> None:
+    layout = "layout=BlockedLayout([4], [32], [8], [0])"
+    assert (
+        main(["compile", f"{KERNELS}:copy", "--signature", f"*fp32,*fp32,i32,BLOCK=1024,{layout}", "--emit", "ptx"])
+        == 1
+    )
+    assert "help: launch with num_warps=8, or give the layout 4 warps" in capsys.readouterr().err
+
+
 def test_explain_draws_on_layouts_and_speaks_gluon(capsys: pytest.CaptureFixture[str]) -> None:
     line = _line("swizzled: gl.constexpr")
     assert main(["explain", f"{KERNELS}:{line}", "--signature", SIGNATURES["transpose"]]) == 0
