@@ -28,9 +28,9 @@ PACKAGES = {
     "analysis": (6819, 44, 0),
     "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
-    "codegen": (11855, 65, 0),
+    "codegen": (11873, 65, 0),
     "commands": (1506, 11, 0),
-    "dialects": (15814, 98, 0),
+    "dialects": (15819, 98, 0),
     "emulator": (8946, 57, 0),
     "errors": (146, 1, 0),
     "explorer": (7109, 42, 0),
@@ -42,8 +42,8 @@ PACKAGES = {
     "lab": (10990, 54, 0),
     "language": (6025, 54, 0),
     "layouts": (4692, 25, 0),
-    "passes": (19427, 110, 0),
-    "pipeline": (2276, 13, 0),
+    "passes": (19470, 111, 0),
+    "pipeline": (2278, 13, 0),
     "rewriting": (4142, 24, 0),
     "runtime": (7099, 44, 0),
     "target": (1018, 6, 0),
@@ -76,8 +76,8 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 136774,
-    "files": 839,
+    "lines": 136842,
+    "files": 840,
     "files under 40 lines": 124,
     "modules with one importer": 180,
     "comparisons of an op's name": 5,
@@ -92,6 +92,7 @@ By about 3,200 on 2026-11-27 for Gluon: its language, its rules in the frontend,
 
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
+`passes`, `codegen` and `dialects` by about 70 on 2026-11-28: warps share the boxes of a tensor copy.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
