@@ -35,6 +35,7 @@ from minitriton.lab.launches.recorded import RecordedLaunch, read_launch
 from minitriton.lab.launches.replay import replayed, source_of
 from minitriton.lab.parameters import architecture_of, parameters_of
 from minitriton.pipeline import stages
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, load_own_passes
@@ -98,6 +99,14 @@ class RequestedProgram:
     options: CUDAOptions
     task: Any = None
     recorded: RecordedLaunch | None = None
+
+    @property
+    def made_up(self) -> str:
+        """The signature that was made up, where a kernel was given none."""
+        if self.asked.signature or self.task is not None or self.recorded is not None:
+            return ""
+        kernel: Any = self.source.fn if isinstance(self.source, ASTSource) else None
+        return "" if kernel is None else example_signature(kernel)
 
     def default_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from minitriton.pipeline.ast_source import ASTSource
@@ -56,5 +57,8 @@ class GluonASTSource(ASTSource):
         except IRError as error:
             if error.location is not None:
                 error.source_line = line_at(error.location.file, error.location.line)
+            warps = re.search(r"Layout has (\d+) warps per CTA, but the context requires (\d+)", error.message)
+            if warps is not None:
+                error.help = f"launch with num_warps={warps[1]}, or give the layout {warps[2]} warps: gl.num_warps() is their number"
             raise
         return module
