@@ -13,12 +13,8 @@ And which elements of an array one touches, by program, and by the warp that hol
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import re
-from dataclasses import dataclass, replace
-=======
-from dataclasses import asdict, dataclass
->>>>>>> main
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np

@@ -32,41 +32,6 @@ Bases = dict[str, tuple[tuple[int, ...], ...]]
 """Of a layout: for each bit of `register`, `lane`, `warp`, `block` or `offset` the index that it stands for."""
 
 
-<<<<<<< HEAD
-class SharedCostJson(TypedDict):
-    """A `SharedCost` as JSON can hold it."""
-
-    instruction: str
-    instructions: int
-    wavefronts: int
-    conflicts: int
-    bytes: int
-
-
-class CostJson(TypedDict):
-    """What a movement costs, in words and, as far as it has them, in numbers."""
-
-    kind: str
-    text: str
-    registers: NotRequired[int]
-    shuffles: NotRequired[int]
-    scratch_bytes: NotRequired[int]
-    barriers: NotRequired[int]
-    stores: NotRequired[list[SharedCostJson]]
-    loads: NotRequired[list[SharedCostJson]]
-    steps: NotRequired[tuple[str, ...]]
-
-
-class LayoutJson(TypedDict):
-    """A `LayoutFact` as JSON can hold it."""
-
-    encoding: str
-    kind: str
-    shape: tuple[int, ...]
-    bases: Bases
-    padding: NotRequired[tuple[tuple[int, int], ...]]
-
-
 class DeclaredJson(TypedDict):
     """A line of the kernel that writes a layout: the layout as it is written, and on a shape."""
 
@@ -77,8 +42,6 @@ class DeclaredJson(TypedDict):
     layout: LayoutJson
 
 
-=======
->>>>>>> main
 class StateJson(TypedDict):
     """A state in columns in parallel."""
 

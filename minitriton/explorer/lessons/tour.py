@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
-from dataclasses import asdict, dataclass
->>>>>>> main
 from typing import Unpack
 
 from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
 from minitriton.explorer.lessons.exercises import LESSON_KERNELS
-<<<<<<< HEAD
 from minitriton.explorer.lessons.gluon_examples import GLUON_EXAMPLES
 from minitriton.explorer.lessons.walks import Stop, Walk
 from minitriton.lab.corpus.case import KERNELS
 
 
-=======
-from minitriton.explorer.wire import WalkJson
-from minitriton.lab.corpus.case import KERNELS
-
-
-@dataclass(frozen=True)
-class Stop:
-    """One view."""
-
-    title: str
-    text: str
-    step: str = ""
-    level: str = ""
-    op: str = ""
-    line: str = ""
-    tab: str = "facts"
-
-
-@dataclass(frozen=True)
-class Walk:
-    """One kernel, stop by stop."""
-
-    name: str
-    title: str
-    asked: CompileRequest
-    stops: tuple[Stop, ...]
-
-    def plain(self) -> WalkJson:
-        """As JSON can hold it."""
-        return {**asdict(self), "asked": self.asked.plain()}
-
-
->>>>>>> main
 def _kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
     file = KERNELS / "vector_add.py" if name == "vector_add" else LESSON_KERNELS / "tour.py"
     return CompileRequest(f"{file}:{name}", signature, **more)
