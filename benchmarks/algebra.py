@@ -1,9 +1,9 @@
 """What `minitriton-algebra` does to kernels: instructions, divisions and special functions with it, without it, and with `algebra="fast"`.
 
-    python benchmarks/algebra.py                          the corpus and the parity cases: PTX, and what the emulator executes where PTX differs
-    python benchmarks/algebra.py --seconds                how much of compile time the pass takes
-    python benchmarks/algebra.py --fuzz 5000 --seed 1     random kernels with and without it: the same bits?
-    python -m minitriton.as_triton.run_as_triton benchmarks/algebra.py --inductor DIR      kernels of torch.compile (its cache folder; needs torch)
+python benchmarks/algebra.py                          the corpus and the parity cases: PTX, and what the emulator executes where PTX differs
+python benchmarks/algebra.py --seconds                how much of compile time the pass takes
+python benchmarks/algebra.py --fuzz 5000 --seed 1     random kernels with and without it: the same bits?
+python -m minitriton.as_triton.run_as_triton benchmarks/algebra.py --inductor DIR      kernels of torch.compile (its cache folder; needs torch)
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import importlib.util
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,7 +84,11 @@ def inductor_sources(folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]]:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        tuner = next(value for name, value in vars(module).items() if name.startswith("triton_") and hasattr(value, "triton_meta"))
+        tuner = next(
+            value
+            for name, value in vars(module).items()
+            if name.startswith("triton_") and hasattr(value, "triton_meta")
+        )
         meta = tuner.triton_meta
         names = list(meta["signature"])
         blocks = {"XBLOCK": 512, "YBLOCK": 16, "R0_BLOCK": 1024, "R1_BLOCK": 16}
@@ -125,9 +128,13 @@ def compare(sources: Iterator[tuple[str, Any, dict[str, Any]]], *, with_fast: bo
         if texts["exact"] != texts["without"] or (with_fast and texts["fast"] != texts["exact"]):
             cells = (f"{level} {n['all']:5} {n['div']:3} {n['special']:3}" for level, n in found.items())
             print(f"{name[:60]:60} " + "   ".join(cells), flush=True)
-    print(f"{kernels} kernels; exact changes {fired}: fewer instructions in {fewer}, more in {more}; fast changes {fast_fired}")
+    print(
+        f"{kernels} kernels; exact changes {fired}: fewer instructions in {fewer}, more in {more}; fast changes {fast_fired}"
+    )
     for level, number in total.items():
-        print(f"{level:8} instructions {number['all']}, divisions {number['div']}, special functions {number['special']}")
+        print(
+            f"{level:8} instructions {number['all']}, divisions {number['div']}, special functions {number['special']}"
+        )
 
 
 def seconds() -> None:

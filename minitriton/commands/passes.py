@@ -25,7 +25,9 @@ def add_passes_command(commands: Subcommands) -> None:
     passes = commands.add_parser("passes", help="list the registered passes with their documentation")
     passes.add_argument("name", nargs="?", help="one pass, in full")
     passes.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
-    passes.add_argument("--prove", action="store_true", help="prove the rules of the pass, and note next to their files which hold")
+    passes.add_argument(
+        "--prove", action="store_true", help="prove the rules of the pass, and note next to their files which hold"
+    )
     add_json(passes)
     passes.set_defaults(run=run)
 

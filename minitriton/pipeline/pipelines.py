@@ -214,7 +214,10 @@ def gluon_cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches
 def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps for an NVIDIA GPU."""
     return (
-        ttir_passes(target, options.algebra) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+        ttir_passes(target, options.algebra)
+        + ttgir_passes(target, options)
+        + llvm_passes()
+        + emission_steps(target, options, switches)
     )
 
 

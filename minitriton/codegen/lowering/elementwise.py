@@ -34,6 +34,7 @@ from minitriton.codegen.registers import Constants, Expression, Pointwise, Range
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.arith.float import FloatBinaryOp
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import PointerType
@@ -389,7 +390,7 @@ LOWERINGS.update(
 
 
 @lowers(arith.MulfOp)
-def mulf(f: FunctionLowering, op: arith.MulfOp) -> None:
+def mulf(f: FunctionLowering, op: FloatBinaryOp) -> None:
     """A multiplication; one that stands for a division (`arcp`) is rounded before anything is added to it, as that was."""
     stands_for_division = FastMathFlag.ALLOW_RECIP in op.fastmath.data
     on_vectors(lambda b, v: (b.fmul_rounded if stands_for_division else b.fmul)(v[0], v[1]))(f, op)

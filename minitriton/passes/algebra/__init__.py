@@ -9,7 +9,7 @@ The rules are in `integers`, `floats`, `choices`, `shapes` (exact: the same bits
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -100,7 +100,7 @@ def table(family: Family) -> list[str]:
 
 
 def _rewrite_once(
-    module: ModuleOp, by_class: dict[type[Operation], Sequence[Rule]], named: frozenset[str], max_programs: int
+    module: ModuleOp, by_class: Mapping[type[Operation], Sequence[Rule]], named: frozenset[str], max_programs: int
 ) -> bool:
     """Rewrites each op that a rule matches, once."""
     candidates = [op for op in ops_in(module) if op.__class__ in by_class]

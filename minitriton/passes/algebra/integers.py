@@ -1,4 +1,4 @@
-"""Rules of integers: sums of multiplications, chains of divisions and remainders, extensions that are cut off again. They wrap as the ops do.
+"""Rules of integers: sums of multiplications, chains of divisions and remainders, extensions that are truncated again. They wrap as the ops do.
 
 What takes ranges to be shown (a signed division that is an unsigned one, arithmetic of 64 bits in 32) is in `passes.integer_range_rules`. Divisions by powers
 of two stay divisions of known numbers until LLVM makes shifts of them: axis info sees more in a division.
@@ -10,7 +10,6 @@ from minitriton.passes.algebra.rule import Rule
 
 _DIVISIONS = {"D": "divsi divui"}
 _REMAINDERS = {"R": "remsi remui"}
-_BOTH = {"D": "divsi divui", "R": "remsi remui"}
 _WRAPPING = {"F": "addi subi muli andi ori xori"}
 
 RULES = (
@@ -23,7 +22,7 @@ RULES = (
         when="0 < A and 0 < B and A * B < N",
     ),
     Rule(
-        "remainder-of-remainder", "R(R(x, A), B)", "R(x, B)", ops=_REMAINDERS, shared=True,
+        "remainder-of-remainder", "R(R(x, A), B)", "R(x, B)", ops=_REMAINDERS,
         when="0 < A and 0 < B and A % B == 0",
     ),
     Rule(
@@ -39,14 +38,14 @@ RULES = (
         when="0 < B and 0 < A and A % B == 0 and 0 <= x and x * A < N",
     ),
     Rule(
-        "remainder-of-multiple-and-rest", "R(addi(muli(x, A), y), B)", "R(y, B)", ops=_REMAINDERS, shared=True,
+        "remainder-of-multiple-and-rest", "R(addi(muli(x, A), y), B)", "R(y, B)", ops=_REMAINDERS,
         when="0 < B and 0 < A and A % B == 0 and 0 <= y and 0 <= x and x * A + y < N",
     ),
     Rule("quotient-and-remainder", "addi(muli(D(x, a), a), R(x, a))", "x", ops={"D": "divsi", "R": "remsi"}, shared=True),
     Rule("quotient-and-remainder-unsigned", "addi(muli(divui(x, a), a), remui(x, a))", "x", shared=True),
     Rule("rest-by-hand", "subi(x, muli(divsi(x, a), a))", "remsi(x, a)"),
     Rule("rest-by-hand-unsigned", "subi(x, muli(divui(x, a), a))", "remui(x, a)"),
-    Rule("cut-off-signed", "trunci(F(extsi(x), extsi(y)))", "F(x, y)", ops=_WRAPPING),
-    Rule("cut-off-unsigned", "trunci(F(extui(x), extui(y)))", "F(x, y)", ops=_WRAPPING),
+    Rule("truncated-signed", "trunci(F(extsi(x), extsi(y)))", "F(x, y)", ops=_WRAPPING),
+    Rule("truncated-unsigned", "trunci(F(extui(x), extui(y)))", "F(x, y)", ops=_WRAPPING),
     Rule("sum-of-multiples", "sum(muli(x, splat(c)))", "muli(sum(x), splat(c))"),
 )  # fmt: skip

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from minitriton.analysis.integer_range.analysis import GRID_LIMITS, IntegerRangeAnalysis
 from minitriton.dialects import arith, math, tt
 from minitriton.dialects.arith.base import CMPF_PREDICATES, CMPI_PREDICATES
-from minitriton.dialects.attribute_values import string_attr
+from minitriton.dialects.facts import SUM, MovesElements, Neutral
 from minitriton.dialects.fast_paths.op_access import defining, operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import PipelineError
@@ -40,13 +40,8 @@ from minitriton.rewriting.constants import (
 from minitriton.rewriting.equivalence import is_commutative
 from minitriton.rewriting.rewriter import Rewriter
 
-FREE = frozenset({tt.SplatOp, tt.BroadcastOp, tt.ExpandDimsOp, arith.ConstantOp})
-"""Ops without an instruction: they may have other users, and stand outside the block of the match."""
-
-_COMBINERS = {
-    "sum": frozenset({arith.AddiOp, arith.AddfOp}),
-    "max": frozenset({arith.MaxnumfOp, arith.MaximumfOp}),
-}
+REDUCTIONS = ("sum", "max")
+"""Reductions by addition, and by the maximum that a NaN loses."""
 _LIBDEVICE = {"__nv_sqrtf": "sqrt", "__nv_expf": "exp", "__nv_logf": "log"}
 """Functions of libdevice that kernels call by name, and what they compute."""
 _ROUNDED = arith.FastMathFlagsAttr((FastMathFlag.ALLOW_RECIP,))
@@ -74,7 +69,7 @@ def operators() -> Mapping[str, Operator]:
         known[cls.name.partition(".")[2]] = Operator(cls)
     known |= {f"cmpi_{name}": Operator(arith.CmpiOp, i) for i, name in enumerate(CMPI_PREDICATES)}
     known |= {f"cmpf_{name}": Operator(arith.CmpfOp, i) for i, name in enumerate(CMPF_PREDICATES)}
-    known |= dict.fromkeys(_COMBINERS, Operator(tt.ReduceOp))
+    known |= dict.fromkeys(REDUCTIONS, Operator(tt.ReduceOp))
     return known | {"mulf_rn": Operator(arith.MulfOp, is_rounded=True)}
 
 
@@ -82,7 +77,9 @@ def operator_of(name: str, rule: Rule) -> Operator:
     """What `name` stands for. Raises `PipelineError`."""
     found = operators().get(name)
     if found is None:
-        raise PipelineError(f"rule {rule.name}: unknown operation {name!r}", help="operations of arith and math by their names")
+        raise PipelineError(
+            f"rule {rule.name}: unknown operation {name!r}", help="operations of arith and math by their names"
+        )
     return found
 
 
@@ -115,9 +112,9 @@ def _match_op(rule: Rule, term: Term, op: Operation, found: Match, rest: _Todo) 
     """Whether `op` is `term`, and `rest` matches too."""
     if not _is(term.op, op) or len(operand_values(op)) != len(term.args):
         return False
-    if op is not found.root and op.__class__ not in FREE and not rule.shared:
-        if op.parent is not found.root.parent or not op.results[0].has_one_use():
-            return False
+    is_inside = op is not found.root and not _is_free(op)
+    if is_inside and not rule.shared and (op.parent is not found.root.parent or not op.results[0].has_one_use()):
+        return False
     operands = operand_values(op)
     orders = (operands, operands[::-1]) if len(operands) == 2 and is_commutative(op.__class__) else (operands,)
     for order in orders:
@@ -144,10 +141,17 @@ def _match_all(rule: Rule, todo: _Todo, found: Match) -> bool:
     return isinstance(value, OpResult) and _match_op(rule, term, value.op, found, rest)
 
 
+def _is_free(op: Operation) -> bool:
+    """Whether an op has no instruction: it may have other users, and stand outside the block of the match."""
+    return op.__class__ is arith.ConstantOp or MovesElements.of(op) is not None
+
+
 def _match_leaf(term: Term, value: SSAValue, found: Match) -> bool:
     if not isinstance(term.leaf, str):
         number = number_of(constant_attr(value))
-        return type(number) is type(term.leaf) and number == term.leaf and host.copysign(1, number) == host.copysign(1, term.leaf)
+        if number is None or type(number) is not type(term.leaf) or number != term.leaf:
+            return False
+        return host.copysign(1, number) == host.copysign(1, term.leaf)
     if term.is_constant and number_of(constant_attr(value)) is None:
         return False
     known = found.values.setdefault(term.leaf, value)
@@ -157,16 +161,18 @@ def _match_leaf(term: Term, value: SSAValue, found: Match) -> bool:
 def _is(name: str, op: Operation) -> bool:
     """Whether `op` is the operation `name`."""
     if op.__class__ is tt.ExternElementwiseOp:
-        symbol = string_attr(cast(tt.ExternElementwiseOp, op).symbol)
+        symbol = cast(tt.ExternElementwiseOp, op).symbol.data
         return _LIBDEVICE.get(symbol) == name and element_type(op.results[0].type).__class__ is Float32Type
     wanted = operators()[name]
     if op.__class__ is not wanted.cls:
         return False
     if wanted.predicate is not None:
         return cast(arith.CmpiOp, op).predicate.value.data == wanted.predicate
-    if name in _COMBINERS:
+    if name in REDUCTIONS:
         combiner = cast(tt.ReduceOp, op).single_combiner()
-        return combiner is not None and combiner.__class__ in _COMBINERS[name]
+        return combiner is not None and (
+            Neutral.of(combiner) == SUM if name == "sum" else combiner.__class__ is arith.MaxnumfOp
+        )
     return True
 
 
@@ -197,7 +203,8 @@ class Conditions:
 
         def bounds(name: str) -> Bounds | None:
             if name == "N":
-                return (float("inf"),) * 2 if not isinstance(type_, IntegerType) else (1 << (width_of(type_) - 1),) * 2
+                half = 1 << (width_of(type_) - 1)
+                return half, half
             value = found.values[name]
             number = number_of(constant_attr(value))
             if number is not None:
@@ -257,7 +264,9 @@ def _bounds(node: ast.expr, bounds: Callable[[str], Bounds | None]) -> Bounds | 
             a, b = _bounds(left, bounds), _bounds(right, bounds)
             return None if a is None or b is None else _arithmetic(operator, a, b)
         case _:
-            raise PipelineError(f"{ast.unparse(node)!r} is not arithmetic", help="write + - * / % of letters and numbers")
+            raise PipelineError(
+                f"{ast.unparse(node)!r} is not arithmetic", help="write + - * / % of letters and numbers"
+            )
 
 
 def _arithmetic(operator: ast.operator, a: Bounds, b: Bounds) -> Bounds | None:
@@ -301,7 +310,9 @@ def _varies(_: Conditions, value: SSAValue) -> bool:
 def _divides_several(_: Conditions, dividend: SSAValue, divisor: SSAValue) -> bool:
     """Whether something else is divided by `divisor`, after which one reciprocal serves all; it is not that reciprocal."""
     divisions = [use for use in divisor.uses if use.operation.__class__ is arith.DivfOp and use.index == 1]
-    return float_constant(dividend) != 1.0 and len({use.operation.parent for use in divisions}) == 1 and len(divisions) > 1
+    return (
+        float_constant(dividend) != 1.0 and len({use.operation.parent for use in divisions}) == 1 and len(divisions) > 1
+    )
 
 
 def _in_range(conditions: Conditions, *factors: SSAValue) -> bool:
@@ -319,7 +330,7 @@ def _magnitude(conditions: Conditions, value: SSAValue) -> Bounds | None:
     """Between which positive numbers a float is, without its sign; None if it may be zero or infinite."""
     number = float_constant(value)
     if number is not None:
-        return (abs(number),) * 2 if number and host.isfinite(number) else None
+        return (abs(number), abs(number)) if number and host.isfinite(number) else None
     op = value.owner
     if not isinstance(op, Operation) or not operand_values(op):
         return None
@@ -328,7 +339,7 @@ def _magnitude(conditions: Conditions, value: SSAValue) -> Bounds | None:
         known = conditions.ranges.get(first)
         bounds = (known.smin, known.smax) if op.__class__ is arith.SIToFPOp else (known.umin, known.umax)
         return bounds if bounds[0] > 0 else None
-    inner = _magnitude(conditions, first) if op.__class__ in (*FREE, math.SqrtOp, arith.NegfOp) else None
+    inner = _magnitude(conditions, first) if _is_free(op) or op.__class__ in (math.SqrtOp, arith.NegfOp) else None
     return inner if inner is None or op.__class__ is not math.SqrtOp else (host.sqrt(inner[0]), host.sqrt(inner[1]))
 
 
@@ -348,7 +359,7 @@ class _NoSuchType(Exception):
 
 
 def rewrite(rule: Rule, found: Match, rewriter: Rewriter) -> bool:
-    """Puts what the rule says in the place of the match. False: types do not allow it, and nothing has changed."""
+    """Replaces the match by what the rule says. False: types do not allow it, and nothing has changed."""
     result = found.root.results[0]
     rewriter.insertion_point, rewriter.location = found.root, found.root.location
     building = _Building(rule, found, rewriter)
@@ -390,10 +401,12 @@ class _Building:
         if issubclass(operator.cls, tt.ReduceOp | tt.ExpandDimsOp):
             assert like is not None
             return self._again(like, self.value(term.args[0], None))
-        if instance_of(wanted, TensorType) and _is_cast(operator.cls):
+        if term.op in _CASTS:
+            if wanted is None:
+                raise _NoSuchType
             return self.insert(operator.cls.create(operands=[self.value(term.args[0], None)], result_types=[wanted]))
-        operands = self._operands(term, None if _is_cast(operator.cls) or operator.predicate is not None else wanted)
-        return self.insert(_made(operator, operands, wanted))
+        operands = self._operands(term, wanted if operator.predicate is None else None)
+        return self.insert(_made(operator, operands))
 
     def _leaf(self, term: Term, wanted: Attribute | None) -> SSAValue:
         if isinstance(term.leaf, str):
@@ -414,7 +427,9 @@ class _Building:
             inner = self.value(term.args[0], None)
             if not instance_of(inner.type, TensorType) or not instance_of(wanted, TensorType):
                 raise _NoSuchType
-            return self.insert(tt.BroadcastOp(inner, TensorType(inner.type.element_type, wanted.shape, wanted.encoding)))
+            return self.insert(
+                tt.BroadcastOp(inner, TensorType(inner.type.element_type, wanted.shape, wanted.encoding))
+            )
         if not instance_of(wanted, TensorType):
             return self.value(term.args[0], wanted)
         inner = self.value(term.args[0], wanted.element_type)
@@ -453,18 +468,13 @@ def _needs_type(term: Term) -> bool:
     return term.op in ("splat", "broadcast") or not (term.op or (isinstance(term.leaf, str) and not term.is_constant))
 
 
-def _is_cast(cls: type[Operation]) -> bool:
-    return cls in (arith.TruncFOp, arith.TruncIOp, arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp)
+_CASTS = frozenset({"truncf", "trunci", "extf", "extsi", "extui"})
 
 
-def _made(operator: Operator, operands: list[SSAValue], wanted: Attribute | None) -> Operation:
+def _made(operator: Operator, operands: list[SSAValue]) -> Operation:
     cls = operator.cls
     if operator.predicate is not None:
         return cls(*operands, operator.predicate)  # pyright: ignore[reportCallIssue]
-    if _is_cast(cls):
-        if wanted is None:
-            raise _NoSuchType
-        return cls.create(operands=operands, result_types=[wanted])
     if cls is arith.SelectOp:
         return arith.SelectOp(*operands)
     made = cls(*operands)

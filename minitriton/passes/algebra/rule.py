@@ -55,7 +55,7 @@ class Rule:
     """By name, the operations that it stands for, separated by spaces."""
     level: Level = "exact"
     within: float = 0.0
-    """Of a fast rule: the error that is proved, relative to the magnitude of what is added up, in units of the last place of the type."""
+    """Of a fast rule: the error that is proved, relative to the magnitude of what is added up, in ulp of the type."""
     profit: str = ""
     """What has to hold for the rule to be worth it (`matching.PROFITS`); the proof does not use it."""
     shared: bool = False
@@ -117,14 +117,14 @@ def _named(term: Term, names: Mapping[str, str]) -> Term:
     return Term(names.get(term.op, term.op), tuple(_named(each, names) for each in term.args), term.leaf)
 
 
-def proofs_beside(file: str | Path) -> Path:
+def proofs_of(file: str | Path) -> Path:
     """Where the digests of the proved rules of a file are."""
     return Path(file).with_suffix(".proved")
 
 
 def proved_rules_of(file: str | Path) -> dict[str, str]:
     """By digest, how the rules in `file` were proved: the lines of the file next to it."""
-    path = proofs_beside(file)
+    path = proofs_of(file)
     lines = path.read_text().splitlines() if path.exists() else []
     return {digest: proof for digest, _, proof in (line.partition(" ") for line in lines)}
 
