@@ -28,24 +28,24 @@ PACKAGES = {
     "analysis": (6819, 44, 0),
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
-    "codegen": (11851, 65, 0),
-    "commands": (1524, 11, 0),
-    "dialects": (15814, 98, 0),
+    "codegen": (11885, 65, 0),
+    "commands": (1523, 11, 0),
+    "dialects": (15819, 98, 0),
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6894, 42, 0),
+    "explorer": (6709, 39, 0),
     "frontend": (8358, 41, 0),
-    "fuzz": (8756, 48, 0),
+    "fuzz": (8694, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4942, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (15231, 76, 0),
-    "language": (6003, 54, 0),
+    "lab": (10933, 54, 0),
+    "language": (6025, 54, 0),
     "layouts": (4692, 25, 0),
-    "passes": (20879, 119, 0),
-    "pipeline": (2264, 13, 0),
+    "passes": (20922, 120, 0),
+    "pipeline": (2272, 13, 0),
     "rewriting": (4142, 24, 0),
-    "runtime": (7056, 44, 0),
+    "runtime": (7063, 44, 0),
     "target": (1027, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -62,6 +62,7 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `lab` by 13: a file of kernels, one in Gluon too, may import any module of Triton.
 `explorer` by 70: its tour has two kernels in Gluon.
 `commands`, `explorer`, `interpreter`, `language` and `runtime` by 53: layouts of Gluon are read from text, in signatures, pictures and preloads; those left open are interpreted.
+`lab`, `pipeline`, `explorer` and `runtime` by 50: a recorded kernel of Gluon replays from its IR with its own passes, with descriptors; layouts of every class are read from text.
 `passes` by 1,450, and `codegen`, `commands`, `pipeline` and `target` by 55: `minitriton-algebra`, its rules as data, a prover for them.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
@@ -70,10 +71,10 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 141950,
-    "files": 871,
+    "lines": 137523,
+    "files": 846,
     "files under 40 lines": 127,
-    "modules with one importer": 186,
+    "modules with one importer": 185,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
@@ -88,6 +89,7 @@ By about 1,500 lines in 9 files on 2026-11-28 for `minitriton-algebra`: a file a
 
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
+`passes`, `codegen` and `dialects` by about 70 on 2026-11-28: warps share the boxes of a tensor copy.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
@@ -108,9 +110,6 @@ BITS_NEXT_TO_LANES = {
 _KERNELS = "kernels are no typed Python: their arguments are what a launch passes"
 _LANGUAGE = "library functions that are kernels: the annotation `constexpr` speaks to the kernel compiler"
 NOT_STRICT = {
-    "explorer/lessons/kernels/exercises.py": _KERNELS,
-    "explorer/lessons/kernels/tour.py": _KERNELS,
-    "fuzz/mutation/kernels.py": _KERNELS,
     "as_triton/tools/ragged_tma.py": _KERNELS,
     "as_triton/tools/triton_to_gluon_translater/translator_helpers.py": _KERNELS,
     "language/gluon/nvidia/blackwell/float2.py": _LANGUAGE,
@@ -123,14 +122,13 @@ NOT_STRICT = {
 
 def totals() -> dict[str, int]:
     """Today's counts of the whole package."""
-    own = [source for source in sources() if not source.holds_kernels]
     return {
         "lines": sum(source.lines for source in sources()),
         "files": len(sources()),
-        "files under 40 lines": sum(source.lines < 40 for source in own),
+        "files under 40 lines": sum(source.lines < 40 for source in sources()),
         "modules with one importer": len(single_importers()),
-        "comparisons of an op's name": sum(source.op_name_comparisons for source in own),
-        "private names of other modules": sum(len(source.private_accesses) for source in own),
+        "comparisons of an op's name": sum(source.op_name_comparisons for source in sources()),
+        "private names of other modules": sum(len(source.private_accesses) for source in sources()),
         "entries at the top": len(entries()),
         "tables of ops": len(op_tables.tables()),
         "words": sum(count for package, count in words.counts().items() if not package.endswith(".md")),
@@ -236,7 +234,7 @@ def test_files_that_are_not_checked_strictly_are_those_listed() -> None:
     loose = {
         file for file, (text, _) in files().items() if re.search(r"^# pyright: *(standard|basic)", text, re.MULTILINE)
     }
-    assert {file for file in loose if not file.startswith("lab/corpus/kernels/")} == set(NOT_STRICT)
+    assert loose == set(NOT_STRICT)
 
 
 def test_no_type_error_is_ignored_without_naming_the_rule() -> None:

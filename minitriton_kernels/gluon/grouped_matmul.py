@@ -1,6 +1,6 @@
 """Matmuls of many sizes in one launch: rows of `a` in groups, each with a matrix of its own, as in a mixture of experts (sm_90).
 
-    python -m minitriton.run_as_triton examples/gluon/grouped_matmul.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/grouped_matmul.py
 
 Only the GPU knows how long the groups are. Programs stay and take tiles in turn; each role finds the tiles of its program by walking over
 the groups. The roles are those of `persistent_matmul.py`. A tile that ends within the block is stored by TMA; at the end of a group, where
@@ -18,6 +18,12 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+
+@gluon.jit
+def stage_before(stage, STAGES: gl.constexpr):
+    """The neighbour in the ring."""
+    return gl.where(stage == 0, STAGES, stage) - 1
 
 
 @gluon.jit
@@ -81,18 +87,16 @@ def consume(c, c_rows, ends, groups, k, n, a_buffers, b_buffers, full, empty, ou
             row = start + (tile - first) // across * 2 * HALF + half * HALF
             column = (tile - first) % across * BN
             acc = gl.zeros([HALF, BN], gl.float32, layout)
-            before = stage
             for at in range(0, k, BK):
                 mbarrier.wait(full.index(stage), phase)
                 acc = warpgroup_mma(a_buffers.index(2 * stage + half), b_buffers.index(stage), acc, is_async=True)
                 acc = warpgroup_mma_wait(1, deps=[acc])
-                mbarrier.arrive(empty.index(before), pred=at > 0)
-                before = stage
+                mbarrier.arrive(empty.index(stage_before(stage, STAGES)), pred=at > 0)
                 stage += 1
                 phase = gl.where(stage == STAGES, phase ^ 1, phase)
                 stage = gl.where(stage == STAGES, 0, stage)
             acc = warpgroup_mma_wait(0, deps=[acc])
-            mbarrier.arrive(empty.index(before))
+            mbarrier.arrive(empty.index(stage_before(stage, STAGES)))
             tma.store_wait(0)
             buffer.store(acc.to(out.dtype))
             if row + HALF <= end:
