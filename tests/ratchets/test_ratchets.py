@@ -29,23 +29,23 @@ PACKAGES = {
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
     "codegen": (11885, 65, 0),
-    "commands": (1523, 11, 0),
+    "commands": (1573, 11, 0),
     "dialects": (15819, 98, 0),
     "emulator": (8936, 57, 0),
-    "errors": (146, 1, 0),
-    "explorer": (6709, 39, 0),
+    "errors": (156, 1, 0),
+    "explorer": (6593, 39, 0),
     "frontend": (8358, 41, 0),
-    "fuzz": (8694, 47, 0),
-    "host": (1252, 17, 0),
-    "interpreter": (4942, 34, 0),
+    "fuzz": (8561, 47, 0),
+    "host": (1263, 17, 0),
+    "interpreter": (4932, 33, 0),
     "knobs": (878, 3, 0),
-    "lab": (10933, 54, 0),
+    "lab": (10825, 53, 0),
     "language": (6025, 54, 0),
     "layouts": (4692, 25, 0),
-    "passes": (20922, 120, 0),
+    "passes": (20945, 120, 0),
     "pipeline": (2272, 13, 0),
     "rewriting": (4142, 24, 0),
-    "runtime": (7063, 44, 0),
+    "runtime": (7048, 43, 0),
     "target": (1027, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -63,6 +63,7 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `explorer` by 70: its tour has two kernels in Gluon.
 `commands`, `explorer`, `interpreter`, `language` and `runtime` by 53: layouts of Gluon are read from text, in signatures, pictures and preloads; those left open are interpreted.
 `lab`, `pipeline`, `explorer` and `runtime` by 50: a recorded kernel of Gluon replays from its IR with its own passes, with descriptors; layouts of every class are read from text.
+`commands`, `errors` and `host` by 54: options, optional libraries and tables as text, which the laboratory, the fuzzer and the explorer had each.
 `passes` by 1,450, and `codegen`, `commands`, `pipeline` and `target` by 55: `minitriton-algebra`, its rules as data, a prover for them.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
@@ -71,9 +72,9 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 137523,
-    "files": 846,
-    "files under 40 lines": 127,
+    "lines": 137235,
+    "files": 843,
+    "files under 40 lines": 123,
     "modules with one importer": 185,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,

@@ -400,7 +400,7 @@ _FUNCTIONS: Mapping[str, Any] = {
     "absf": np.abs, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
     "erf": np.tanh, "floor": np.floor, "ceil": np.ceil, "rsqrt": _rsqrt, "fma": _fma,
     "maxnumf": _extreme(1.0, False), "minnumf": _extreme(-1.0, False), "maximumf": _extreme(1.0, True),
-    "minimumf": _extreme(-1.0, True), "cmpf_ogt": np.greater, "cmpf_olt": np.less, "cmpf_une": np.not_equal,
+    "minimumf": _extreme(-1.0, True), "cmpf_ogt": np.greater, "cmpf_olt": np.less, "cmpf_oge": np.greater_equal, "cmpf_une": np.not_equal,
     "ori": np.logical_or, "select": np.where, "extf": _same, "truncf": _same, "xori": _differs,
 }  # fmt: skip
 """In f64, or wider. Of `erf` the rules use that it is a function, whichever."""
@@ -524,12 +524,35 @@ def _error(rule: Rule, type_: AnyFloat, wide: Any, count: int) -> float:
     exact = _value(
         rule.terms[0], widened, lambda op, args: _FUNCTIONS[_REDUCED[op][1] if op in _REDUCED else op](*args)
     )
-    scale = np.maximum(*(_value(term, {n: np.abs(a) for n, a in widened.items()}, _magnitudes) for term in rule.terms))
+    pairs = {name: (array, np.abs(array)) for name, array in widened.items()}
+    scale = np.maximum(*(_pair(_value(term, pairs, _magnitudes))[1] for term in rule.terms))
     digits = _DIGITS[type_.name][0]
     return float(np.max(np.abs(after - exact) / (scale * 2.0 ** (1 - digits))))
 
 
-def _magnitudes(op: str, args: list[Any]) -> Any:
-    """An op on sizes: nothing cancels."""
+def _pair(value: Any) -> tuple[Any, Any]:
+    return value if isinstance(value, tuple) else (value, np.abs(value))  # pyright: ignore[reportUnknownVariableType]
+
+
+def _magnitudes(op: str, args: list[Any]) -> tuple[Any, Any]:
+    """An op on values and their magnitudes: what an error of one ulp in each operation is relative to. Where terms cancel it is more than the value."""
     name = _REDUCED[op][1] if op in _REDUCED else op
-    return np.abs(_FUNCTIONS["addf" if name == "subf" else "absf" if name == "negf" else name](*args))
+    values, sizes = zip(*map(_pair, args), strict=True)
+    value: Any = _FUNCTIONS[name](*values)
+    match name:
+        case "addf" | "subf":
+            return value, sizes[0] + sizes[1]
+        case "mulf" | "mulf_rn":
+            return value, sizes[0] * sizes[1]
+        case "divf":
+            return value, sizes[0] / np.abs(values[1])
+        case "exp" | "exp2":
+            return value, value * (1 + sizes[0])
+        case "log":
+            return value, np.abs(value) + sizes[0] / np.abs(values[0])
+        case "sqrt" | "rsqrt":
+            return value, value * sizes[0] / values[0]
+        case "select":
+            return value, _FUNCTIONS[name](values[0], *sizes[1:])
+        case _:
+            return value, np.abs(value)
