@@ -107,6 +107,10 @@ class TargetInfo(Protocol):
         """The attributes of the `llvm.func` of a kernel; `registers` is the limit of a thread, if there is one."""
         ...
 
+    def parameter_attributes(self) -> Mapping[str, Attribute]:
+        """The attributes of a kernel's other parameters."""
+        ...
+
     def descriptor_attributes(self) -> Mapping[str, Attribute]:
         """The attributes of a kernel's parameter that is a tensor descriptor."""
         ...

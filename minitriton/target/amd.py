@@ -1,4 +1,4 @@
-"""AMD's GPUs as targets of Gluon: kernels become IR with their options. No pass lowers it yet.
+"""AMD's GPUs as targets: what each can do, and the options of a compile for it. Kernels in Gluon become IR, and no pass lowers that yet.
 
 GPUTarget("hip", "gfx942", 64)      module attributes {ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32}
 """
@@ -54,6 +54,8 @@ class HIPOptions(CompileOptions):
     waves_per_eu: int = 0
     matrix_instr_nonkdim: int = 0
     kpack: int = 1
+    allow_flush_denorm: bool = False
+    schedule_hint: str = "none"
     maxnreg: int | None = None
     """Of NVIDIA's: always None."""
 
@@ -66,8 +68,8 @@ class HIPOptions(CompileOptions):
 
 
 def no_steps(target: GPUTarget, *_: object) -> NoReturn:
-    """Raises `MinitritonError`: there are no passes for AMD's GPUs."""
+    """Raises `MinitritonError`: there are no passes for Gluon's kernels on AMD's GPUs."""
     raise MinitritonError(
-        f"kernels for {target.ttg_target} become IR, and cannot be compiled further: the back end does not exist yet",
-        help="compile for cuda, or read the IR that the frontend makes",
+        f"kernels in Gluon for {target.ttg_target} become IR, and cannot be compiled further: no pass lowers `amdg` yet",
+        help="write the kernel with tl, compile for cuda, or read the IR that the frontend makes",
     )

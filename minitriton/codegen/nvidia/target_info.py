@@ -95,6 +95,9 @@ class _Nvidia:
             attributes["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, (num_ctas,))
         return attributes
 
+    def parameter_attributes(self) -> Mapping[str, Attribute]:
+        return {}
+
     def descriptor_attributes(self) -> Mapping[str, Attribute]:
         return {"nvvm.grid_constant": _UNIT}
 

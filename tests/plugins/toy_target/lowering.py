@@ -84,6 +84,9 @@ class _Toy(TargetInfo):
     def kernel_attributes(self, num_threads: int, num_ctas: int, registers: int | None) -> Mapping[str, Attribute]:
         return {"toy.kernel": UnitAttr(), "toy.threads": IntegerAttr(num_threads, i32)}
 
+    def parameter_attributes(self) -> Mapping[str, Attribute]:
+        return {}
+
     def descriptor_attributes(self) -> Mapping[str, Attribute]:
         return {}
 
