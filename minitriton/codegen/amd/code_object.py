@@ -91,9 +91,11 @@ class ElfFile:
             )
         header = _HEADER.unpack_from(data)
         _, type_, machine, _, _, segments, sections, flags, _, _, segment_count, _, count, names = header
-        entries = [_SECTION.unpack_from(data, sections + n * _SECTION.size) for n in range(count)]
+        entries: list[tuple[int, ...]] = [
+            _SECTION.unpack_from(data, sections + n * _SECTION.size) for n in range(count)
+        ]
         found: list[Section] = []
-        texts = entries[names][4] if entries else 0
+        texts: int = entries[names][4] if entries else 0
         for name, kind, bits, address, offset, size, link, info, alignment, entry in entries:
             content = b"" if kind == 8 else data[offset : offset + size]
             found.append(
@@ -215,8 +217,10 @@ def _relocate(source: ElfFile, base: dict[int, tuple[Section, int]]) -> None:
             continue
         target, start = base[section.info]
         data = bytearray(target.data)
-        for offset, info, addend in _RELOCATION.iter_unpack(section.data):
-            symbol, kind = symbols[info >> 32], info & 0xFFFFFFFF
+        for entry in _RELOCATION.iter_unpack(section.data):
+            offset, info, addend = map(int, entry)
+            symbol: Symbol = symbols[info >> 32]
+            kind = info & 0xFFFFFFFF
             if kind not in _RELOCATIONS or symbol.section not in base:
                 raise MinitritonError(
                     f"the object refers to {symbol.name or 'a section'!r} by relocation {kind}, which nothing here resolves",

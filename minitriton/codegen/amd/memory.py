@@ -9,10 +9,11 @@ addresses are checked, is a branch here too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import TensorType, UnitAttr
+from xdsl.dialects.builtin import IntegerType, TensorType, UnitAttr
 from xdsl.ir import Attribute, Block, SSAValue
 
 from minitriton.analysis.access_width import access_width
@@ -22,7 +23,7 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.accesses import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared_access import from_memory, memory_type, to_memory
-from minitriton.codegen.types import bit_width, lane_type, vector_type
+from minitriton.codegen.types import bit_width, lane_type, lanes, vector_type
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import is_true, word
 from minitriton.dialects.narrowing import instance_of
@@ -42,8 +43,7 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     volatile = is_true(op.is_volatile) or word(op.cache) == "cv"
     parts: list[SSAValue] = []
     for mask, group in _alike(masks, len(addresses)):
-        wanted = [addresses[number] for number in group]
-        loads: Callable[[], list[SSAValue]] = lambda wanted=wanted: [_loaded(f.b, at, type_, volatile) for at in wanted]
+        loads = partial(_loaded, f.b, [addresses[number] for number in group], type_, volatile=volatile)
         parts += loads() if mask is None else where(f.b, mask, [others[number] for number in group], loads)
     vector = f.b.concat(parts)
     indices = accesses.expanded()
@@ -52,29 +52,25 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     f.values[result] = from_memory(f, vector, f.element_type(result))
 
 
-def _loaded(b: Builder, address: SSAValue, type_: Attribute, volatile: bool) -> SSAValue:
-    loaded = b.load(address, type_, _bytes(type_))
-    if volatile and isinstance(loaded.owner, L.LoadOp):
-        loaded.owner.properties["volatile_"] = UnitAttr()
-    return loaded
+def _loaded(b: Builder, addresses: Sequence[SSAValue], type_: Attribute, *, volatile: bool) -> list[SSAValue]:
+    found = [b.load(address, type_, _bytes(type_)) for address in addresses]
+    for value in found if volatile else ():
+        assert isinstance(value.owner, L.LoadOp)
+        value.owner.properties["volatile_"] = UnitAttr()
+    return found
 
 
 def _bytes(type_: Attribute) -> int:
-    return getattr(type_, "element_count", lambda: 1)() * bit_width(lane_type(type_)) // 8
+    return lanes(type_) * bit_width(lane_type(type_)) // 8
 
 
 def _others(f: FunctionLowering, other: SSAValue | None, accesses: Accesses, type_: Attribute) -> list[SSAValue]:
     """What each access gives where the mask is false; nothing in particular, which is zero as in Triton, without `other`."""
     if other is None:
-        element = lane_type(type_)
-        zero = 0.0 if not _is_integer(element) else 0
+        zero = 0 if isinstance(lane_type(type_), IntegerType) else 0.0
         return [f.b.constant(type_, zero)] * len(accesses.starts)
     given = to_memory(f, registers.vector(f.b, f.values[other], accesses.count))
     return [f.b.permute(given, range(start, start + accesses.width)) for start in accesses.starts]
-
-
-def _is_integer(element: Attribute) -> bool:
-    return element.name == "integer_type"
 
 
 @lowers(tt.StoreOp)
@@ -88,9 +84,7 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     masks = store_masks(f, accesses, op.mask, own)
     values = [f.b.permute(data, range(start, start + accesses.width)) for start in accesses.starts]
     for mask, group in _alike(masks, len(addresses)):
-        stores: Callable[[], list[SSAValue]] = lambda group=group: _stored(
-            f.b, [(values[n], addresses[n]) for n in group]
-        )
+        stores = partial(_stored, f.b, [(values[number], addresses[number]) for number in group])
         if mask is None:
             stores()
         else:

@@ -12,9 +12,9 @@ from minitriton.dialects import rocdl
 
 KERNEL = "rocdl.kernel"
 KERNEL_CONVENTIONS[KERNEL] = "amdgpu_kernel"
-FUNCTION_ATTRIBUTES += [
-    "amdgpu-flat-work-group-size", "amdgpu-waves-per-eu", "denormal-fp-math-f32", "uniform-work-group-size",
-]  # fmt: skip
+FUNCTION_ATTRIBUTES.extend(
+    ("amdgpu-flat-work-group-size", "amdgpu-waves-per-eu", "denormal-fp-math-f32", "uniform-work-group-size")
+)
 
 
 @WRITERS.add(rocdl.IntrinsicOp)

@@ -192,7 +192,9 @@ def _alignment(op: Operation) -> str:
 def _load(w: FunctionWriter, op: Operation) -> None:
     result = op.results[0]
     volatile = "volatile " if "volatile_" in op.properties else ""
-    w.emit(f"{w.define(result)} = load {volatile}{type_text(result.type)}, {w.typed(operand_at(op, 0))}{_alignment(op)}")
+    w.emit(
+        f"{w.define(result)} = load {volatile}{type_text(result.type)}, {w.typed(operand_at(op, 0))}{_alignment(op)}"
+    )
 
 
 @WRITERS.add(L.StoreOp)
