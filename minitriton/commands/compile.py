@@ -124,7 +124,7 @@ def _print_json(arguments: argparse.Namespace, kernel: CompiledKernel, report: _
         raise MinitritonError(
             f"this compile lacks stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
         )
-    content: str | bytes = kernel.metadata.pipeline if is_pipeline else kernel.asm[arguments.emit]
+    content: str | bytes = str(kernel.metadata.pipeline) if is_pipeline else kernel.asm[arguments.emit]
     if arguments.output:
         _write(arguments, content)
     text = base64.b64encode(content).decode() if isinstance(content, bytes) else content

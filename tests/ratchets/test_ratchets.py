@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (6819, 44, 0),
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
-    "codegen": (12921, 77, 8),
+    "codegen": (12929, 77, 0),
     "commands": (1521, 11, 0),
     "dialects": (16012, 99, 0),
     "emulator": (8936, 57, 0),
@@ -71,7 +71,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 137386,
+    "lines": 137394,
     "files": 851,
     "files under 40 lines": 125,
     "modules with one importer": 182,
@@ -79,7 +79,7 @@ TOTALS = {
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 54,
-    "words": 8,
+    "words": 0,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

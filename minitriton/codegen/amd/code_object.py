@@ -40,7 +40,7 @@ _RELOCATIONS: dict[int, tuple[str, Callable[[int], int]]] = {
     10: ("<I", lambda offset: offset),
     11: ("<I", lambda offset: offset >> 32),
 }
-"""By type, of those relative to their own place, how a distance is written: R_AMDGPU_REL32, REL64, REL32_LO, REL32_HI."""
+"""By type, of those relative to where they are, how a distance is written: R_AMDGPU_REL32, REL64, REL32_LO, REL32_HI."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class ElfFile:
         """The file that `data` is. Raises `MinitritonError` for anything else."""
         if data[:6] != b"\x7fELF\x02\x01":
             raise MinitritonError(
-                "this is no ELF file of 64 bits", help="give an object or a code object of AMD's GPUs"
+                "this is not an ELF file of 64 bits", help="give an object or a code object of AMD's GPUs"
             )
         header = _HEADER.unpack_from(data)
         _, type_, machine, _, _, segments, sections, flags, _, _, segment_count, _, count, names = header
@@ -95,13 +95,13 @@ class ElfFile:
             _SECTION.unpack_from(data, sections + n * _SECTION.size) for n in range(count)
         ]
         found: list[Section] = []
-        texts: int = entries[names][4] if entries else 0
+        texts = entries[names][4] if entries else 0
         for name, kind, bits, address, offset, size, link, info, alignment, entry in entries:
             content = b"" if kind == 8 else data[offset : offset + size]
             found.append(
                 Section(_string(data, texts + name), kind, bits, content, link, info, alignment, entry, address, offset)
             )
-        parts = [_SEGMENT.unpack_from(data, segments + n * _SEGMENT.size) for n in range(segment_count)]
+        parts = [_numbers(_SEGMENT, data, segments + n * _SEGMENT.size) for n in range(segment_count)]
         return cls(type_, machine, flags, header[0], found, parts)
 
     def named(self, name: str) -> list[Section]:
@@ -122,6 +122,10 @@ class ElfFile:
         return self.symbols(_DYNSYM)
 
 
+def _numbers(form: struct.Struct, data: bytes, start: int) -> tuple[int, ...]:
+    return form.unpack_from(data, start)
+
+
 def _string(data: bytes, start: int) -> str:
     return data[start : data.index(b"\0", start)].decode()
 
@@ -139,8 +143,8 @@ def link(relocatable: bytes) -> bytes:
         raise MinitritonError(
             f"a kernel's object has the section {written[0]}, which is written to", help="report this"
         )
-    rodata, places_of_constants = _joined([source.sections[n] for n in constant])
-    text, places_of_code = _joined([source.sections[n] for n in code])
+    rodata, starts_of_constants = _joined([source.sections[n] for n in constant])
+    text, starts_of_code = _joined([source.sections[n] for n in code])
     exported = [s for s in source.symbols() if s.section in kept and s.info >> 4 == _GLOBAL and s.other & 3 != _HIDDEN]
     names = b"\0" + b"".join(symbol.name.encode() + b"\0" for symbol in exported)
     sections = [
@@ -155,9 +159,9 @@ def link(relocatable: bytes) -> bytes:
     ]
     _, note, dynsym, hash_, dynstr, constants, instructions, dynamic = sections
     segments = 7
-    _place(sections, _HEADER.size + segments * _SEGMENT.size)
-    base = {n: (constants, constants.address + at) for n, at in zip(constant, places_of_constants, strict=True)}
-    base |= {n: (instructions, instructions.address + at) for n, at in zip(code, places_of_code, strict=True)}
+    _lay_out(sections, _HEADER.size + segments * _SEGMENT.size)
+    base = {n: (constants, constants.address + at) for n, at in zip(constant, starts_of_constants, strict=True)}
+    base |= {n: (instructions, instructions.address + at) for n, at in zip(code, starts_of_code, strict=True)}
     _relocate(source, base)
     moved = [
         Symbol(s.name, s.info, s.other, sections.index(base[s.section][0]), base[s.section][1] + s.value, s.size)
@@ -185,19 +189,19 @@ _GNU_STACK = 0x6474E551
 
 def _joined(sections: Sequence[Section]) -> tuple[bytes, list[int]]:
     """The contents one after the other, and where each begins."""
-    data, places = b"", list[int]()
+    data, starts = b"", list[int]()
     for section in sections:
         data += bytes(-len(data) % max(section.alignment, 1))
-        places.append(len(data))
+        starts.append(len(data))
         data += section.data
-    return data, places
+    return data, starts
 
 
 def _alignment(source: ElfFile, numbers: Sequence[int]) -> int:
     return max((source.sections[number].alignment for number in numbers), default=4)
 
 
-def _place(sections: Sequence[Section], start: int) -> None:
+def _lay_out(sections: Sequence[Section], start: int) -> None:
     """Gives sections offsets and addresses, in order: an address is its offset plus a page for each change of what may be done with it."""
     offset, pages, access = start, 0, 0
     for section in sections[1:]:
@@ -219,7 +223,7 @@ def _relocate(source: ElfFile, base: dict[int, tuple[Section, int]]) -> None:
         data = bytearray(target.data)
         for entry in _RELOCATION.iter_unpack(section.data):
             offset, info, addend = map(int, entry)
-            symbol: Symbol = symbols[info >> 32]
+            symbol = symbols[info >> 32]
             kind = info & 0xFFFFFFFF
             if kind not in _RELOCATIONS or symbol.section not in base:
                 raise MinitritonError(

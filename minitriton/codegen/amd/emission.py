@@ -58,11 +58,11 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
 
 
 def _machine(arch: str) -> llvm.TargetMachine:
-    """LLVM's code generator for a GPU, at Triton's level. Raises `PipelineError` for a name that is no GPU of AMD's here."""
+    """LLVM's code generator for a GPU, at Triton's level. Raises `PipelineError` for a name that is not a GPU of AMD's here."""
     from minitriton.target.amd import ARCHITECTURES
 
     if arch not in ARCHITECTURES:
-        raise PipelineError(f"{arch!r} is no GPU of AMD's", help="known: " + ", ".join(ARCHITECTURES))
+        raise PipelineError(f"{arch!r} is not a GPU of AMD's", help="known: " + ", ".join(ARCHITECTURES))
     llvm_session.initialize()
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, opt=3, reloc="pic")
 
@@ -142,7 +142,7 @@ class LinkHsaco(Translation, stage="hsaco", origin="required"):
     def translate(self, source: object) -> bytes:
         if not isinstance(source, Assembly):
             raise PipelineError(
-                "there is no assembler for text of AMDGCN", help="begin at LLVM IR: a code object is made of that"
+                "text of AMDGCN cannot be assembled here", help="begin at LLVM IR: a code object is made of that"
             )
         if " asm " in source.llvm_ir:
             raise PipelineError(
