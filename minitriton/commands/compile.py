@@ -119,12 +119,10 @@ def _is_missing(stage: str, kernel: CompiledKernel) -> bool:
 
 def _print_json(arguments: argparse.Namespace, kernel: CompiledKernel, report: _Report) -> None:
     """The stage (a cubin in base64), the pipeline, and what was asked for of the passes."""
-    is_pipeline = arguments.emit == "pipeline"
-    if not is_pipeline and _is_missing(arguments.emit, kernel):
-        raise MinitritonError(
-            f"this compile lacks stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
-        )
-    content: str | bytes = str(kernel.metadata.pipeline) if is_pipeline else kernel.asm[arguments.emit]
+    stage: str = arguments.emit
+    if stage != "pipeline" and _is_missing(stage, kernel):
+        raise MinitritonError(f"this compile lacks stage {stage!r}", help="its stages: " + ", ".join(kernel.asm))
+    content = str(kernel.metadata.pipeline) if stage == "pipeline" else kernel.asm[stage]
     if arguments.output:
         _write(arguments, content)
     text = base64.b64encode(content).decode() if isinstance(content, bytes) else content
