@@ -17,15 +17,20 @@ from minitriton.target.option_types import OptionType, integer
 _FP8 = ("fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
 _CDNA = Architecture(
     "gfx90a", 0, shared_memory_kib=64, shared_kib_per_sm=64, warps_per_sm=32, ctas_per_sm=32, registers_per_sm=131072,
-    registers_per_thread=512, warp_size=64, fp8_types=_FP8,
+    registers_per_thread=512, warp_size=64, fp8_types=_FP8, mfma_version=2,
 )  # fmt: skip
-_RDNA = replace(_CDNA, sm="gfx1100", warp_size=32, registers_per_thread=256)
+_RDNA = replace(_CDNA, sm="gfx1100", warp_size=32, registers_per_thread=256, mfma_version=0)
 
 ARCHITECTURES: dict[str, Architecture] = {
     "gfx90a": _CDNA,
-    "gfx942": replace(_CDNA, sm="gfx942"),
+    "gfx942": replace(_CDNA, sm="gfx942", mfma_version=3),
     "gfx950": replace(
-        _CDNA, sm="gfx950", shared_memory_kib=160, shared_kib_per_sm=160, deprecated_fp8_types=("fp8e4b8", "fp8e5b16")
+        _CDNA,
+        sm="gfx950",
+        shared_memory_kib=160,
+        shared_kib_per_sm=160,
+        deprecated_fp8_types=("fp8e4b8", "fp8e5b16"),
+        mfma_version=4,
     ),
     "gfx1100": _RDNA,
     "gfx1101": replace(_RDNA, sm="gfx1101"),

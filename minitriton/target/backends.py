@@ -98,6 +98,8 @@ BACKENDS: dict[str, BackEnd] = {
             "optimize-amdgpu-llvm-ir": "minitriton.codegen.amd.emission",
             "emit-amdgcn": "minitriton.codegen.amd.emission",
             "link-hsaco": "minitriton.codegen.amd.emission",
+            "tritonamdgpu-accelerate-matmul": "minitriton.passes.amd.accelerate_matmul",
+            "tritonamdgpu-optimize-epilogue": "minitriton.passes.amd.optimize_epilogue",
         },
         dialects={"amdg": "minitriton.dialects.amdg:AMDG", "rocdl": "minitriton.dialects.rocdl:ROCDL"},
         stages=("amdgcn", "hsaco"),

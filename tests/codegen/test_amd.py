@@ -62,6 +62,17 @@ def multiply(x, out, M: tl.constexpr, N: tl.constexpr):
     tl.store(out + i * M + tl.arange(0, M)[None, :], tl.dot(a, b, input_precision="ieee"))
 
 
+@triton.jit
+def matmul(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BK: tl.constexpr):
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BK)
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BK):
+        left = tl.load(a + i * K + start + k[None, :])
+        right = tl.load(b + (start + k[:, None]) * N + j)
+        total = tl.dot(left, right, total, input_precision="ieee")
+    tl.store(out + i * N + j, total)
+
+
 class Lowered(Hook):
     """Keeps the module of the `llvm` dialect."""
 
@@ -107,6 +118,52 @@ def test_lowered_kernels_compute_the_right_numbers(
     out = np.zeros_like(want)
     run_module(lowered.module, x, out, *([1000] if has_n else []))
     np.testing.assert_allclose(out, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arch", "element", "shape", "num_warps", "instruction"),
+    [
+        ("gfx942", "fp16", (64, 64, 32, 16), 4, "f32.32x32x8f16"),
+        ("gfx942", "bf16", (32, 32, 32, 16), 1, "f32.32x32x8bf16.1k"),
+        ("gfx942", "fp16", (16, 32, 32, 32), 2, "f32.16x16x16f16"),
+        ("gfx942", "fp32", (32, 32, 16, 8), 4, "f32.32x32x2f32"),
+        ("gfx942", "fp32", (16, 16, 8, 8), 1, "f32.16x16x4f32"),
+        ("gfx950", "fp16", (32, 64, 32, 16), 2, "f32.32x32x16.f16"),
+    ],
+)
+def test_dots_on_matrix_cores(
+    arch: str, element: str, shape: tuple[int, int, int, int], num_warps: int, instruction: str, run_module: Any
+) -> None:
+    M, N, K, BK = shape
+    lowered = Lowered()
+    signature = {"a": f"*{element}", "b": f"*{element}", "out": "*fp32"}
+    source = ASTSource(matmul, signature, {"M": M, "N": N, "K": K, "BK": BK})
+    kernel = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
+    used = {op.instruction.data for op in lowered.module.walk() if op.name == "rocdl.mfma"}
+    assert used == {instruction}
+    assert "v_mfma_" in kernel.asm["amdgcn"]
+    assert re.search(r"tt.store .*#mma>", kernel.asm["ttgir"])
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 4, size).astype(np.float32) for size in ((M, K), (K, N)))
+    out = np.zeros((M, N), np.float32)
+    run_module(lowered.module, *(_given(each, element) for each in (a, b)), out)
+    np.testing.assert_array_equal(out, a @ b)
+
+
+def _given(values: np.ndarray, element: str) -> np.ndarray:
+    """As it is in memory: a bf16 is the upper half of an f32."""
+    if element == "bf16":
+        return (values.view(np.uint32) >> 16).astype(np.uint16)
+    return values.astype({"fp16": np.float16, "fp32": np.float32}[element])
+
+
+def test_operands_of_matrix_cores_are_in_triton_s_buffers() -> None:
+    """As Triton 3.6.0 writes it for a dot of 64x64 with k = 32: swizzled where k is contiguous."""
+    source = ASTSource(matmul, {"a": "*fp16", "b": "*fp16", "out": "*fp32"}, {"M": 64, "N": 64, "K": 64, "BK": 32})
+    text = triton.compile(source, GFX942).asm["ttgir"]
+    assert "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>" in text
+    for swizzle in ("vec = 4, perPhase = 2, maxPhase = 8", "vec = 1, perPhase = 1, maxPhase = 1"):
+        assert f"#ttg.swizzled_shared<{{{swizzle}, order = [1, 0]}}>" in text
 
 
 @cache

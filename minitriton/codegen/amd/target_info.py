@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.codegen.amd import atomics as atomics  # these fill the tables
 from minitriton.codegen.amd import lanes
 from minitriton.codegen.amd import math as math
+from minitriton.codegen.amd import mfma as mfma
 from minitriton.codegen.amd.memory import where
 from minitriton.codegen.amd.text import KERNEL
 from minitriton.codegen.builder import Builder
