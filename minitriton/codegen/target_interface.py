@@ -40,6 +40,9 @@ class TargetInfo(Protocol):
     Each method appends ops at the builder's position and returns their result.
     """
 
+    cta_scope: str
+    """What LLVM calls the scope of the threads of a CTA."""
+
     # Which thread, CTA and program this is ----------------------------------------------------------------------------
 
     def thread_id(self, b: Builder) -> SSAValue:

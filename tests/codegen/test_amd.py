@@ -166,6 +166,67 @@ def test_operands_of_matrix_cores_are_in_triton_s_buffers() -> None:
         assert f"#ttg.swizzled_shared<{{{swizzle}, order = [1, 0]}}>" in text
 
 
+@triton.jit
+def read_bytes(x, out, KIND: tl.constexpr):
+    i = tl.arange(0, 256)
+    tl.store(out + i, tl.load(x + i).to(KIND, bitcast=True).to(tl.float32))
+
+
+@triton.jit
+def write_bytes(x, out, KIND: tl.constexpr):
+    i = tl.arange(0, 1024)
+    tl.store(out + i, tl.load(x + i).to(KIND).to(tl.uint8, bitcast=True))
+
+
+def _values(mantissa: int, bias: int, fnuz: bool) -> np.ndarray:
+    """What each byte is, by the definition of the format."""
+    byte = np.arange(256)
+    exponent, fraction = (byte & 127) >> mantissa, byte & (1 << mantissa) - 1
+    normal = np.ldexp(1 + fraction / 2.0**mantissa, exponent - bias)
+    values = np.where(exponent == 0, np.ldexp(fraction / 2.0**mantissa, 1 - bias), normal)
+    if fnuz:
+        return np.where(byte == 128, np.nan, np.where(byte & 128, -values, values)).astype(np.float32)
+    if mantissa == 2:
+        values = np.where(exponent == 31, np.where(fraction == 0, np.inf, np.nan), values)
+    else:
+        values = np.where(byte & 127 == 127, np.nan, values)
+    return np.where(byte & 128, -values, values).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mantissa", "bias"),
+    [(tl.float8e4nv, 3, 7), (tl.float8e5, 2, 15), (tl.float8e4b8, 3, 8), (tl.float8e5b16, 2, 16)],
+)
+def test_conversions_of_8_bit_floats(kind: Any, mantissa: int, bias: int, run_module: Any) -> None:
+    """Every byte is read; numbers of every size, and those in the middle of two, are written."""
+    fnuz = bias in (8, 16)
+    values = _values(mantissa, bias, fnuz)
+    lowered = Lowered()
+    triton.compile(ASTSource(read_bytes, {"x": "*u8", "out": "*fp32"}, {"KIND": kind}), GFX942, hooks=[lowered])
+    out = np.zeros(256, np.float32)
+    run_module(lowered.module, np.arange(256, dtype=np.uint8), out)
+    np.testing.assert_array_equal(out, values)
+    finite = np.sort(values[:128][np.isfinite(values[:128])])
+    middle = (finite[1:] + finite[:-1]) / 2
+    above, below = np.nextafter(middle, np.float32(np.inf)), np.nextafter(middle, np.float32(0))
+    x = np.concatenate([finite, middle, above, below, [finite[-1] * 4, np.inf, np.nan]]).astype(np.float32)
+    x = np.concatenate([x, -x])[:1024]
+    given = np.pad(x, (0, 1024 - len(x)))
+    lowered = Lowered()
+    triton.compile(ASTSource(write_bytes, {"x": "*fp32", "out": "*u8"}, {"KIND": kind}), GFX942, hooks=[lowered])
+    got = np.zeros(1024, np.uint8)
+    run_module(lowered.module, given, got)
+    steps = np.searchsorted(finite, np.abs(x), side="left").clip(0, len(finite) - 1)
+    lower = np.where(finite[steps] == np.abs(x), steps, np.maximum(steps - 1, 0))
+    to_lower, to_upper = np.abs(x) - finite[lower], finite[steps] - np.abs(x)
+    nearest = np.where((to_lower < to_upper) | ((to_lower == to_upper) & (lower % 2 == 0)), lower, steps)
+    too_large = np.abs(x) > finite[-1]
+    expected = np.where(too_large, 0x7C if kind == tl.float8e5 else len(finite) - 1, nearest)
+    expected = np.where(np.isnan(x) | (fnuz & np.isinf(x)), 128 if fnuz else 127, expected)
+    has_sign = np.signbit(x) & ~(fnuz & (expected == 0))
+    np.testing.assert_array_equal(got[: len(x)], expected | np.where(has_sign, 128, 0))
+
+
 @cache
 def added(arch: str = "gfx942") -> Any:
     source = ASTSource(add, {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 1024})

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen.amd import atomics as atomics  # these fill the tables
+from minitriton.codegen.amd import casts as casts
 from minitriton.codegen.amd import lanes
 from minitriton.codegen.amd import math as math
 from minitriton.codegen.amd import mfma as mfma
@@ -29,6 +30,8 @@ def _absent(what: str) -> NoReturn:
 
 
 class _Amd:
+    cta_scope = "workgroup"
+
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("tid", rocdl.WorkitemIdXOp, I32)
 

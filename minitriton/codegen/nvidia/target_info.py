@@ -39,6 +39,8 @@ def _transposed(transposed: bool) -> dict[str, Attribute]:
 
 
 class _Nvidia:
+    cta_scope = "block"
+
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("tid", nvvm.ThreadIdXOp, I32)
 

@@ -62,6 +62,8 @@ def exp(f: FunctionLowering, op: math.ExpOp) -> None:
 class _Toy(TargetInfo):
     """What a kernel without clusters needs of the primitives."""
 
+    cta_scope = "toy"
+
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("thread", ToyOp, I32, _what("thread"))
 
