@@ -133,7 +133,7 @@ def _written(b: Builder, value: SSAValue, kind: _Small) -> SSAValue:
 
 
 def _towards_zero(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
-    """An f32 as bf16, without its lower half, or as f16, of which there is an instruction for two; NaNs stay NaNs."""
+    """An f32 as bf16, without its lower half, or as f16, by an instruction; NaNs stay NaNs."""
     count = lanes(value.type)
     if element is F16:
         halves = [_rounded_to_f16(b, each) for each in b.unpack(value)]

@@ -95,7 +95,7 @@ class ElfFile:
             _SECTION.unpack_from(data, sections + n * _SECTION.size) for n in range(count)
         ]
         found: list[Section] = []
-        texts = entries[names][4] if entries else 0
+        texts = entries[int(names)][4] if entries else 0
         for name, kind, bits, address, offset, size, link, info, alignment, entry in entries:
             content = b"" if kind == 8 else data[offset : offset + size]
             found.append(
