@@ -201,7 +201,7 @@ def fuzz(count: int, seed: int, first: int) -> None:
     """Random kernels through all passes for sm_90, with the pass and without it where it changes anything: the emulator must give the same bits."""
     from minitriton.fuzz.generation.generator import generate, kernel_seed
     from minitriton.fuzz.running import oracles
-    from minitriton.fuzz.running.case import case_of
+    from minitriton.fuzz.running.agreement import case_of
     from minitriton.fuzz.running.launch import FuzzedLaunch
     from minitriton.passes.algebra import Algebra
 
