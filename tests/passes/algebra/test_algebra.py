@@ -117,6 +117,14 @@ def test_what_would_change_a_bit_or_be_computed_twice_is_kept(body: str, kind: s
     assert run(text(body, kind), Algebra()) == run(text(body, kind))
 
 
+def test_a_function_of_libdevice_rounds_otherwise_and_is_rewritten_by_fast_rules_alone() -> None:
+    call = 'tt.extern_elementwise {} {{libname = "", libpath = "", pure = true, symbol = "__nv_expf"}} : (F) -> F'
+    body = f"%p = {call.format('%x')}\n%q = {call.format('%y')}\n%r = arith.select %c, %p, %q : C, F"
+    assert run(text(body), Algebra()) == run(text(body))
+    fast = f"%p = {call.format('%x')}\n%q = {call.format('%y')}\n%r = arith.mulf %p, %q : F"
+    check(text(fast), Algebra(level="fast"), "// CHECK: arith.addf %arg0, %arg1")
+
+
 def test_a_range_allows_a_rule() -> None:
     body = "%k = arith.extui %c : C to I\n%p = arith.muli %k, %i6 : I\n%r = arith.divsi %p, %i6 : I"
     check(text(body, "i"), Algebra(), "// CHECK-NOT: arith.divsi")
