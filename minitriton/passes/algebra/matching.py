@@ -161,8 +161,7 @@ def _match_leaf(term: Term, value: SSAValue, found: Match) -> bool:
 def _is(rule: Rule, name: str, op: Operation) -> bool:
     """Whether `op` is the operation `name`."""
     if op.__class__ is tt.ExternElementwiseOp:
-        symbol = cast(tt.ExternElementwiseOp, op).symbol.data
-        is_known = rule.level == "fast" and _LIBDEVICE.get(symbol) == name
+        is_known = rule.level == "fast" and _LIBDEVICE.get(cast(tt.ExternElementwiseOp, op).symbol.data) == name
         return is_known and element_type(op.results[0].type).__class__ is Float32Type
     wanted = operators()[name]
     if op.__class__ is not wanted.cls:
