@@ -294,10 +294,10 @@ def is_normal(number: float, type_: Attribute) -> bool:
 
 NUMBERS: Mapping[str, Callable[[float, Attribute], bool]] = {
     "power_of_two": lambda number, _: abs(host.frexp(number)[0]) == 0.5,
-    "exact": lambda number, type_: is_normal(number, type_) and round_to(float(number), type_) == number,
+    "exact": lambda number, type_: number == 0 or (is_normal(number, type_) and round_to(number, type_) == number),
     "normal": is_normal,
 }
-"""What conditions ask of a number: it is a power of two, of the type without rounding, or normal when rounded."""
+"""What conditions ask of a number: it is a power of two, zero or a normal number of the type, or one when rounded."""
 
 
 def _varies(_: Conditions, value: SSAValue) -> bool:

@@ -70,6 +70,10 @@ EXACT = [
         "%p = arith.extf %h : H to F\n%q = arith.extf %g : H to F\n%m = arith.maxnumf %p, %q : F\n%r = arith.truncf %m : F to H",
         "h", "arith.maxnumf %arg6, %arg7",
     ),
+    (
+        "%z = arith.constant dense<0.0> : F\n%p = arith.extf %h : H to F\n%m = arith.maxnumf %p, %z : F\n%r = arith.truncf %m : F to H",
+        "h", "arith.maxnumf %arg6, %{{.*}} : tensor<8x4xf16>",
+    ),
     ("%p = arith.cmpi sgt, %i, %j : I\n%r = arith.select %p, %i, %j : C, I", "i", "arith.maxsi %arg3, %arg4"),
 ]  # fmt: skip
 
