@@ -344,6 +344,20 @@ class AtomicRMWOp(IRDLOperation):
 
 
 @op_definition
+class CmpXchgOp(IRDLOperation):
+    """Stores `val` if `cmp` is there, atomically; returns what was there and whether it was that. `ordering` is that of a store."""
+
+    name = "llvm.cmpxchg"
+
+    ptr = operand_def(LLVMPointerType)
+    cmp = operand_def(AnyAttr())
+    val = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    ordering = prop_def(StringAttr)
+    syncscope = opt_prop_def(StringAttr)
+
+
+@op_definition
 class AssumeOp(IRDLOperation):
     """A promise that a condition holds: what comes after may count on it (`tl.assume`)."""
 
