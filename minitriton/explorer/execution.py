@@ -20,7 +20,7 @@ from typing import Final, Literal
 import numpy as np
 
 from minitriton.emulator.memory.access_cost import SECTOR
-from minitriton.emulator.ptx.program import Instruction
+from minitriton.emulator.report import Reported
 from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.program import RequestedProgram
@@ -100,7 +100,7 @@ def counts_by_line(
     return sources, ptx
 
 
-def _add(counts: LineCounts, instruction: Instruction, report: Report) -> None:
+def _add(counts: LineCounts, instruction: Reported, report: Report) -> None:
     warps = int(report.warps[instruction.index]) if instruction.index < len(report.warps) else 0
     if not warps:
         return

@@ -158,6 +158,29 @@ s_mov_b64 exec, -1"""
     np.testing.assert_array_equal(lanes(body, values), np.where(chosen, np.roll(values, 1) + values, 1))
 
 
+def test_rows_are_swapped_and_columns_read_on_gfx950() -> None:
+    low, high = np.arange(64, dtype=U32), np.arange(100, 164, dtype=U32)
+    swapped = lanes("v_permlane32_swap_b32 v2, v3\nv_sub_u32 v9, v3, v2", low, high, target="gfx950")
+    np.testing.assert_array_equal(swapped, np.where(LANE < 32, LANE + 32 - LANE, LANE + 100 - (LANE + 68)).astype(U32))
+    body = (
+        START
+        + """s_mov_b32 m0, -1
+v_lshlrev_b32 v2, 3, v0
+global_load_dwordx2 v[4:5], v2, s[4:5]
+s_waitcnt vmcnt(0)
+ds_write_b64 v2, v[4:5]
+s_waitcnt lgkmcnt(0)
+ds_read_b64_tr_b16 v[6:7], v2
+s_waitcnt lgkmcnt(0)
+global_store_dwordx2 v2, v[6:7], s[6:7]"""
+    )
+    x, out = np.arange(256, dtype=np.uint16), np.zeros(256, np.uint16)
+    assert run(body, x, out, lds=512, target="gfx950").ok
+    np.testing.assert_array_equal(out.reshape(4, 16, 4), x.reshape(4, 4, 16).swapaxes(1, 2))
+    words = lanes("v_bitop3_b32 v9, v2, v3, 12 bitop3:0x6c", low, high, target="gfx950")
+    np.testing.assert_array_equal(words, high ^ (low & U32(12)))
+
+
 def test_a_sum_over_a_wave_by_dpp() -> None:
     steps = [f"v_add_f32_dpp v2, v2, v2 row_shr:{n} row_mask:0xf bank_mask:0xf bound_ctrl:1" for n in (8, 4, 2, 1)]
     steps += [f"v_add_f32_dpp v2, v2, v2 row_bcast:{n} row_mask:0xf bank_mask:0xf bound_ctrl:1" for n in (15, 31)]

@@ -35,6 +35,7 @@ _WIDTHS: dict[str, tuple[int, int, str]] = {
 _ALLOWED = frozenset({"offset", "offset0", "offset1", "offen", "off", "sc0", "sc1", "nt", "glc", "slc"})
 _VECTOR = re.compile(r"(global|flat|buffer)_(load|store)_(\w+)$")
 _SHARED = re.compile(r"ds_(read|write)(2st64|2)?_(\w+)$")
+_TRANSPOSED = re.compile(r"ds_read_b64_tr_b(8|16)$")
 _ATOMIC = re.compile(r"(global|flat|buffer|ds)_(?:atomic_)?(\w+)$")
 _SCALAR = re.compile(r"s_(buffer_)?load_(dword\w*)$")
 _COUNTERS = {"global": "vector_memory", "flat": "vector_memory", "buffer": "vector_memory", "ds": "lds"}
@@ -247,6 +248,8 @@ def rule_of(i: Instruction) -> Step | None:
     if (match := _VECTOR.match(i.name)) and match[3] in _WIDTHS:
         width, count, how = _WIDTHS[match[3]]
         return _vector(i, match[1], width, count, how, is_load=match[2] == "load")
+    if match := _TRANSPOSED.match(i.name):
+        return _transposed(i, int(match[1]) // 8)
     if (match := _SHARED.match(i.name)) and match[3] in _WIDTHS:
         width, count, how = _WIDTHS[match[3]]
         if match[2]:
@@ -365,6 +368,23 @@ def _shared(i: Instruction, width: int, count: int, how: str, *, is_load: bool) 
     if is_load:
         return Step(i, act, registers_of(i.operands[1:]), frozenset(data.all), "lds")
     return Step(i, act, registers_of(i.operands), frozenset(), "lds")
+
+
+def _transposed(i: Instruction, width: int) -> Step:
+    """`ds_read_b64_tr_b16` of gfx950: each 16 lanes read rows of 16 elements, of 8 bytes a lane, and get columns."""
+    target = register_of(i, 0, 2)
+    address = raw(i, i.operands[1])
+    offset, site, group = np.int64(_offset(i)), i.index, 16
+
+    def act(x: Waves) -> None:
+        found = load(x, site, "shared", address(x).astype(np.int64) + offset, x.flat_lanes(), 4, 2)
+        rows = np.stack(found, axis=-1).view(f"u{width}").reshape(x.waves, LANES // group, -1, group)
+        columns = np.ascontiguousarray(rows.swapaxes(2, 3)).view(U32).reshape(x.waves, LANES, 2)
+        x.issue(x.lds, site, target.all)
+        for n, register in enumerate(target.all):
+            x.set_vector(register, columns[:, :, n])
+
+    return Step(i, act, registers_of(i.operands[1:]), frozenset(target.all), "lds")
 
 
 def _two(i: Instruction, count: int, *, is_load: bool, unit: int) -> Step:

@@ -144,6 +144,11 @@ class Kernel:
         """Whether it may use a parameter that no argument was given for: pointers that compilers add are read with others, unused."""
         return False
 
+    @property
+    def threads(self) -> tuple[int, int, int]:
+        """Work items of a workgroup, at most."""
+        return self.max_threads, 1, 1
+
     def directive(self, name: str, otherwise: int = 0) -> int:
         """A directive's number."""
         return self.directives.get(name, otherwise)

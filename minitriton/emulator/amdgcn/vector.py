@@ -327,6 +327,7 @@ def _conversions(rules: dict[str, Rule]) -> None:
         "v_cvt_rpi_i32_f32": ("i32", "f32", lambda a: to_int(np.floor(a + F32(0.5)))),
         "v_cvt_flr_i32_f32": ("i32", "f32", lambda a: to_int(np.floor(a))),
         "v_cvt_pkrtz_f16_f32": ("u32", "f32 f32", lambda a, b: small.pack16(small.f16_from(a, "rz"), small.f16_from(b, "rz"))),
+        "v_cvt_pk_f16_f32": ("u32", "f32 f32", lambda a, b: small.pack16(small.f16_from(a), small.f16_from(b))),
         "v_cvt_pk_bf16_f32": ("u32", "f32 f32", lambda a, b: small.pack16(small.bf16_from(a), small.bf16_from(b))),
         "v_pack_b32_f16": ("u32", "u16 u16", lambda a, b: a.astype(U32) | (b.astype(U32) << U32(16))),
     }  # fmt: skip

@@ -44,7 +44,7 @@ from minitriton.emulator.amdgcn.values import (
 )
 from minitriton.emulator.amdgcn.vector import OCP_FORMATS, RULES, SMALL_FORMATS, comparison, fma16, largest, smallest
 from minitriton.emulator.amdgcn.waves import Waves
-from minitriton.emulator.arithmetic import floats
+from minitriton.emulator.arithmetic import floats, integers
 from minitriton.emulator.arithmetic import small_floats as small
 from minitriton.interpreter.numbers.formats import decode_small, encode_small
 
@@ -53,7 +53,7 @@ _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d\d)$")
 _KNOWN = frozenset({
     "clamp", "mul", "div", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "quad_perm", "row_shl", "row_shr", "row_ror", "row_mirror",
     "row_half_mirror", "row_bcast", "row_newbcast", "wave_shl", "wave_shr", "wave_rol", "wave_ror", "row_mask", "bank_mask", "bound_ctrl",
-    "dst_sel", "dst_unused", "src0_sel", "src1_sel",
+    "dst_sel", "dst_unused", "src0_sel", "src1_sel", "bitop3",
 })  # fmt: skip
 
 
@@ -71,6 +71,10 @@ def rule_of(i: Instruction, target: str) -> Step | None:
         return _packed(i)
     if i.name.startswith("v_fma_mix"):
         return _mixed(i)
+    if i.name.startswith("v_bitop3_b"):
+        size, table = i.name[-2:], int(i.modifiers.get("bitop3", "0"), 0)
+        type = f"u{size}"
+        return _plain(i, type, f"{type} {type} {type}", lambda a, b, c: integers.logic3(a, b, c, table))
     if "_fp8" in i.name or "_bf8" in i.name:
         return _small_floats(i, target)
     special = _SPECIAL.get(i.name)
@@ -301,14 +305,18 @@ def _mixed(i: Instruction) -> Step:
 
 def _small_floats(i: Instruction, target: str) -> Step | None:
     """Conversions of 8-bit floats: `fp8` and `bf8` are the FNUZ formats on gfx940 to gfx942, the OCP ones on later targets."""
-    match = re.fullmatch(r"v_cvt_(?:(f32)_(fp8|bf8)|pk_f32_(fp8|bf8)|pk_(fp8|bf8)_f32|sr_(fp8|bf8)_f32)", i.name)
+    match = re.fullmatch(
+        r"v_cvt_(?:scalef32_)?(?:(f32)_(fp8|bf8)|pk_f32_(fp8|bf8)|pk_(fp8|bf8)_f32|sr_(fp8|bf8)_f32)", i.name
+    )
     if match is None:
         return None
     name = next(m for m in match.groups()[1:] if m)
+    scaled = "scalef32" in i.name
+    scale = _scale(i, i.operands[-1]) if scaled else always(np.ones(1, np.float32))
     format = (SMALL_FORMATS if target.startswith("gfx94") else OCP_FORMATS)[name]
     into = register_of(i, 0)
     numbers = list(into.all)
-    high = _bits_of(i, "op_sel", 3)
+    high = _bits_of(i, "op_sel", 4)
     written = frozenset(into.all)
     if match[1]:
         which = i.modifiers.get("src0_sel", "BYTE_0")
@@ -325,20 +333,42 @@ def _small_floats(i: Instruction, target: str) -> Step | None:
         def unpack(x: Waves) -> None:
             word = fetch(x) >> U32(shift)
             for n in range(2):
-                x.set_vector(numbers[n], decode_small(format, (word >> U32(8 * n)) & U32(255)).view(U32))
+                x.set_vector(numbers[n], (decode_small(format, (word >> U32(8 * n)) & U32(255)) * scale(x)).view(U32))
 
         return Step(i, unpack, registers_of(i.operands[1:]), written)
     if match[4]:
         a, b = source(i, i.operands[1], "f32"), source(i, i.operands[2], "f32")
-        position = 16 * high[2]
+        position = 16 * high[3 if scaled else 2]
 
         def pack(x: Waves) -> None:
-            word = encode_small(format, a(x)).astype(U32) | encode_small(format, b(x)).astype(U32) << U32(8)
+            first, second = (encode_small(format, f(x) / scale(x)).astype(U32) for f in (a, b))
+            word = first | second << U32(8)
             mask = U32(0xFFFF << position)
             x.set_vector(numbers[0], x.v[numbers[0]] & ~mask | word << U32(position))
 
         return Step(i, pack, registers_of(i.operands), written)
     return None
+
+
+def _scale(i: Instruction, operand: Operand) -> Fetch:
+    """The power of 2 of a float32, by which `v_cvt_scalef32_*` divides what it narrows and multiplies what it widens."""
+    fetch = source(i, operand, "u32")
+    return lambda x: (fetch(x) & U32(0x7F800000)).view(np.float32)
+
+
+def _swap_rows(i: Instruction) -> Step:
+    """`v_permlane16_swap_b32` and `v_permlane32_swap_b32`: odd rows of the first register and even ones of the second change."""
+    a, b = register_of(i, 0, 1).index, register_of(i, 1, 1).index
+    row = 16 if "16" in i.name else 32
+
+    def act(x: Waves) -> None:
+        first, second = (x.v[n].reshape(x.waves, -1, 2, row).copy() for n in (a, b))
+        odd = first[:, :, 1].copy()
+        first[:, :, 1], second[:, :, 0] = second[:, :, 0], odd
+        x.set_vector(a, first.reshape(x.waves, LANES))
+        x.set_vector(b, second.reshape(x.waves, LANES))
+
+    return Step(i, act, registers_of(i.operands), registers_of(i.operands))
 
 
 def _read_first(i: Instruction) -> Step:
@@ -394,5 +424,6 @@ def _nothing(i: Instruction) -> Step:
 
 _SPECIAL: dict[str, Callable[[Instruction], Step]] = {
     "v_readfirstlane_b32": _read_first, "v_readlane_b32": _read_lane, "v_writelane_b32": _write_lane, "v_swap_b32": _swap,
+    "v_permlane16_swap_b32": _swap_rows, "v_permlane32_swap_b32": _swap_rows,
     "v_nop": _nothing,
 }  # fmt: skip
