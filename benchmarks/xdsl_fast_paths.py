@@ -32,7 +32,7 @@ from minitriton.dialects.fast_paths import locations
 from minitriton.dialects.fast_paths.block_order import BlockOrder
 from minitriton.dialects.fast_paths.copying import copy_of
 from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.op_definition import op_definition, textual_form
+from minitriton.dialects.fast_paths.op_definition import Op, textual_form
 from minitriton.dialects.fast_paths.op_making import make
 from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
@@ -42,10 +42,10 @@ GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 Work = Callable[[], object]
 
 
-def declared(definition: Callable[[type[IRDLOperation]], type[IRDLOperation]]) -> type[IRDLOperation]:
-    """An op of three operands, defined by `definition`."""
+def declared(base: type[IRDLOperation]) -> type[IRDLOperation]:
+    """An op of three operands, declared by a subclass of `base`."""
 
-    class ThreeOp(IRDLOperation):
+    class ThreeOp(base):
         name = "timed.three"
         first = operand_def()
         second = operand_def()
@@ -54,7 +54,7 @@ def declared(definition: Callable[[type[IRDLOperation]], type[IRDLOperation]]) -
         irdl_options = (AttrSizedOperandSegments(as_property=True),)
         assembly_format = "$first `,` $second (`,` $third^)? attr-dict `:` type($first) `,` type($second) (`,` type($third)^)? `->` type($result)"
 
-    return definition(ThreeOp)
+    return ThreeOp if base is Op else irdl_op_definition(ThreeOp)
 
 
 def pairs() -> dict[str, tuple[Work, Work]]:
@@ -69,10 +69,10 @@ def pairs() -> dict[str, tuple[Work, Work]]:
     first, last = block.first_op, block.last_op
     assert first is not None and last is not None
     order, snapshot, type_ = BlockOrder(), IRSnapshot(module), TensorType(i32, [64, 64])
-    fast, slow = (_three(declared(definition), load) for definition in (op_definition, irdl_op_definition))
+    fast, slow = (_three(declared(base), load) for base in (Op, IRDLOperation))
     name, form, printer = StringAttr("kernel.py"), textual_form(arith.AddiOp), Printer(stream=open(os.devnull, "w"))  # noqa: SIM115
     return {
-        "define an op": (lambda: declared(op_definition), lambda: declared(irdl_op_definition)),
+        "define an op": (lambda: declared(Op), lambda: declared(IRDLOperation)),
         "read an optional operand (as `load.mask`)": (lambda: fast.third, lambda: slow.third),
         "read the operands of any op": (lambda: operand_values(add), lambda: tuple(add.operands)),
         "make an op": (

@@ -38,7 +38,7 @@ from minitriton.dialects.arith.base import (
 )
 from minitriton.dialects.facts import ForwardsOperands
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import follows, var
 
 COMPARISON = follows("T", bool_like, "result type has i1 element type and same shape as operands")
@@ -83,7 +83,7 @@ class SelectTypes(CustomDirective):
         printer.print_list(types[1:] if types[0] == i1 else types, printer.print_attribute)
 
 
-class _ComparisonOp(IRDLOperation):
+class _ComparisonOp(Op):
     """What the two comparisons share: a predicate, a word in the text and a number as a property."""
 
     traits = traits_def(Pure(), Elementwise())
@@ -102,7 +102,6 @@ class _ComparisonOp(IRDLOperation):
         return PREDICATE_ATTRS[cls.PREDICATES.index(predicate) if isinstance(predicate, str) else predicate]
 
 
-@op_definition
 class CmpiOp(_ComparisonOp):
     """Comparison of integers; `predicate` is one of `CMPI_PREDICATES` or its number."""
 
@@ -121,7 +120,6 @@ class CmpiOp(_ComparisonOp):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(bool_like(lhs.type),), properties=properties)
 
 
-@op_definition
 class CmpfOp(_ComparisonOp):
     """Comparison of floating-point numbers; `predicate` is one of `CMPF_PREDICATES` or its number."""
 
@@ -145,8 +143,7 @@ class CmpfOp(_ComparisonOp):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(bool_like(lhs.type),), properties=properties)
 
 
-@op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(Op):
     """`lhs` where `cond` is true, else `rhs`. `cond` is one `i1`, or one for each element."""
 
     T: ClassVar = var("T", ANY)

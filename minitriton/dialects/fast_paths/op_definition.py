@@ -1,11 +1,12 @@
-"""How the ops of these dialects are defined: by xDSL's declarations, which are read when a class is first used.
+"""How the ops of these dialects are declared: in xDSL's way, which is read when a class is first used.
 
-    @op_definition
-    class SplatOp(IRDLOperation): ...
+    class SplatOp(Op):
+        name = "tt.splat"
+        ...
 
-is `irdl_op_definition`, but for when: a compile loads 270 classes of op and uses fifty. xDSL reads the declaration of each as it is defined and compiles
-its `assembly_format`. Here the first use of a field, of the traits or of the definition has the declaration read, the first parse
-or print has the form compiled, and fields are read fast (`op_fields`). What is wrong in a declaration is an error then.
+is what `@irdl_op_definition` makes of the same class of an `IRDLOperation`, but for when: a compile loads 270 classes of op and uses fifty. xDSL reads the
+declaration of each as it is defined and compiles its `assembly_format`. Here the first use of a field, of the traits or of the definition has the declaration
+read, the first parse or print has the form compiled, and fields are read fast (`op_fields`). What is wrong in a declaration is an error then.
 """
 
 from __future__ import annotations
@@ -28,20 +29,24 @@ from minitriton.dialects.fast_paths.op_fields import fast_fields
 from minitriton.dialects.fast_paths.printed_form import Form, printed_form
 from minitriton.host import locks
 
-OpT = TypeVar("OpT", bound=IRDLOperation)
 
+class Op(IRDLOperation):
+    """Base of every op here. A subclass with a `name` declares an op; one without is a base, which has what its ops share.
 
-def op_definition(cls: type[OpT]) -> type[OpT]:
-    """The op that `cls` declares. An error in its declaration shows when an op is first used, one in its `assembly_format` when it is first parsed or printed."""
-    declaration = _Declaration(cls)
-    for name in declaration.fields():
-        setattr(cls, name, _Unread(declaration, name))
-    cls.get_irdl_definition = declaration.read
-    cls.verify_ = _verified(cls.verify_)
-    if cls.assembly_format is not None:
-        cls.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]
-        cls.print = _print
-    return cls
+    An error in a declaration shows when the op is first used, one in its `assembly_format` when it is first parsed or printed.
+    """
+
+    def __init_subclass__(cls, *, for_reader: bool = False) -> None:
+        if "name" not in vars(cls) or for_reader:
+            return
+        declaration = _Declaration(cls)
+        for name in declaration.fields():
+            setattr(cls, name, _Unread(declaration, name))
+        cls.get_irdl_definition = declaration.read
+        cls.verify_ = _verified(cls.verify_)
+        if cls.assembly_format is not None:
+            cls.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]
+            cls.print = _print
 
 
 def _verified(own: Any) -> Any:
@@ -52,13 +57,15 @@ def _verified(own: Any) -> Any:
     return verify_
 
 
+OpT = TypeVar("OpT", bound=Op)
+
+
 def named(base: type[OpT], cls: str, name: str, doc: str, *traits: OpTrait) -> type[OpT]:
     """The op `name`, a class `cls` that differs from `base` in nothing but its name and its traits."""
     body: dict[str, Any] = {"__module__": base.__module__, "__doc__": doc, "name": name}
     if traits:
         body["traits"] = traits_def(*traits)
-    made: Any = new_class(cls, (base,), exec_body=lambda written: written.update(body))
-    return op_definition(cast(type[OpT], made))
+    return cast(type[OpT], new_class(cls, (base,), exec_body=lambda written: written.update(body)))
 
 
 class _Declaration:
@@ -72,7 +79,7 @@ class _Declaration:
         """The names of the fields, those of base classes too, and `traits`."""
         found = ["traits"]
         for base in self.cls.__mro__:
-            if base is IRDLOperation:
+            if base is Op:
                 break
             found += [name for name, value in vars(base).items() if value.__class__.__module__ == _FIELDS]
         return found
@@ -91,7 +98,7 @@ class _Declaration:
         text = self.written.get("assembly_format", self.cls.assembly_format)
         written = {**self.written, "assembly_format": None}
         metaclass: Any = type(self.cls)
-        same: type[IRDLOperation] = metaclass(self.cls.__name__, self.cls.__bases__, written)
+        same: type[IRDLOperation] = metaclass(self.cls.__name__, self.cls.__bases__, written, for_reader=True)
         definition = OpDef.from_pyrdl(same)
         accessors = get_accessors_from_op_def(definition, None)
         for given in ("get_irdl_definition", "verify_"):

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     SameVariadicOperandSize,
     operand_def,
@@ -25,7 +24,7 @@ from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects
 from minitriton.dialects.facts.layout import LayoutAnchor
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, TENSOR_DESC
 from minitriton.dialects.tt.enums import (
     CacheModifier,
@@ -44,8 +43,7 @@ from minitriton.dialects.tt.traits import TensorLayouts
 TENSOR_IN_MEMORY = ("desc", GLOBAL)
 
 
-@op_definition
-class MakeTensorDescOp(IRDLOperation):
+class MakeTensorDescOp(Op):
     """A descriptor of the tensor at `base` of `shape` and `strides`, split into blocks."""
 
     name = "tt.make_tensor_descriptor"
@@ -74,8 +72,7 @@ class MakeTensorDescOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class DescriptorLoadOp(IRDLOperation):
+class DescriptorLoadOp(Op):
     """Loads the block at `indices`."""
 
     name = "tt.descriptor_load"
@@ -102,7 +99,7 @@ class DescriptorLoadOp(IRDLOperation):
     ) -> None: ...
 
 
-class _StoreLikeOp(IRDLOperation):
+class _StoreLikeOp(Op):
     """Base of ops that write a block through a descriptor."""
 
     traits = traits_def(
@@ -110,7 +107,6 @@ class _StoreLikeOp(IRDLOperation):
     )
 
 
-@op_definition
 class DescriptorStoreOp(_StoreLikeOp):
     """Stores the block at `indices`."""
 
@@ -125,7 +121,6 @@ class DescriptorStoreOp(_StoreLikeOp):
     def __init__(self, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue]) -> None: ...
 
 
-@op_definition
 class DescriptorReduceOp(_StoreLikeOp):
     """Combines `src` into the block at `indices`, atomically element by element."""
 
@@ -143,8 +138,7 @@ class DescriptorReduceOp(_StoreLikeOp):
     ) -> None: ...
 
 
-@op_definition
-class DescriptorGatherOp(IRDLOperation):
+class DescriptorGatherOp(Op):
     """Loads the rows `x_offsets` from column `y_offset` on. The descriptor's block has one row."""
 
     name = "tt.descriptor_gather"
@@ -161,7 +155,6 @@ class DescriptorGatherOp(IRDLOperation):
     def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, result_type: Attribute) -> None: ...
 
 
-@op_definition
 class DescriptorScatterOp(_StoreLikeOp):
     """Stores `src` to the rows `x_offsets` from column `y_offset` on. The descriptor's block has one row."""
 

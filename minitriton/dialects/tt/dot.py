@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, i32
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_operand_def,
@@ -25,15 +24,14 @@ from minitriton.dialects.attribute_values import TRUE, i32_attr
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import FLOAT_TENSOR, FP_INT_TENSOR, SCALED_TENSOR, var
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr, ScaleDotElemType, ScaleDotElemTypeAttr
 from minitriton.dialects.tt.format import InputPrecisionClause
 from minitriton.dialects.tt.traits import TensorLayouts
 
 
-@op_definition
-class DotOp(IRDLOperation):
+class DotOp(Op):
     """`a @ b + c`. `inputPrecision` says how tensor cores may round f32 inputs."""
 
     T: ClassVar = var("T", FP_INT_TENSOR)
@@ -67,8 +65,7 @@ class DotOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class DotScaledOp(IRDLOperation):
+class DotScaledOp(Op):
     """`scale(a, a_scale) @ scale(b, b_scale) + c` for the microscaling formats.
 
     fp4 operands are packed by two in an i8, along K if `lhs_k_pack` / `rhs_k_pack`, else along M / N.

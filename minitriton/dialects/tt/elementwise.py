@@ -11,7 +11,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i32
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_prop_def,
@@ -28,14 +27,14 @@ from minitriton.dialects.facts import Inexact, MayNotReturn, WidensByTypes
 from minitriton.dialects.facts.layout import SameLayout
 from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt.enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
 from minitriton.dialects.tt.format import RoundingClause
 from minitriton.dialects.tt.traits import PureIfDeclared, TensorLayouts, VerifiedElementwise
 
 
-class _ConversionOp(IRDLOperation):
+class _ConversionOp(Op):
     """Base of conversions of one value."""
 
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
@@ -45,7 +44,6 @@ class _ConversionOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
-@op_definition
 class IntToPtrOp(_ConversionOp):
     """A 64-bit integer as a pointer."""
 
@@ -54,7 +52,6 @@ class IntToPtrOp(_ConversionOp):
     result = result_def(PTR_LIKE)
 
 
-@op_definition
 class PtrToIntOp(_ConversionOp):
     """A pointer as a 64-bit integer."""
 
@@ -63,7 +60,6 @@ class PtrToIntOp(_ConversionOp):
     result = result_def(I64_LIKE)
 
 
-@op_definition
 class BitcastOp(_ConversionOp):
     """The same bits as another type of the same width (pointers count as 64 bits)."""
 
@@ -72,8 +68,7 @@ class BitcastOp(_ConversionOp):
     result = result_def(ANY_TT)
 
 
-@op_definition
-class FpToFpOp(IRDLOperation):
+class FpToFpOp(Op):
     """Conversion between floating-point types, with fp8 on one side or with a rounding mode that is not the default."""
 
     name = "tt.fp_to_fp"
@@ -90,8 +85,7 @@ class FpToFpOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class ClampFOp(IRDLOperation):
+class ClampFOp(Op):
     """`min(max(x, min), max)`; `propagateNan = all` gives NaN where `x` is NaN."""
 
     T: ClassVar = var("T", FLOAT_LIKE)
@@ -108,8 +102,7 @@ class ClampFOp(IRDLOperation):
     def __init__(self, x: SSAValue, min: SSAValue, max: SSAValue, *, propagate_nan: PropagateNan | str) -> None: ...
 
 
-@op_definition
-class PreciseSqrtOp(IRDLOperation):
+class PreciseSqrtOp(Op):
     """Square root, rounded to nearest."""
 
     T: ClassVar = var("T", FLOAT_LIKE)
@@ -123,7 +116,7 @@ class PreciseSqrtOp(IRDLOperation):
     def __init__(self, x: SSAValue) -> None: ...
 
 
-class _BinaryOp(IRDLOperation):
+class _BinaryOp(Op):
     """Base of ops on two values of one type."""
 
     assembly_format = "$x `,` $y attr-dict `:` type($x)"
@@ -133,7 +126,6 @@ class _BinaryOp(IRDLOperation):
     def __init__(self, x: SSAValue, y: SSAValue) -> None: ...
 
 
-@op_definition
 class PreciseDivFOp(_BinaryOp):
     """Division, rounded to nearest."""
 
@@ -145,7 +137,6 @@ class PreciseDivFOp(_BinaryOp):
     result = result_def(T)
 
 
-@op_definition
 class MulhiUIOp(_BinaryOp):
     """The upper half of the product of two unsigned integers."""
 
@@ -156,8 +147,7 @@ class MulhiUIOp(_BinaryOp):
     result = result_def(T)
 
 
-@op_definition
-class AddPtrOp(IRDLOperation):
+class AddPtrOp(Op):
     """A pointer moved on by `offset` elements."""
 
     T: ClassVar = var("T", PTR_LIKE)
@@ -172,8 +162,7 @@ class AddPtrOp(IRDLOperation):
     def __init__(self, ptr: SSAValue, offset: SSAValue) -> None: ...
 
 
-@op_definition
-class ExternElementwiseOp(IRDLOperation):
+class ExternElementwiseOp(Op):
     """Calls the function `symbol` of the library `libname` at `libpath` on each element."""
 
     name = "tt.extern_elementwise"
@@ -193,8 +182,7 @@ class ExternElementwiseOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class ElementwiseInlineAsmOp(IRDLOperation):
+class ElementwiseInlineAsmOp(Op):
     """Runs PTX on groups of `packed_element` elements. Which elements form a group is not specified."""
 
     name = "tt.elementwise_inline_asm"
@@ -221,8 +209,7 @@ class ElementwiseInlineAsmOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class MapElementwiseOp(IRDLOperation):
+class MapElementwiseOp(Op):
     """Runs a scalar region on each group of `pack` elements.
 
     The region's arguments are `pack` scalars of the first source, then of the second, ...; it returns `pack` scalars of each result.
@@ -241,8 +228,7 @@ class MapElementwiseOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class MapElementwiseReturnOp(IRDLOperation):
+class MapElementwiseReturnOp(Op):
     """Ends the region of a `tt.map_elementwise`."""
 
     name = "tt.map_elementwise.return"

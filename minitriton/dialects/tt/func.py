@@ -22,7 +22,6 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     opt_prop_def,
     prop_def,
@@ -38,7 +37,7 @@ from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pu
 from minitriton.dialects.facts import Function, Inexact, MayNotReturn
 from minitriton.dialects.facts.region_flow import Call
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.traits import TensorLayouts
 
 RESERVED = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
@@ -60,8 +59,7 @@ class _FuncCallable(CallableOpInterface):
         return op.function_type.outputs.data
 
 
-@op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(Op):
     """A function. Without blocks it is a declaration."""
 
     name = "tt.func"
@@ -143,8 +141,7 @@ class FuncOp(IRDLOperation):
         )
 
 
-@op_definition
-class CallOp(IRDLOperation):
+class CallOp(Op):
     """Calls a function of the module."""
 
     name = "tt.call"
@@ -168,8 +165,7 @@ class CallOp(IRDLOperation):
         )
 
 
-@op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(Op):
     """Ends a function."""
 
     name = "tt.return"

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
     SameVariadicOperandSize,
     operand_def,
@@ -33,7 +32,7 @@ from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized, 
 from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, NeverRematerializedIfWide
 from minitriton.dialects.facts.synchronization import LoweringBarrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt.enums import (
     CacheModifier,
@@ -70,8 +69,7 @@ def _base_of_block(type_: Attribute) -> Attribute:
     return pointer_type(element_type(type_.pointee_type), type_.address_space.data)
 
 
-@op_definition
-class LoadOp(IRDLOperation):
+class LoadOp(Op):
     """Loads through a pointer, a tensor of pointers or a block pointer; `other` where `mask` is false."""
 
     P: ClassVar = var("P", PTR_LIKE)
@@ -113,8 +111,7 @@ class LoadOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class StoreOp(IRDLOperation):
+class StoreOp(Op):
     """Stores through a pointer, a tensor of pointers or a block pointer where `mask` is true."""
 
     P: ClassVar = var("P", PTR_LIKE)
@@ -150,7 +147,7 @@ class StoreOp(IRDLOperation):
     ) -> None: ...
 
 
-class AtomicOp(IRDLOperation, ABC):
+class AtomicOp(Op, ABC):
     """An access that other threads see whole and in the order that `sem` asks for, among the threads of `scope`."""
 
     sem = prop_def(MemSemanticAttr)
@@ -164,7 +161,6 @@ class AtomicOp(IRDLOperation, ABC):
     )
 
 
-@op_definition
 class AtomicRMWOp(AtomicOp):
     """Replaces `*ptr` by `op(*ptr, val)` atomically where `mask` is true, and gives the old value."""
 
@@ -194,7 +190,6 @@ class AtomicRMWOp(AtomicOp):
     ) -> None: ...
 
 
-@op_definition
 class AtomicCASOp(AtomicOp):
     """Replaces `*ptr` by `val` atomically where it equals `cmp`, and gives the old value."""
 
@@ -211,7 +206,6 @@ class AtomicCASOp(AtomicOp):
     def __init__(self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: Semantic, scope: Scope) -> None: ...
 
 
-@op_definition
 class AtomicLoadOp(AtomicOp):
     """Loads atomically where `mask` is true, with acquire semantics or none; 0 elsewhere."""
 
@@ -229,7 +223,6 @@ class AtomicLoadOp(AtomicOp):
     ) -> None: ...
 
 
-@op_definition
 class AtomicStoreOp(AtomicOp):
     """Stores atomically where `mask` is true, with release semantics or none."""
 
@@ -248,7 +241,6 @@ class AtomicStoreOp(AtomicOp):
     ) -> None: ...
 
 
-@op_definition
 class AtomicPollOp(AtomicOp):
     """Waits until `*ptr` is `expected`, or until `timeout` nanoseconds are over; gives whether it was."""
 
@@ -277,8 +269,7 @@ class AtomicPollOp(AtomicOp):
     ) -> None: ...
 
 
-@op_definition
-class AdvanceOp(IRDLOperation):
+class AdvanceOp(Op):
     """A block pointer moved on by `offsets` elements in each dimension."""
 
     T: ClassVar = var("T", TENSOR_PTR)
@@ -294,8 +285,7 @@ class AdvanceOp(IRDLOperation):
     def __init__(self, ptr: SSAValue, offsets: Sequence[SSAValue]) -> None: ...
 
 
-@op_definition
-class MakeTensorPtrOp(IRDLOperation):
+class MakeTensorPtrOp(Op):
     """A pointer to a block, at `offsets`, of a tensor of `shape` and `strides`; `order` lists its dimensions, fastest first."""
 
     T: ClassVar = var("T", TENSOR_PTR)

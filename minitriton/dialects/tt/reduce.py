@@ -15,7 +15,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_operand_def,
@@ -41,7 +40,7 @@ from minitriton.dialects.facts.layout import (
 from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.facts.synchronization import ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_gather, infer_reduce
 from minitriton.dialects.tt.traits import TensorLayouts
@@ -50,8 +49,7 @@ from minitriton.dialects.tt.types import i1_same_shape
 UNIT = UnitAttr()
 
 
-@op_definition
-class ReduceOp(IRDLOperation):
+class ReduceOp(Op):
     """Combines the elements along `axis` with the region, which takes two of each source and returns one of each."""
 
     name = "tt.reduce"
@@ -87,8 +85,7 @@ class ReduceOp(IRDLOperation):
         return first if set(first.operands) == set(block.args) else None
 
 
-@op_definition
-class ReduceReturnOp(IRDLOperation):
+class ReduceReturnOp(Op):
     """Ends the region of a `tt.reduce`."""
 
     name = "tt.reduce.return"
@@ -100,8 +97,7 @@ class ReduceReturnOp(IRDLOperation):
     def __init__(self, result: Sequence[SSAValue]) -> None: ...
 
 
-@op_definition
-class ScanOp(IRDLOperation):
+class ScanOp(Op):
     """The running combination of the elements along `axis`, from the last if `reverse`."""
 
     name = "tt.scan"
@@ -122,8 +118,7 @@ class ScanOp(IRDLOperation):
         )
 
 
-@op_definition
-class ScanReturnOp(IRDLOperation):
+class ScanReturnOp(Op):
     """Ends the region of a `tt.scan`."""
 
     name = "tt.scan.return"
@@ -135,8 +130,7 @@ class ScanReturnOp(IRDLOperation):
     def __init__(self, result: Sequence[SSAValue]) -> None: ...
 
 
-@op_definition
-class HistogramOp(IRDLOperation):
+class HistogramOp(Op):
     """How often each integer from 0 up to the result's size occurs in `src` where `mask` is true."""
 
     T: ClassVar = var("T", INT_TENSOR)
@@ -151,8 +145,7 @@ class HistogramOp(IRDLOperation):
     def __init__(self, src: SSAValue, mask: SSAValue | None, result_type: Attribute) -> None: ...
 
 
-@op_definition
-class GatherOp(IRDLOperation):
+class GatherOp(Op):
     """Picks, along `axis`, the elements of `src` at `indices`. `efficient_layout` asks to keep the layouts."""
 
     name = "tt.gather"

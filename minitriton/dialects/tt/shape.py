@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect, Pure
 
 from minitriton.dialects.attribute_values import i32_array, i32_attr
@@ -29,7 +29,7 @@ from minitriton.dialects.facts.layout import (
     Unsqueezes,
 )
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
@@ -40,8 +40,7 @@ UNIT = UnitAttr()
 ARROW_FORMAT = "$src attr-dict `:` type($src) `->` type($result)"
 
 
-@op_definition
-class SplatOp(IRDLOperation):
+class SplatOp(Op):
     """A tensor whose elements all are `src`."""
 
     name = "tt.splat"
@@ -54,8 +53,7 @@ class SplatOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
-@op_definition
-class UnsplatOp(IRDLOperation):
+class UnsplatOp(Op):
     """The only element of a tensor."""
 
     T: ClassVar = var("T", TENSOR)
@@ -69,8 +67,7 @@ class UnsplatOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(element_type(src.type),))
 
 
-@op_definition
-class ExpandDimsOp(IRDLOperation):
+class ExpandDimsOp(Op):
     """Inserts a dimension of size 1 at `axis`."""
 
     name = "tt.expand_dims"
@@ -87,8 +84,7 @@ class ExpandDimsOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"axis": i32_attr(axis)})
 
 
-@op_definition
-class ReshapeOp(IRDLOperation):
+class ReshapeOp(Op):
     """The same elements in another shape; in any order if `allow_reorder`. `efficient_layout` asks to keep the result's layout."""
 
     name = "tt.reshape"
@@ -117,8 +113,7 @@ class ReshapeOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class BroadcastOp(IRDLOperation):
+class BroadcastOp(Op):
     """Repeats a tensor along its dimensions of size 1."""
 
     name = "tt.broadcast"
@@ -131,8 +126,7 @@ class BroadcastOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
-@op_definition
-class CatOp(IRDLOperation):
+class CatOp(Op):
     """The elements of two tensors in one, in any order."""
 
     T: ClassVar = var("T", TENSOR)
@@ -152,8 +146,7 @@ class CatOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))
 
 
-@op_definition
-class JoinOp(IRDLOperation):
+class JoinOp(Op):
     """Two tensors next to each other along a new last dimension."""
 
     T: ClassVar = var("T", TENSOR)
@@ -170,8 +163,7 @@ class JoinOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))
 
 
-@op_definition
-class SplitOp(IRDLOperation):
+class SplitOp(Op):
     """The two halves of a tensor whose last dimension is 2."""
 
     T: ClassVar = var("T", TENSOR)
@@ -189,8 +181,7 @@ class SplitOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type, result_type))
 
 
-@op_definition
-class TransOp(IRDLOperation):
+class TransOp(Op):
     """Dimension `i` of the result is dimension `order[i]` of `src`."""
 
     name = "tt.trans"
@@ -208,8 +199,7 @@ class TransOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
 
 
-@op_definition
-class MakeRangeOp(IRDLOperation):
+class MakeRangeOp(Op):
     """The integers from `start` up to but not including `end`."""
 
     name = "tt.make_range"

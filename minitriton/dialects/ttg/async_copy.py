@@ -13,7 +13,6 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     BaseAttr,
-    IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
     operand_def,
@@ -29,7 +28,7 @@ from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects,
 from minitriton.dialects.facts.in_flight import Kind, Starts
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
 from minitriton.dialects.tt.format import CacheClauses
 from minitriton.dialects.tt.memory import MASK, NO_MODIFIER, NORMAL, OTHER
@@ -39,8 +38,7 @@ from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
 _TOKEN = AsyncTokenType()
 
 
-@op_definition
-class AsyncCopyGlobalToLocalOp(IRDLOperation):
+class AsyncCopyGlobalToLocalOp(Op):
     """Starts copying what `src` points at into the buffer `result` (`cp.async`); `other` where `mask` is false.
 
     `contiguity` promises that so many elements can go in one access.

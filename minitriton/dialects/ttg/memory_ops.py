@@ -13,7 +13,6 @@ from typing import cast
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_operand_def,
@@ -41,7 +40,7 @@ from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.facts.synchronization import WaitsForCopies
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
 from minitriton.dialects.ttg.verify import (
     local_alloc_complaint,
@@ -72,8 +71,7 @@ class _AllocEffects(EffectsOfEach):
         return {EffectInstance(kind, result, SHARED) for kind in kinds}
 
 
-@op_definition
-class LocalAllocOp(IRDLOperation):
+class LocalAllocOp(Op):
     """Allocates a buffer in shared memory, filled with `src` if given (else the buffer must be mutable)."""
 
     name = "ttg.local_alloc"
@@ -94,8 +92,7 @@ class LocalAllocOp(IRDLOperation):
         require(self, local_alloc_complaint(self.src, self.result.type))
 
 
-@op_definition
-class LocalDeallocOp(IRDLOperation):
+class LocalDeallocOp(Op):
     """Ends the life of a buffer."""
 
     name = "ttg.local_dealloc"
@@ -108,8 +105,7 @@ class LocalDeallocOp(IRDLOperation):
     def __init__(self, src: SSAValue) -> None: ...
 
 
-@op_definition
-class LocalLoadOp(IRDLOperation):
+class LocalLoadOp(Op):
     """Loads a buffer into a distributed tensor."""
 
     name = "ttg.local_load"
@@ -127,8 +123,7 @@ class LocalLoadOp(IRDLOperation):
         require(self, local_load_complaint(self.src.type, self.result.type))
 
 
-@op_definition
-class LocalStoreOp(IRDLOperation):
+class LocalStoreOp(Op):
     """Stores a distributed tensor into a mutable buffer."""
 
     name = "ttg.local_store"
@@ -145,7 +140,7 @@ class LocalStoreOp(IRDLOperation):
         require(self, local_store_complaint(self.src.type, self.dst.type))
 
 
-class _ViewOp(IRDLOperation):
+class _ViewOp(Op):
     """Base of views of a buffer."""
 
     traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
@@ -155,7 +150,6 @@ class _ViewOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
-@op_definition
 class MemDescIndexOp(_ViewOp):
     """The `index`-th element of a buffer along its first dimension, as a view."""
 
@@ -173,7 +167,6 @@ class MemDescIndexOp(_ViewOp):
         require(self, memdesc_index_complaint(self.src.type, self.result.type))
 
 
-@op_definition
 class MemDescSubsliceOp(_ViewOp):
     """A rectangular part of a buffer, as a view that starts at `offsets`."""
 
@@ -192,7 +185,6 @@ class MemDescSubsliceOp(_ViewOp):
         require(self, memdesc_subslice_complaint(self.src.type, self.result.type, offsets))
 
 
-@op_definition
 class MemDescTransOp(_ViewOp):
     """A buffer with its dimensions permuted, as a view. The result type is inferred."""
 
@@ -217,7 +209,6 @@ class MemDescTransOp(_ViewOp):
         require(self, _view_complaint(self.result.type, lambda: infer_memdesc_trans(self.src.type, order)))
 
 
-@op_definition
 class MemDescReshapeOp(_ViewOp):
     """A buffer with another shape over the same elements, as a view."""
 
@@ -237,7 +228,6 @@ class MemDescReshapeOp(_ViewOp):
         require(self, _view_complaint(self.result.type, lambda: infer_memdesc_reshape(self.src.type, shape)))
 
 
-@op_definition
 class MemDescReinterpretOp(_ViewOp):
     """A contiguous buffer seen as another element type and shape."""
 
@@ -250,8 +240,7 @@ class MemDescReinterpretOp(_ViewOp):
         require(self, memdesc_reinterpret_complaint(self.src.type, self.result.type))
 
 
-@op_definition
-class AsyncWaitOp(IRDLOperation):
+class AsyncWaitOp(Op):
     """Waits until at most `num` groups of asynchronous copies are still running."""
 
     name = "ttg.async_wait"
@@ -267,8 +256,7 @@ class AsyncWaitOp(IRDLOperation):
     def __init__(self, async_token: Sequence[SSAValue], *, num: int) -> None: ...
 
 
-@op_definition
-class AsyncCommitGroupOp(IRDLOperation):
+class AsyncCommitGroupOp(Op):
     """Closes a group of asynchronous copies."""
 
     name = "ttg.async_commit_group"

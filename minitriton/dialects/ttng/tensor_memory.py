@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_operand_def,
@@ -30,7 +29,7 @@ from minitriton.dialects.facts.gpu_traits import SHARED, TENSOR, OperandEffects,
 from minitriton.dialects.facts.layout import LayoutAnchor
 from minitriton.dialects.facts.synchronization import OfAsyncProxy, TensorCoreReads
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.enums import ScaleDotElemTypeAttr
 from minitriton.dialects.ttg.format import Barriers, Token
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
@@ -71,8 +70,7 @@ def _verify_mma_types(op: Operation, a: SSAValue, b: SSAValue, d: SSAValue) -> N
         )
 
 
-@op_definition
-class TCGen5MMAOp(IRDLOperation):
+class TCGen5MMAOp(Op):
     """`d += a * b` (`d = a * b` where `use_d` is false) by the tensor cores of sm_100."""
 
     name = "ttng.tc_gen5_mma"
@@ -108,8 +106,7 @@ class TCGen5MMAOp(IRDLOperation):
         _verify_mma_types(self, self.a, self.b, self.d)
 
 
-@op_definition
-class TCGen5MMAScaledOp(IRDLOperation):
+class TCGen5MMAScaledOp(Op):
     """`d += scale(a) * scale(b)` by the tensor cores of sm_100."""
 
     name = "ttng.tc_gen5_mma_scaled"
@@ -149,8 +146,7 @@ class TCGen5MMAScaledOp(IRDLOperation):
         _verify_mma_types(self, self.a, self.b, self.d)
 
 
-@op_definition
-class TCGen5CommitOp(IRDLOperation):
+class TCGen5CommitOp(Op):
     """Lets `barrier` track all earlier asynchronous dots."""
 
     name = "ttng.tc_gen5_commit"
@@ -163,8 +159,7 @@ class TCGen5CommitOp(IRDLOperation):
     assembly_format = "$barrier (`,` $pred^)? attr-dict `:` type($barrier)"
 
 
-@op_definition
-class TMEMLoadOp(IRDLOperation):
+class TMEMLoadOp(Op):
     """Loads a buffer of tensor memory into registers."""
 
     name = "ttng.tmem_load"
@@ -183,8 +178,7 @@ class TMEMLoadOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op expected a tensor like '{source}', found '{result}'")
 
 
-@op_definition
-class TMEMStoreOp(IRDLOperation):
+class TMEMStoreOp(Op):
     """Stores registers into a buffer of tensor memory."""
 
     name = "ttng.tmem_store"
@@ -205,8 +199,7 @@ class TMEMStoreOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op Cannot store into an immutable alloc")
 
 
-@op_definition
-class TMEMAllocOp(IRDLOperation):
+class TMEMAllocOp(Op):
     """Allocates a buffer in tensor memory, filled with `src` if given."""
 
     name = "ttng.tmem_alloc"
@@ -224,8 +217,7 @@ class TMEMAllocOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op uninitialized alloc must have a mutable memdesc type")
 
 
-@op_definition
-class TMEMSubSliceOp(IRDLOperation):
+class TMEMSubSliceOp(Op):
     """The columns of a tensor-memory buffer from `N` on, as a view."""
 
     name = "ttng.tmem_subslice"
@@ -241,8 +233,7 @@ class TMEMSubSliceOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute, *, n: int) -> None: ...
 
 
-@op_definition
-class TMEMCopyOp(IRDLOperation):
+class TMEMCopyOp(Op):
     """Starts copying a buffer of shared memory into tensor memory."""
 
     name = "ttng.tmem_copy"
