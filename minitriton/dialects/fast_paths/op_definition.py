@@ -24,6 +24,7 @@ from xdsl.irdl.operations import OpDef, get_accessors_from_op_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import OpTrait
+from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_fields import fast_fields
 from minitriton.dialects.fast_paths.printed_form import Form, printed_form
@@ -48,10 +49,15 @@ class Op(IRDLOperation):
             cls.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]
             cls.print = _print
 
+    def complaint(self) -> str | None:
+        """What is wrong with the op beyond its declaration, in Triton's words: with the op's name before it where Triton has that. None if nothing."""
+
 
 def _verified(own: Any) -> Any:
-    def verify_(self: IRDLOperation) -> None:
+    def verify_(self: Op) -> None:
         verify_declaration(self, self.get_irdl_definition())
+        if (wrong := self.complaint()) is not None:
+            raise VerifyException(wrong)
         own(self)
 
     return verify_

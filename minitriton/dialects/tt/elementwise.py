@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i32
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, TensorType, i32
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
@@ -21,17 +22,19 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
+from xdsl.traits import IsTerminator, MemoryEffectKind, Pure, RecursiveMemoryEffect, ReturnLike, get_effects
 
 from minitriton.dialects.facts import Inexact, MayNotReturn, WidensByTypes
 from minitriton.dialects.facts.layout import SameLayout
 from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
+from minitriton.dialects.tt.complaints import encoding_complaint, shape_complaint, width_of
 from minitriton.dialects.tt.constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt.enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
 from minitriton.dialects.tt.format import RoundingClause
 from minitriton.dialects.tt.traits import PureIfDeclared, TensorLayouts, VerifiedElementwise
+from minitriton.dialects.tt.types import PointerType, element_type
 
 
 class _ConversionOp(Op):
@@ -67,6 +70,18 @@ class BitcastOp(_ConversionOp):
     src = operand_def(ANY_TT)
     result = result_def(ANY_TT)
 
+    def complaint(self) -> str | None:
+        source, target = element_type(self.src.type), element_type(self.result.type)
+        if isinstance(source, PointerType) or isinstance(target, PointerType):
+            if not isinstance(source, PointerType) or not isinstance(target, PointerType):
+                return "Cannot bitcast pointer to non-pointer type"
+            if source.address_space != target.address_space:
+                return "Cannot bitcast pointer between different address spaces"
+            return None
+        if width_of(source) != width_of(target):
+            return f"Cannot bitcast data-type of size {width_of(source)} to data-type of size {width_of(target)}"
+        return None
+
 
 class FpToFpOp(Op):
     """Conversion between floating-point types, with fp8 on one side or with a rounding mode that is not the default."""
@@ -83,6 +98,11 @@ class FpToFpOp(Op):
     def __init__(
         self, src: SSAValue, result_type: Attribute, *, rounding: RoundingMode | str | None = None
     ) -> None: ...
+
+    def complaint(self) -> str | None:
+        if width_of(self.result.type) < width_of(self.src.type) and "rounding" not in self.properties:
+            return "Rounding mode is required for FP downcast"
+        return None
 
 
 class ClampFOp(Op):
@@ -208,6 +228,16 @@ class ElementwiseInlineAsmOp(Op):
         packed_element: int,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        if not self.args:
+            return None
+        type_ = self.args[0].type
+        count = prod(type_.get_shape()) if isinstance(type_, TensorType) else 0
+        packed = self.packed_element.value.data
+        if packed <= 0 or count % packed:
+            return f"number of input elements {count} must be a multiple of the op's packed_element attribute, {packed}"
+        return None
+
 
 class MapElementwiseOp(Op):
     """Runs a scalar region on each group of `pack` elements.
@@ -226,6 +256,30 @@ class MapElementwiseOp(Op):
     def __init__(
         self, srcs: Sequence[SSAValue], result_types: Sequence[Attribute], scalar_op: Region, *, pack: int = 1
     ) -> None: ...
+
+    def complaint(self) -> str | None:
+        pack = self.pack.value.data
+        if not self.operands:
+            return f"'{self.name}' op MapElementwiseOp must have at least 1 operand"
+        if pack <= 0 or pack & (pack - 1):
+            return f"'{self.name}' op Pack must be a power of 2"
+        block = self.scalar_op.first_block
+        arguments = [element_type(type_) for type_ in self.operand_types for _ in range(pack)]
+        if block is None or len(block.args) != len(arguments):
+            return f"'{self.name}' op region has wrong number of arguments"
+        if list(block.arg_types) != arguments:
+            return "argument types did not match"
+        wrong = shape_complaint(self) or encoding_complaint(self)
+        if wrong is not None:
+            return wrong
+        results = [element_type(type_) for type_ in self.result_types for _ in range(pack)]
+        for inner in self.scalar_op.walk():
+            effects = get_effects(inner)
+            if effects and any(effect.kind is MemoryEffectKind.WRITE for effect in effects):
+                return f"'{inner.name}' op Stores are not supported inside map_elementwise"
+            if isinstance(inner, MapElementwiseReturnOp) and list(inner.operand_types) != results:
+                return "region return does not match map_elementwise result"
+        return None
 
 
 class MapElementwiseReturnOp(Op):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     ParsePropInAttrDict,
@@ -33,6 +33,7 @@ from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, 
 from minitriton.dialects.facts.synchronization import LoweringBarrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
+from minitriton.dialects.tt.complaints import encoding_complaint, types_of
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt.enums import (
     CacheModifier,
@@ -50,7 +51,15 @@ from minitriton.dialects.tt.enums import (
 )
 from minitriton.dialects.tt.format import CacheClauses, Pointer
 from minitriton.dialects.tt.traits import LoadEffects, TensorLayouts
-from minitriton.dialects.tt.types import PointerType, element_type, i1_same_shape, pointee_type, pointer_type
+from minitriton.dialects.tt.types import (
+    PointerType,
+    element_type,
+    i1_same_shape,
+    pointee_type,
+    pointer_same_shape,
+    pointer_type,
+    shape_of,
+)
 
 NO_CHECK = i32_array(())
 NO_MODIFIER = CacheModifierAttr.of(CacheModifier.NONE)
@@ -110,6 +119,9 @@ class LoadOp(Op):
         is_volatile: bool = False,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _access_complaint(self)
+
 
 class StoreOp(Op):
     """Stores through a pointer, a tensor of pointers or a block pointer where `mask` is true."""
@@ -146,6 +158,9 @@ class StoreOp(Op):
         evict: EvictionPolicy | str = EvictionPolicy.NORMAL,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _access_complaint(self)
+
 
 class AtomicOp(Op, ABC):
     """An access that other threads see whole and in the order that `sem` asks for, among the threads of `scope`."""
@@ -159,6 +174,9 @@ class AtomicOp(Op, ABC):
         LayoutAnchor(),
         NeverRematerialized(),
     )
+
+    def complaint(self) -> str | None:
+        return _access_complaint(self)
 
 
 class AtomicRMWOp(AtomicOp):
@@ -189,6 +207,9 @@ class AtomicRMWOp(AtomicOp):
         scope: Scope,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _pointer_complaint(self, self.val, "value") or _access_complaint(self)
+
 
 class AtomicCASOp(AtomicOp):
     """Replaces `*ptr` by `val` atomically where it equals `cmp`, and gives the old value."""
@@ -204,6 +225,10 @@ class AtomicCASOp(AtomicOp):
 
     @from_fields(like="val")
     def __init__(self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: Semantic, scope: Scope) -> None: ...
+
+    def complaint(self) -> str | None:
+        wrong = _pointer_complaint(self, self.cmp, "cmp") or _pointer_complaint(self, self.val, "value")
+        return wrong or _access_complaint(self)
 
 
 class AtomicLoadOp(AtomicOp):
@@ -221,6 +246,9 @@ class AtomicLoadOp(AtomicOp):
     def __init__(
         self, ptr: SSAValue, mask: SSAValue | None, result_type: Attribute, *, sem: Semantic, scope: Scope
     ) -> None: ...
+
+    def complaint(self) -> str | None:
+        return _pointer_complaint(self, self.result, "result") or _access_complaint(self)
 
 
 class AtomicStoreOp(AtomicOp):
@@ -268,6 +296,9 @@ class AtomicPollOp(AtomicOp):
         scope: Scope,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _pointer_complaint(self, self.expected, "expected") or encoding_complaint(self)
+
 
 class AdvanceOp(Op):
     """A block pointer moved on by `offsets` elements in each dimension."""
@@ -313,3 +344,19 @@ class MakeTensorPtrOp(Op):
         *,
         order: Sequence[int],
     ) -> None: ...
+
+
+def _access_complaint(op: Operation) -> str | None:
+    """Of loads, stores and atomics: all operands have the pointer's shape and encoding."""
+    shape = shape_of(op.operands[0].type)
+    if any(shape_of(type_) != shape for type_ in types_of(op)):
+        what = "operands and results" if op.results else "operands"
+        return f"'{op.name}' op requires the same shape for all {what}"
+    return encoding_complaint(op)
+
+
+def _pointer_complaint(op: AtomicOp, value: SSAValue, what: str) -> str | None:
+    """The pointer is one to values like `value`."""
+    if op.operands[0].type == pointer_same_shape(value.type):
+        return None
+    return f"'{op.name}' op failed to verify that ptr type matches {what} type"

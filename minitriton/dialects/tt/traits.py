@@ -9,29 +9,23 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.facts import layout as layout_facts
 from minitriton.dialects.facts.gpu_traits import GLOBAL, VerifyTensorLayouts
+from minitriton.dialects.tt.complaints import elementwise_complaint, size_complaint
 
 
 class TensorLayouts(VerifyTensorLayouts):
-    """Tensors have allowed sizes and layouts, and the op meets what `tt.verify` demands of it."""
+    """Tensors have allowed sizes and layouts."""
 
     def verify(self, op: Operation) -> None:
-        from minitriton.dialects.tt.verify.checks import complaint_of, size_complaint
-
         complaint = size_complaint(op)
         if complaint is not None:
             raise VerifyException(complaint)
         super().verify(op)
-        complaint = complaint_of(op)
-        if complaint is not None:
-            raise VerifyException(complaint)
 
 
 class VerifiedElementwise(layout_facts.Elementwise):
     """Each element of the results depends only on the elements of the operands at the same index."""
 
     def verify(self, op: Operation) -> None:
-        from minitriton.dialects.tt.verify.checks import elementwise_complaint
-
         complaint = elementwise_complaint(op)
         if complaint is not None:
             raise VerifyException(complaint)

@@ -1,12 +1,14 @@
-"""What the checks of `tt` ops share: questions about types, and complaints that many ops have in common.
+"""What the verifiers of `tt` ops share: questions about types, and complaints that many ops have in common.
 
-Element types, shapes and encodings of an op's operands and results are compared here, with Triton's words for what differs.
+Sizes, element types, shapes and encodings of an op's operands and results are compared here, with Triton's words for what differs. What is special to an
+op is in its class (`Op.complaint`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast
+from math import prod
+from typing import cast
 
 from xdsl.dialects.builtin import NoneAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -18,8 +20,7 @@ from minitriton.errors import IRError
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.properties import are_layouts_equivalent
 
-Complaint: TypeAlias = "Callable[[Any], str | None]"
-"""What is wrong with an op of the class that it is for, None if nothing."""
+MAX_ELEMENTS = 2**20
 
 
 def tensor(value: SSAValue) -> TensorType:
@@ -92,3 +93,33 @@ def inferred_complaint(op: Operation, infer: Callable[[], Sequence[Attribute]]) 
         f"'{op.name}' op inferred type(s) {wanted} are incompatible with return type(s) of operation {found}; "
         f"'{op.name}' op failed to infer returned types"
     )
+
+
+def size_complaint(op: Operation) -> str | None:
+    """Tensors have a power of two of elements, at most `MAX_ELEMENTS`."""
+    for type_ in types_of(op):
+        if instance_of(type_, TensorType):
+            count = prod(type_.get_shape())
+            if count > MAX_ELEMENTS:
+                return f"Maximum allowed number of elements is {MAX_ELEMENTS}, but {op.name} has more than that"
+            if count & (count - 1):
+                return (
+                    f"Number of elements must be power-of-two, but {op.name} doesn't follow the rule ({count}) elements"
+                )
+    return None
+
+
+def elementwise_complaint(op: Operation) -> str | None:
+    """Tensors among operands and results have one shape and one encoding."""
+    tensors = [type_ for type_ in types_of(op) if instance_of(type_, TensorType)]
+    if not tensors:
+        return None
+    if not all(instance_of(type_, TensorType) for type_ in op.result_types):
+        return f"'{op.name}' op if an operand is non-scalar, then all results must be non-scalar"
+    expected, *others = dict.fromkeys(type_.get_shape() for type_ in tensors)
+    if others:
+        return (
+            f"'{op.name}' op all non-scalar operands/results must have the same shape and base type: "
+            f"expected {list(expected)}, found {list(others[0])}"
+        )
+    return encoding_complaint(op)
