@@ -27,7 +27,6 @@ from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_fields import fast_fields
-from minitriton.dialects.fast_paths.printed_form import Form, printed_form
 from minitriton.host import locks
 
 
@@ -153,19 +152,8 @@ def _parse(cls: type[IRDLOperation], parser: Parser) -> IRDLOperation:
     return textual_form(cls).parse(parser, cls)
 
 
-@cache
-def _form(cls: type[IRDLOperation]) -> Form | None:
-    return printed_form(textual_form(cls).stmts)
-
-
 def _print(self: IRDLOperation, printer: Printer) -> None:
-    form = _form(type(self))
-    if form is None:
-        textual_form(type(self)).print(printer, self)
-        return
-    for step in form:
-        if step(printer, self):
-            return
+    textual_form(type(self)).print(printer, self)
 
 
 # What an op's declaration demands of types and properties, asked once for ops that are alike.
