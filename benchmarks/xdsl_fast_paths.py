@@ -24,15 +24,12 @@ from xdsl.irdl import (
     result_def,
 )
 
-from minitriton.dialects import arith, tt
+from minitriton.dialects import arith, locations, tt
 from minitriton.dialects.attribute_values import i32_array
-from minitriton.dialects.fast_paths import locations
 from minitriton.dialects.fast_paths.block_order import BlockOrder
 from minitriton.dialects.fast_paths.copying import copy_of
-from minitriton.dialects.fast_paths.op_access import operand_values
+from minitriton.dialects.fast_paths.op_access import make, operand_values, ops_in
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.fast_paths.op_making import make
-from minitriton.dialects.fast_paths.operations import ops_in
 from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import parse_module, print_module
 

@@ -31,7 +31,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import AxisInfo
 from minitriton.analysis.axis_info.types import access_shape, axis_lengths, pointee_bits, pointee_bytes
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
+from minitriton.dialects.arith.compare import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import features_of
 from minitriton.dialects.facts.memory_access import MemoryAccess

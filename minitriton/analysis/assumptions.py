@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
+from minitriton.dialects.arith.compare import MIRRORED, predicate_of
 from minitriton.dialects.facts import MayNotReturn
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.llvm import AssumeOp
 
 

@@ -26,6 +26,7 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow
+from minitriton.dialects.verification.dominance import reverse_postorder, successors_of
 from minitriton.pipeline.choice import remark
 
 Fact = TypeVar("Fact")
@@ -165,7 +166,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
 
     def _graph(self, region: Region) -> None:
         """Blocks joined by branches: visited in order, again and again until nothing that comes earlier in the order changes."""
-        order = _reverse_postorder(region)
+        order = reverse_postorder(region.blocks[0])
         position = {block: index for index, block in enumerate(order)}
         reached = {order[0]}
         found: dict[SSAValue, dict[SSAValue, None]] = {}
@@ -234,7 +235,7 @@ class PointDataflow(ABC, Generic[Fact]):
 
     def run(self, region: Region, fact: Fact) -> Fact:
         """Find the facts in `region`, which begins with `fact`; what holds at its end."""
-        order = _reverse_postorder(region) if region.blocks else []
+        order = reverse_postorder(region.blocks[0]) if region.blocks else []
         begin: dict[Block, Fact] = dict.fromkeys(order[:1], fact)
         changed = True
         while changed:
@@ -243,7 +244,7 @@ class PointDataflow(ABC, Generic[Fact]):
                 if block not in begin:
                     continue
                 fact = self._run_block(block, begin[block])
-                for successor in _successors(block):
+                for successor in successors_of(block):
                     changed = self._reach(begin, successor, fact) or changed
         return fact
 
@@ -274,28 +275,3 @@ class PointDataflow(ABC, Generic[Fact]):
                 if branch.origin is origin and self._reach(begin, branch.target, fact) and branch.target is not None:
                     pending.append((branch.target, self.run(branch.target, begin[branch.target])))
         return begin.get(None, fact)
-
-
-def _reverse_postorder(region: Region) -> list[Block]:
-    """Blocks reachable from the entry, each before those it dominates."""
-    first = region.first_block
-    assert first is not None
-    order: list[Block] = []
-    seen = {first}
-    stack = [(first, iter(_successors(first)))]
-    while stack:
-        block, successors = stack[-1]
-        for successor in successors:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, iter(_successors(successor))))
-                break
-        else:
-            order.append(block)
-            stack.pop()
-    order.reverse()
-    return order
-
-
-def _successors(block: Block) -> Sequence[Block]:
-    return () if block.last_op is None else block.last_op.successors

@@ -49,7 +49,7 @@ from minitriton.dialects import ttg
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, features_of
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target.architectures import Architecture

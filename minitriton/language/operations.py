@@ -1,4 +1,4 @@
-"""The operations of the language that are not arithmetic: declarations only, see `declare.py`."""
+"""The operations of the language that are not arithmetic, and the methods of conditions: declarations only, see `declare.py`."""
 
 # Declarations have no bodies: what they give is what the frontend emits.
 # pyright: reportReturnType=false
@@ -314,3 +314,15 @@ def device_print(prefix: ConstStr, *args: Operand, hex: ConstBool = False) -> No
 @builtin
 def device_assert(cond: Operand, msg: object = "", mask: Operand | None = None) -> None:
     """Stops the kernel at run time unless `cond` holds. Only compiled with the option `debug`."""
+
+
+@member
+@builtin
+def logical_and(input: Operand, other: Operand) -> tensor:
+    """Whether both are true, both computed. Raises where one has more than a bit."""
+
+
+@member
+@builtin
+def logical_or(input: Operand, other: Operand) -> tensor:
+    """Whether one is true, both computed. Raises where one has more than a bit."""

@@ -37,8 +37,7 @@ from minitriton.analysis.slices.connected import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.pass_attributes import SPLIT_MASK
-from minitriton.dialects.fast_paths.op_access import operand_at
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import operand_at, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked

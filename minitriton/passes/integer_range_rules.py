@@ -43,9 +43,9 @@ from minitriton.analysis.integer_range.analysis import (
 from minitriton.analysis.integer_range.fact import signed, unsigned
 from minitriton.analysis.integer_range.rules import compare
 from minitriton.dialects import arith, math, tt
-from minitriton.dialects.arith.predicates import predicate_of
+from minitriton.dialects.arith.compare import predicate_of
 from minitriton.dialects.facts import Division, IntegerExtremum, MovesElements, TruncationCommutes
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import MAXNREG, TARGET
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.target.architectures import LIMITS
 

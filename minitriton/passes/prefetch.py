@@ -25,8 +25,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region
 from xdsl.traits import MemoryEffectKind
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, set_type
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in, set_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.passes.pipelining.loops import body_ops, loops_in, terminator_of

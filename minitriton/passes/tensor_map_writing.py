@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.tensor_descriptors import box_shape, element_bytes, element_code, is_fp4_padded, swizzle_mode
 from minitriton.dialects import arith, tt, ttng
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.errors import PassError

@@ -36,7 +36,7 @@ from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padde
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts.gpu_traits import MemDescView
-from minitriton.dialects.fast_paths.operations import classes_in
+from minitriton.dialects.fast_paths.op_access import classes_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.layouts.cta_split import shape_per_cta

@@ -77,7 +77,7 @@ def note(op: Operation, make: Callable[[], Choice | None]) -> None:
     made, is_shown = _noted.get(), "choices" in knobs.compilation.diagnostics.split(",")
     if made is None and not is_shown:
         return
-    from minitriton.dialects.verification.verifier import source_location
+    from minitriton.dialects.locations import source_location
 
     choice = make()
     if choice is not None and made is not None:
@@ -98,8 +98,8 @@ def remark(op: Operation, text: str, see: Operation | None = None) -> None:
     """Prints a remark about `op` on standard error, if they are asked for; `see` is the other op it is about."""
     if not knobs.compilation.remarks_are_wanted:
         return
+    from minitriton.dialects.locations import source_location
     from minitriton.dialects.text import print_module
-    from minitriton.dialects.verification.verifier import source_location
 
     location = source_location(op.location)
     other = source_location(see.location) if see is not None else None

@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.llvm import FuncOp as LLVMFuncOp
 
 from minitriton import knobs
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources

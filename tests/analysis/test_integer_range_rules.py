@@ -14,7 +14,7 @@ from minitriton.analysis.integer_range.analysis import RULES
 from minitriton.analysis.integer_range.fact import IntegerRange, full, join, meet, refined, widened, wrapped
 from minitriton.analysis.integer_range.rules import compare, restricted
 from minitriton.dialects import arith, math, tt
-from minitriton.dialects.arith.predicates import MIRRORED
+from minitriton.dialects.arith.compare import MIRRORED
 
 WIDTH = 4
 SIZE, HALF = 1 << WIDTH, 1 << (WIDTH - 1)

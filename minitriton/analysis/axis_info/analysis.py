@@ -41,8 +41,7 @@ from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import Call
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
 from minitriton.dialects.narrowing import instance_of
 
 __all__ = ["AxisInfo", "AxisInfoAnalysis"]

@@ -22,8 +22,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.fact import HINTS, MAX_DIVISOR, RULES, AxisInfo, anything, constant
 from minitriton.analysis.axis_info.types import axis_lengths
-from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
+from minitriton.dialects.locations import source_location
 from minitriton.errors import SourceLocation
 
 Claim = Literal["contiguity", "divisibility", "constancy"]

@@ -33,7 +33,7 @@ from minitriton.analysis.axis_info.types import (
     unsigned,
 )
 from minitriton.dialects import arith, tt
-from minitriton.dialects.arith.predicates import toward_zero
+from minitriton.dialects.arith.compare import toward_zero
 from minitriton.dialects.narrowing import instance_of
 
 

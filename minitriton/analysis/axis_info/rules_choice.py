@@ -20,7 +20,7 @@ from minitriton.analysis.axis_info.types import (
     unsigned,
 )
 from minitriton.dialects import arith, tt
-from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT, holds, predicate_of
+from minitriton.dialects.arith.compare import SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT, holds, predicate_of
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.narrowing import instance_of
 

@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 from minitriton.analysis.shared_memory.allocation import Allocation
 from minitriton.analysis.shared_memory.membar import BufferAccess, FunctionWalk, Pending
 from minitriton.dialects.facts.synchronization import CopyInto, OfAsyncProxy
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.ttng.barriers import FenceAsyncSharedOp
 
 

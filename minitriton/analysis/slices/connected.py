@@ -31,7 +31,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 
 
 class ConnectedSlices:

@@ -26,8 +26,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.shared_memory.liveness import flows
 from minitriton.dialects.facts import Function
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, TensorDescType
 

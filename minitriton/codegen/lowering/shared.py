@@ -18,8 +18,7 @@ from minitriton.codegen.types import I8, bit_width, scalar_type
 from minitriton.dialects import ttg
 from minitriton.dialects.ttg import MemDescType, layout_of
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
-from minitriton.layouts.matrix_access import local_matrix_access
-from minitriton.layouts.memory import local_access
+from minitriton.layouts.memory import local_access, local_matrix_access
 from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.properties import slot_bytes
 from minitriton.layouts.to_linear import to_linear_layout

@@ -18,6 +18,7 @@ from xdsl.traits import NoMemoryEffect, Pure
 from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import KeepsData, MayLoseContiguity, MovesElements, ViewOfTensor, Widens
+from minitriton.dialects.facts.gpu_traits import show
 from minitriton.dialects.facts.layout import (
     AnchorIfReordering,
     AnyForThreads,
@@ -30,7 +31,6 @@ from minitriton.dialects.facts.layout import (
     Transposes,
     Unsqueezes,
 )
-from minitriton.dialects.facts.layouts_fit import show
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of

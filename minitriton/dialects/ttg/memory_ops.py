@@ -3,17 +3,21 @@
 %buf = ttg.local_alloc : () -> !ttg.memdesc<3x128x64xf16, #shared, #smem, mutable>
 %one = ttg.memdesc_index %buf[%i] : !ttg.memdesc<3x128x64xf16, ...> -> !ttg.memdesc<128x64xf16, ..., 3x128x64>
 %t   = ttg.local_load %one : !ttg.memdesc<128x64xf16, ...> -> tensor<128x64xf16, #blocked>
+%a   = ttg.async_copy_global_to_local %ptrs, %one mask %m other %o cacheModifier = cg : tensor<128x64x!tt.ptr<f16>, #blocked> -> <128x64xf16, #shared, #smem, mutable>
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    BaseAttr,
     ParsePropInAttrDict,
+    VarConstraint,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -23,10 +27,12 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import EffectInstance, MemoryEffectKind, Pure
+from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.attribute_values import i32_array
+from minitriton.dialects.attribute_values import FALSE, i32_array, i32_attr
 from minitriton.dialects.encodings import encoding_attr, layout_of
 from minitriton.dialects.facts.gpu_traits import (
+    GLOBAL,
     SHARED,
     EffectsOfEach,
     LocalLoad,
@@ -35,12 +41,17 @@ from minitriton.dialects.facts.gpu_traits import (
     VerifyTensorLayouts,
     require,
 )
-from minitriton.dialects.facts.in_flight import Commits, Kind, Waits
+from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
+from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.synchronization import WaitsForCopies
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
+from minitriton.dialects.tt.enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
+from minitriton.dialects.tt.format import CacheClauses
+from minitriton.dialects.tt.memory import MASK, NO_MODIFIER, NORMAL, OTHER
+from minitriton.dialects.ttg.format import MemDesc
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
 from minitriton.dialects.ttg.verify import (
     local_alloc_complaint,
@@ -321,3 +332,56 @@ def _view_complaint(found: MemDescType, infer: Callable[[], MemDescType]) -> str
         if found.with_(encoding=expected.encoding) == expected and are_layouts_equivalent(shape, have, want):
             return None
     return None if found == expected else f"expected '{expected}' as the type of the view, found '{found}'"
+
+
+class AsyncCopyGlobalToLocalOp(Op):
+    """Starts copying what `src` points at into the buffer `result` (`cp.async`); `other` where `mask` is false.
+
+    `contiguity` promises that so many elements can go in one access.
+    """
+
+    P: ClassVar = VarConstraint("P", BaseAttr(TensorType))
+
+    name = "ttg.async_copy_global_to_local"
+
+    src = operand_def(P)
+    destination = operand_def(MemDescType)
+    mask = opt_operand_def(MASK)
+    other = opt_operand_def(OTHER)
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    evict = prop_def(EvictionPolicyAttr, default_value=NORMAL)
+    is_volatile = prop_def(IntegerAttr.constr(i1), default_value=FALSE, prop_name="isVolatile")
+    contiguity = prop_def(IntegerAttr.constr(i32), default_value=i32_attr(1))
+    result = result_def(TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (CacheClauses, MemDesc)
+    assembly_format = (
+        "$src `,` $destination (`mask` $mask^)? (`other` $other^)? custom<CacheClauses>($cache, $evict) attr-dict "
+        "`:` type($src) `->` custom<MemDesc>(type($destination))"
+    )
+    traits = traits_def(
+        OperandEffects(reads=(("src", GLOBAL),), writes=(("destination", SHARED),)),
+        VerifyTensorLayouts(),
+        MemoryAccess(pointer="src", mask="mask", other="other", cache="cache", asynchronous=True),
+        Starts(Kind.COPY, writes=("destination",), is_committed=False),
+    )
+
+    @from_fields
+    def __init__(
+        self,
+        src: SSAValue,
+        destination: SSAValue,
+        mask: SSAValue | None = None,
+        other: SSAValue | None = None,
+        *,
+        cache: CacheModifier = CacheModifier.NONE,
+        evict: EvictionPolicy = EvictionPolicy.NORMAL,
+        is_volatile: bool = False,
+        contiguity: int = 1,
+    ) -> None: ...
+
+    def verify_(self) -> None:
+        destination = self.destination.type
+        if not isinstance(destination, MemDescType) or not destination.mutable:
+            raise VerifyException(f"'{self.name}' op Cannot store into immutable memory")

@@ -44,8 +44,8 @@ from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, require
 from minitriton.dialects.facts.launch import maybe_num_warps
-from minitriton.dialects.facts.named_barriers import SPECIALIZED, TakesBarriers
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow, ends_of
+from minitriton.dialects.facts.synchronization import SPECIALIZED, TakesBarriers
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of

@@ -29,12 +29,14 @@ from minitriton.dialects.facts.gpu_traits import (
     VerifyTensorLayouts,
 )
 from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
-from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, TURNS, TakesBarriers
 from minitriton.dialects.facts.synchronization import (
+    FIRST_WARP_FILLS,
+    TURNS,
     ArrivesForAll,
     EndsBeforeItsWait,
     OfAsyncProxy,
     SetsUpMbarrier,
+    TakesBarriers,
     UsesMbarrier,
 )
 from minitriton.dialects.fast_paths.op_constructors import from_fields

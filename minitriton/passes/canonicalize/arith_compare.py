@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith
-from minitriton.dialects.arith.predicates import predicate_of
+from minitriton.dialects.arith.compare import predicate_of
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.canonicalize.arith_int import defining

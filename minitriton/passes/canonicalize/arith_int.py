@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.arith.predicates import INVERTED, NE, ULT, predicate_of
+from minitriton.dialects.arith.compare import INVERTED, NE, ULT, predicate_of
 from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.patterns import PatternSet

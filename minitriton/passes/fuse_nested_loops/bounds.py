@@ -24,8 +24,7 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.loop_rewriting import put_under_condition

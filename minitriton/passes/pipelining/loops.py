@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight.rings import VIEWS
-from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values, ops_in, ops_in_inner_first
 
 NUM_STAGES = "tt.num_stages"
 

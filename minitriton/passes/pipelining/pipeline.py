@@ -27,8 +27,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in, ops_of
 from minitriton.passes.pipelining.loops import loops_in, num_stages, terminator_of
 from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass

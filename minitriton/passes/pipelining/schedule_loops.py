@@ -36,8 +36,7 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.slices.def_use import PointerRoots, points
 from minitriton.dialects import gpu, tt
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
 from minitriton.passes.pipelining.assign_latencies import LATENCY
 from minitriton.passes.pipelining.loops import (
     ancestor_in_body,
