@@ -37,6 +37,7 @@ TOLERANCE = 2e-2
 PATIENCE = 40
 """Seconds for a case: a kernel whose warps wait for each other never ends."""
 COMPILERS = ("minitriton", "triton")
+RUNNING = "# running the kernel of"
 
 
 @dataclass(frozen=True)
@@ -230,10 +231,9 @@ def cases() -> Iterator[Case]:
     yield matmul_of("wgmma_matmul", 8192, bm=128, bn=256, warps=8, stages=4)
     yield matmul_of("persistent_matmul", 8192)
     yield matmul_of("persistent_matmul", 4096)
-    for causal in (False, True):
-        yield attention_of(128, 4096, causal)
-        yield attention_of(64, 4096, causal)
-    yield attention_of(128, 16384, True)
+    for causal, width, length in itertools.product((False, True), (128, 64), (4096, 8192, 16384)):
+        if width == 128 or length == 4096:
+            yield attention_of(width, length, causal)
     yield groups_of(8192, 8, 4096)
     yield fp8_of(8192)
     yield int4_of(64, 16384, 8192)
@@ -248,6 +248,7 @@ def measure(case: Case) -> Row:
     found: Row = {"name": case.name, "unit": case.unit}
     runs: dict[str, Callable[[], Any]] = {}
     for compiler in COMPILERS:
+        print(RUNNING, compiler, flush=True)
         try:
             module = load_file(EXAMPLES / f"{case.file}.py", compiler)
             prepared.out.fill_(-7)
@@ -310,7 +311,7 @@ def measured(names: list[str]) -> Iterator[Row]:
     while names:
         worker = subprocess.Popen([sys.executable, __file__, "--worker", *names], stdout=subprocess.PIPE, text=True)
         assert worker.stdout is not None
-        done, timer = 0, threading.Timer(PATIENCE, worker.kill)
+        done, last, timer = 0, "", threading.Timer(PATIENCE, worker.kill)
         timer.start()
         for text in worker.stdout:
             timer.cancel()
@@ -319,6 +320,8 @@ def measured(names: list[str]) -> Iterator[Row]:
             if text.startswith("{"):
                 done += 1
                 yield json.loads(text)
+            elif text.startswith(RUNNING):
+                last = text.removeprefix(RUNNING).strip()
             else:
                 print(text, end="", flush=True)
         code = worker.wait()
@@ -326,7 +329,7 @@ def measured(names: list[str]) -> Iterator[Row]:
         if done < len(names) and code != 1:
             yield {
                 "name": names[done],
-                "error": f"its process ended with {code}: killed after {PATIENCE} s, or crashed",
+                "error": f"with the kernel of {last} the process ended with {code}: killed after {PATIENCE} s, or crashed",
             }
             done += 1
         elif not done:

@@ -21,6 +21,12 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 
 @gluon.jit
+def stage_before(stage, STAGES: gl.constexpr):
+    """The neighbour in the ring."""
+    return gl.where(stage == 0, STAGES, stage) - 1
+
+
+@gluon.jit
 def produce(a, b, ends, groups, k, n, a_buffers, b_buffers, full, empty):
     """Loads the steps of all tiles of this program."""
     STAGES: gl.constexpr = b_buffers.shape[0]
@@ -81,18 +87,16 @@ def consume(c, c_rows, ends, groups, k, n, a_buffers, b_buffers, full, empty, ou
             row = start + (tile - first) // across * 2 * HALF + half * HALF
             column = (tile - first) % across * BN
             acc = gl.zeros([HALF, BN], gl.float32, layout)
-            before = stage
             for at in range(0, k, BK):
                 mbarrier.wait(full.index(stage), phase)
                 acc = warpgroup_mma(a_buffers.index(2 * stage + half), b_buffers.index(stage), acc, is_async=True)
                 acc = warpgroup_mma_wait(1, deps=[acc])
-                mbarrier.arrive(empty.index(before), pred=at > 0)
-                before = stage
+                mbarrier.arrive(empty.index(stage_before(stage, STAGES)), pred=at > 0)
                 stage += 1
                 phase = gl.where(stage == STAGES, phase ^ 1, phase)
                 stage = gl.where(stage == STAGES, 0, stage)
             acc = warpgroup_mma_wait(0, deps=[acc])
-            mbarrier.arrive(empty.index(before))
+            mbarrier.arrive(empty.index(stage_before(stage, STAGES)))
             tma.store_wait(0)
             buffer.store(acc.to(out.dtype))
             if row + HALF <= end:

@@ -36,6 +36,12 @@ def tile_of(tile, m, n, BM: gl.constexpr, BN: gl.constexpr, GROUP: gl.constexpr)
 
 
 @gluon.jit
+def stage_before(stage, STAGES: gl.constexpr):
+    """The neighbour in the ring."""
+    return gl.where(stage == 0, STAGES, stage) - 1
+
+
+@gluon.jit
 def produce(a, b, c, k, a_buffers, b_buffers, full, empty, GROUP: gl.constexpr):
     """Loads the steps of all tiles of this program, one after the other, into the ring."""
     STAGES: gl.constexpr = b_buffers.shape[0]
@@ -87,18 +93,16 @@ def consume(a, b, c, k, a_buffers, b_buffers, full, empty, out, half, GROUP: gl.
     for tile in range(gl.program_id(0), tiles, gl.num_programs(0)):
         row, column = tile_of(tile, m, n, 2 * HALF, BN, GROUP)
         acc = gl.zeros([HALF, BN], gl.float32, layout)
-        before = stage
         for start in range(0, k, BK):
             mbarrier.wait(full.index(stage), phase)
             acc = warpgroup_mma(a_buffers.index(2 * stage + half), b_buffers.index(stage), acc, is_async=True)
             acc = warpgroup_mma_wait(1, deps=[acc])
-            mbarrier.arrive(empty.index(before), pred=start > 0)
-            before = stage
+            mbarrier.arrive(empty.index(stage_before(stage, STAGES)), pred=start > 0)
             stage += 1
             phase = gl.where(stage == STAGES, phase ^ 1, phase)
             stage = gl.where(stage == STAGES, 0, stage)
         acc = warpgroup_mma_wait(0, deps=[acc])
-        mbarrier.arrive(empty.index(before))
+        mbarrier.arrive(empty.index(stage_before(stage, STAGES)))
         slices = columns_of(acc, BN // WIDTH)
         for i in gl.static_range(BN // WIDTH):
             buffer = out.index(2 * half + i % 2)

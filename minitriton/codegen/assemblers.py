@@ -19,16 +19,32 @@ ASSEMBLERS = ("nvjitlink", "ptxas")
 
 
 def find_ptxas() -> str | None:
-    """`MINITRITON_PTXAS` or `TRITON_PTXAS_PATH` if set, else the one on the PATH, in a CUDA toolkit, or in a wheel (nvidia-cuda-nvcc, Triton's)."""
+    """`MINITRITON_PTXAS` or `TRITON_PTXAS_PATH` if set, else that of a wheel (nvidia-cuda-nvcc, Triton's), on the PATH, or in a CUDA toolkit.
+
+    Of the wheels CUDA 12's come first: `benchmarks/results/gluon.md` has what 13.0 costs a kernel with wgmma.
+    """
     import shutil
 
-    found = knobs.nvidia.ptxas_path or shutil.which("ptxas")
+    if knobs.nvidia.ptxas_path:
+        return knobs.nvidia.ptxas_path
+    in_wheels = (Path(path) / wheel / "bin" / "ptxas" for wheel in _WHEELS for path in sys.path)
     in_toolkits = (Path(home) / "bin" / "ptxas" for home in knobs.cuda_homes())
-    in_wheels = (Path(path) / wheel / "bin" / "ptxas" for path in sys.path for wheel in _WHEELS)
-    return found or next((str(path) for path in (*in_toolkits, *in_wheels) if path.exists()), None)
+    on_path = shutil.which("ptxas")
+    return next(
+        (str(path) for path in (*in_wheels, *([Path(on_path)] if on_path else []), *in_toolkits) if path.exists()), None
+    )
 
 
-_WHEELS = ("nvidia/cu13", "nvidia/cuda_nvcc", "triton/backends/nvidia")
+_WHEELS = ("nvidia/cuda_nvcc", "triton/backends/nvidia", "nvidia/cu13")
+
+
+def ptxas_identity() -> str:
+    """Path, size and time of change of the ptxas that would be used: another one makes other machine code."""
+    found = find_ptxas()
+    if found is None or not (path := Path(found)).exists():
+        return found or ""
+    state = path.stat()
+    return f"{found} {state.st_size} {state.st_mtime_ns}"
 
 
 def assembler_for(ptx: str) -> str:
@@ -42,7 +58,7 @@ def assembler_for(ptx: str) -> str:
         return chosen
     if find_ptxas() is not None:
         return "ptxas"
-    warnings.warn("nvJitLink ignores setmaxnreg: install nvidia-cuda-nvcc, whose ptxas does not", stacklevel=2)
+    warnings.warn("nvJitLink ignores setmaxnreg: install nvidia-cuda-nvcc-cu12, whose ptxas does not", stacklevel=2)
     return chosen
 
 

@@ -32,7 +32,7 @@ def add_compile_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     compile = commands.add_parser("compile", help="compile a kernel, or IR text, and print a stage")
     compile.add_argument(
-        "source", help="FILE.py:kernel, a .ttir, .ttgir, .llir or .ptx file, or a name of `minitriton corpus`"
+        "source", help="FILE.py:kernel, a .ttir, .ttgir, .gluon, .llir or .ptx file, or a name of `minitriton corpus`"
     )
     compile.add_argument(
         "--signature",

@@ -218,7 +218,7 @@ def _parameter(name: str, text: str, kernel: JITCallable, *, is_named: bool) -> 
         return _tuple(name, text, kernel) if value is None else _constant(name, value)
     if is_named and not _is_type(text):
         return _constant(name, value_of(text, kernel))
-    if is_literal(text) or text.startswith(("@", "tl.", "triton.language.")):
+    if is_literal(text) or text.startswith(("@", "tl.", "triton.language.")) or _CALL.fullmatch(text):
         return _constant(name, value_of(text, kernel))
     return Parameter(name, *typed(text))
 

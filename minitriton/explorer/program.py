@@ -31,7 +31,7 @@ from minitriton.host.whole_file import write_whole
 from minitriton.lab import corpus
 from minitriton.lab.command import example_signature, grid_of, launch_arguments, named
 from minitriton.lab.execution import Launch
-from minitriton.lab.launches.recorded import IR, RecordedLaunch, read_launch
+from minitriton.lab.launches.recorded import RecordedLaunch, read_launch
 from minitriton.lab.launches.replay import replayed, source_of
 from minitriton.lab.parameters import architecture_of, parameters_of
 from minitriton.pipeline import stages
@@ -148,7 +148,7 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
     task, known, arch = None, {}, asked.arch
     if recorded is not None:
         known, arch = recorded.options, arch or recorded.arch
-    if asked.source.endswith((".ttir", ".ttgir", ".llir")):
+    if asked.source.endswith((".ttir", ".ttgir", ".llir", ".gluon")):
         source = _ir_source(asked)
         noted, options = (None, {}) if recorded else compiled_with(Path(asked.source))
         known, arch = {**known, **options}, arch or _architecture(source) or noted
@@ -191,7 +191,7 @@ def _kernel_source(asked: CompileRequest, recorded: RecordedLaunch | None) -> An
         kernel = load_kernel(_with_text(asked, path) + colon + name)
     except MinitritonError as error:
         if recorded is not None and asked.kernel_text is None:
-            kept = f"{recorded.folder / IR} --launch {recorded.folder}"
+            kept = f"{recorded.ir} --launch {recorded.folder}"
             error.help = f"{error.help}; the kernel's IR was stored, and can be opened in place of the file: {kept}"
         raise
     if recorded is not None and not asked.signature:

@@ -137,7 +137,7 @@ def record(
     context = make_context()
     start = time.perf_counter()
     value = source.make_ir(target, options, context)
-    if source.ext not in stages.FIRST_STAGES and isinstance(value, ModuleOp):
+    if isinstance(source, IRSource) and isinstance(value, ModuleOp):
         # The module of a file is the source's own: it is asked for its parameters later.
         value = value.clone()
     seconds = time.perf_counter() - start

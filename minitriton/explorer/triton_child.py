@@ -13,6 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+_GLUON = "triton.experimental.gluon.language"
+_LAYOUTS = {
+    "ttgl": _GLUON,
+    "mbarrier": f"{_GLUON}.nvidia.ampere.mbarrier",
+    "blackwell": f"{_GLUON}.nvidia.blackwell",
+}
+"""The modules of layouts, by what a kernel writes before their names."""
+
 
 def _value(found: Any) -> Any:
     if isinstance(found, list):
@@ -21,7 +29,7 @@ def _value(found: Any) -> Any:
         return found
     found = cast("dict[str, Any]", found)
     if "layout" in found:
-        return eval(found["layout"], vars(importlib.import_module("triton.experimental.gluon.language")))
+        return eval(found["layout"], {name: importlib.import_module(module) for name, module in _LAYOUTS.items()})
     return getattr(importlib.import_module("triton.language"), found["dtype"])
 
 

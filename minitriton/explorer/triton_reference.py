@@ -24,8 +24,8 @@ from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
-from minitriton.language.gluon.layouts import Layout
-from minitriton.pipeline.stages import FIRST_STAGES
+from minitriton.language.gluon.layouts import Layout, written
+from minitriton.pipeline.ir_source import IRSource
 
 _SECONDS = 120
 _HEAD = re.compile(r"^// -----// IR Dump Before (\S+) \(([\w-]+)\).*//----- //\s*$", re.MULTILINE)
@@ -70,7 +70,11 @@ def _given(program: RequestedProgram) -> dict[str, Any]:
     source = program.source
     options = {name: value for name in _OPTIONS if (value := getattr(program.options, name, None)) is not None}
     common = {"arch": program.target.capability, "options": options}
-    if source.ext not in FIRST_STAGES:
+    if isinstance(source, IRSource):
+        if source.ext == "gluon":
+            raise MinitritonError(
+                "Triton reads no file of a Gluon kernel before its passes", help="open the kernel, FILE.py:kernel"
+            )
         return {**common, "ir": str(source.path)}
     return {
         **common, "file": source.fn.fn.__code__.co_filename, "kernel": source.name, "signature": source.signature,
@@ -85,7 +89,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in cast("list[Any]", value)]
     if isinstance(value, Layout):
-        return {"layout": repr(value)}
+        return {"layout": written(value)}
     name = getattr(value, "name", str(value))
     return {
         "dtype": {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}.get(

@@ -20,7 +20,6 @@ from minitriton.lab.execution import Launch
 from minitriton.lab.report import PassRow
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
-from minitriton.pipeline.stages import FIRST_STAGES
 
 
 def verdicts(
@@ -44,7 +43,7 @@ def verdicts(
             contracts=not asked.anyway,
             progress=tell,
         )
-        rows = report.rows if program.source.ext in FIRST_STAGES else report.rows[1:]
+        rows = report.rows[1:] if isinstance(program.source, IRSource) else report.rows
         broken = program.pipeline().broken_contracts(program.facts)
         found = [_verdict(row, broken.get(at)) for at, row in enumerate(rows)]
         return [{"name": "frontend", "verdict": "first", "ok": True, "why": ""}, *found]

@@ -19,7 +19,7 @@ from minitriton.host.damaged_files import read_regular
 MOST_BYTES = 4 << 20
 """Of a file of source text: 100,000 lines of 40 characters."""
 
-SUFFIXES = frozenset({".py", ".pyi", ".ttir", ".ttgir", ".mlir", ".llir", ".ll", ".ptx", ".cu", ".cuh", ".h"})
+SUFFIXES = frozenset({".py", ".pyi", ".ttir", ".ttgir", ".gluon", ".mlir", ".llir", ".ll", ".ptx", ".cu", ".cuh", ".h"})
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _given: set[str] = set()

@@ -35,10 +35,10 @@ _DTYPES = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
     "fp16": np.float16, "fp32": np.float32, "fp64": np.float64,
 }  # fmt: skip
-_FP8 = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2", "fp8e4b15": "f8E4M3B11FNUZ"}
+FP8 = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2", "fp8e4b15": "f8E4M3B11FNUZ"}
 """Element types that NumPy lacks, with their MLIR names: as for bf16, arrays hold their bits."""
 
-_MORE_FP8 = ("fp8e4b8", "fp8e5b16")
+_MOREFP8 = ("fp8e4b8", "fp8e5b16")
 """Those of other vendors' GPUs."""
 
 FIRST_SIZE = 64
@@ -58,7 +58,7 @@ def element_dtype(element: str) -> np.dtype[np.generic]:
     Raises `MinitritonError` for a name of none."""
     if element == "bf16":
         return np.dtype(np.uint16)
-    if element in _FP8 or element in _MORE_FP8:
+    if element in FP8 or element in _MOREFP8:
         return np.dtype(np.uint8)
     if element not in _DTYPES:
         raise MinitritonError(f"no array has elements of type {element!r}")
@@ -161,7 +161,7 @@ def as_numbers(array: np.ndarray, element: str) -> np.ndarray:
     """`array` with bf16 and fp8 bits decoded."""
     if element == "bf16" and array.dtype.itemsize == 2:
         return decode_bf16(array.view(np.uint16))
-    return decode_small(_FP8[element], array.view(np.uint8)) if element in _FP8 else array
+    return decode_small(FP8[element], array.view(np.uint8)) if element in FP8 else array
 
 
 def generate_arguments(
@@ -275,11 +275,11 @@ def random_elements(element: str, count: int, rng: np.random.Generator) -> np.nd
     """`count` elements of the type `element`: normal numbers, or small non-negative integers (which serve as indices)."""
     if element == "bf16":
         return encode_bf16(rng.standard_normal(count).astype(np.float32))
-    if element in _FP8:
-        return encode_small(_FP8[element], rng.standard_normal(count))
+    if element in FP8:
+        return encode_small(FP8[element], rng.standard_normal(count))
     if element not in _DTYPES:
         raise MinitritonError(
-            f"cannot make up elements of type {element!r}", help="known types: " + ", ".join([*_DTYPES, "bf16", *_FP8])
+            f"cannot make up elements of type {element!r}", help="known types: " + ", ".join([*_DTYPES, "bf16", *FP8])
         )
     dtype = np.dtype(_DTYPES[element])
     if dtype.kind == "f":

@@ -105,15 +105,23 @@ def _element(type_name: str, array: np.ndarray) -> str:
     return dtype_name(array.dtype) if is_descriptor_type(type_name) else type_name.removeprefix("*").removeprefix("k")
 
 
-def with_passes(after: Mapping[str, str], *, arch: int = 90, options: Mapping[str, object] | None = None) -> Pipeline:
-    """The pipeline for `arch` with the textual pipeline `after[name]` after the first step called `name`.
+def with_passes(
+    after: Mapping[str, str],
+    *,
+    arch: int = 90,
+    options: Mapping[str, object] | None = None,
+    kernel: JITFunction | None = None,
+) -> Pipeline:
+    """The pipeline for `arch` (of `kernel`, which matters where that is in Gluon) with the textual pipeline `after[name]` after the
+    first step called `name`.
 
     Raises `PipelineError` for a name that is not in it.
     """
     target = GPUTarget("cuda", arch, 32)
+    ext = "source" if kernel is None else _own_kernel(kernel).ASTSource.ext
     remaining = dict(after)
     steps: list[Step] = []
-    for step in pipeline_for(target, CUDAOptions.for_target(target, **(options or {}))).steps:
+    for step in pipeline_for(target, CUDAOptions.for_target(target, **(options or {})), ext=ext).steps:
         steps.append(step)
         if step.name in remaining:
             steps += Pipeline.parse(remaining.pop(step.name)).steps

@@ -36,7 +36,7 @@ def add_check_command(commands: Subcommands) -> None:
     check.add_argument(
         "kernel",
         nargs="?",
-        help="FILE.py:kernel, IR text (FILE.ttir, .ttgir, .llir, .ptx), or a name of `minitriton corpus` with its own launch",
+        help="FILE.py:kernel, IR text (FILE.ttir, .ttgir, .gluon, .llir, .ptx), or a name of `minitriton corpus` with its own launch",
     )
     add_launch_option(check)
     check.add_argument(
@@ -180,15 +180,15 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
     from minitriton.dialects.context import make_context
     from minitriton.lab.launches.replay import source_of
     from minitriton.lab.parameters import parameters_of
-    from minitriton.pipeline.ir_source import IRSource
-    from minitriton.target.backends import STAGES
+    from minitriton.pipeline.ir_source import IR_FILES, IRSource
 
-    if Path(given.kernel).suffix[1:] in STAGES:
+    if Path(given.kernel).suffix[1:] in IR_FILES:
         source = IRSource(given.kernel, make_context())
         return source, parameters_of(source, given.signature)
     if Path(given.kernel).suffix and ".py" not in given.kernel:
         raise MinitritonError(
-            f"cannot check {given.kernel!r}", help="name a kernel as FILE.py:kernel, or a file *." + ", *.".join(STAGES)
+            f"cannot check {given.kernel!r}",
+            help="name a kernel as FILE.py:kernel, or a file *." + ", *.".join(IR_FILES),
         )
     kernel = load_kernel(given.kernel)
     if recorded is not None and not given.signature:

@@ -11,12 +11,15 @@ import re
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Attribute
 
 from minitriton.commands.signature import DIVISIBLE, split_items, typed
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.tt.types import TensorDescType
 from minitriton.errors import MinitritonError
+from minitriton.lab.arguments import FP8
 from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.pipeline.ir_source import IRSource
 
@@ -79,13 +82,31 @@ def _of_module(source: IRSource, module: ModuleOp) -> Parameters:
     function = next(op for op in module.ops if isinstance(op, tt.FuncOp) and op.sym_name.data == source.entry)
     arguments = function.args
     hints = function.arg_attrs.data if function.arg_attrs is not None else [None] * len(arguments)
+    sizes = 0  # parameters left of a descriptor's sizes and strides: a launch gives them with it
     for argument, kind, attributes in zip(arguments, source.parameters, hints, strict=True):
+        if sizes:
+            sizes -= 1
+            continue
+        if isinstance(argument.type, TensorDescType):
+            block = argument.type.block_type
+            kind = f"tensordesc<{_element_name(block.element_type)}{list(block.get_shape())}>"
+            rank, after = len(block.get_shape()), argument.index + 1
+            sizes = 2 * rank if source.parameters[after : after + 2 * rank] == ["i32"] * rank + ["i64"] * rank else 0
         name = argument.name_hint or str(argument.index)
         found.kinds[name if name not in found.kinds else str(argument.index)] = kind
         hint = attributes.data.get("tt.divisibility") if attributes is not None else None
         if instance_of(hint, IntegerAttr) and hint.value.data % 16 == 0:
             found.divisible.append(name)
     return found
+
+
+def _element_name(element: Attribute) -> str:
+    """`si8` is `i8`, `ui8` is `u8`, `f8E5M2` is `fp8e5`."""
+    text = str(element)
+    integer = re.fullmatch(r"([su])i(\d+)", text)
+    if integer:
+        return ("i" if integer[1] == "s" else "u") + integer[2]
+    return {ir: name for name, ir in FP8.items()}.get(text) or re.sub(r"^f(?=\d)", "fp", text)
 
 
 def _restated(found: Parameters, signature: str, file: str) -> Parameters:

@@ -88,7 +88,7 @@ def minitriton_check(tmp_path: Path) -> Callable[..., CheckReport]:
         from minitriton.lab.call import with_passes
 
         if after:
-            others["pipeline"] = with_passes(after, arch=arch, options=options)
+            others["pipeline"] = with_passes(after, arch=arch, options=options, kernel=kernel)
         report = check_call(kernel, args, grid, arch=arch, options=options, reproducers=tmp_path, **others)
         if not report.ok:
             pytest.fail(report.text(), pytrace=False)

@@ -1,6 +1,6 @@
 """What can be compiled other than a kernel: the IR text of a stage.
 
-In: a path to a `.ttir`, `.ttgir`, `.llir` or `.ptx` file. Out: a source, which knows its name, a hash of everything that its result depends
+In: a path to a `.ttir`, `.ttgir`, `.llir` or `.ptx` file, or to a `.gluon` file: the first IR of a kernel in Gluon. Out: a source, which knows its name, a hash of everything that its result depends
 on, and how to make the first IR. Names and shapes are Triton's.
 """
 
@@ -29,6 +29,9 @@ from minitriton.target import CompileOptions, CUDAOptions, GPUTarget
 from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.backends import STAGES
 
+IR_FILES = (*STAGES, "gluon")
+"""Suffixes of files of IR. One of `gluon` is TTGIR before Gluon's passes: its functions are not inlined, and layouts may be open."""
+
 
 class IRSource:
     """IR text of one stage, read from a file whose suffix names the stage.
@@ -41,10 +44,10 @@ class IRSource:
     def __init__(self, path: str | Path, context: Context, backend: object = None) -> None:
         self.path = Path(path)
         self.ext = self.path.suffix[1:]
-        if self.ext not in STAGES:
+        if self.ext not in IR_FILES:
             raise MinitritonError(
                 f"cannot compile {str(path)!r}: unknown stage {self.ext!r}",
-                help="use a file named *." + ", *.".join(STAGES),
+                help="use a file named *." + ", *.".join(IR_FILES),
             )
         give_folder_of(self.path)
         try:
@@ -59,7 +62,7 @@ class IRSource:
                 help="a cubin or other binary cannot be compiled; give the text of a stage",
             ) from None
         self.module: ModuleOp | None = None
-        if self.ext in ("ttir", "ttgir"):
+        if self.ext in ("ttir", "ttgir", "gluon"):
             self.module = parse_module(self.src, str(path), ignore_locations=bool(knobs.compilation.use_ir_loc))
             function = _entry_function(self.module, str(path))
             self.entry = function.sym_name.data
@@ -111,7 +114,7 @@ class IRSource:
             return CheckedLLVMIR(self.src)
         if self.module is None:
             return self.src
-        if self.ext == "ttgir":
+        if self.ext in ("ttgir", "gluon"):
             self.module.attributes.setdefault("ttg.target", StringAttr(target.ttg_target))
         return self.module
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minitriton import knobs
-from minitriton.codegen.assemblers import environment_flags
+from minitriton.codegen.assemblers import environment_flags, ptxas_identity
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ast_source import ASTSource
@@ -33,6 +33,8 @@ class Switches(NamedTuple):
     assembler: str = ""
     """`nvjitlink` or `ptxas` where the environment chooses one."""
     assembler_flags: str = ""
+    ptxas: str = ""
+    """Which ptxas there is."""
 
 
 def environment_switches() -> Switches:
@@ -47,6 +49,7 @@ def environment_switches() -> Switches:
         local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
         assembler=knobs.nvidia.assembler or "",
         assembler_flags=environment_flags(),
+        ptxas=ptxas_identity(),
     )
 
 

@@ -1,6 +1,6 @@
 """`compile`: from a source to a `CompiledKernel`, by way of the cache.
 
-In: `ASTSource(fn, signature, constexprs, attrs)` or a path to a `.ttir`, `.ttgir`, `.llir` or `.ptx` file. Out: the text
+In: `ASTSource(fn, signature, constexprs, attrs)` or a path to a `.ttir`, `.ttgir`, `.gluon`, `.llir` or `.ptx` file. Out: the text
 of every stage, the cubin where an assembler is at hand, and the metadata that a launch needs.
 
 The compiler is imported where the cache has no such kernel (`runtime.fresh_compile`): a program that is run again starts without it.

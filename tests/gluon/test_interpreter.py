@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from minitriton.lab.corpus.case import load_file
+from minitriton.lab.launches.recorder import Recorder
 from minitriton.language.gluon.layouts import BlockedLayout, NVMMASharedLayout
 
 KERNELS: Any = load_file(Path(__file__).with_name("tool_kernels.py"), "minitriton")
@@ -57,6 +59,19 @@ def test_numbers_are_those_of_numpy(launch: Any) -> None:
     out = np.zeros_like(x)
     run(x, out)
     np.testing.assert_allclose(out, expected(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("launch", ["copy_left_open", "tma", "roles"])
+def test_a_launch_is_replayed_from_its_ir_with_the_passes_of_gluon(
+    launch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, x, run, _ = next(each for each in LAUNCHES if each[0] == launch)
+    with Recorder(tmp_path) as recorder:
+        run(x, np.zeros_like(x))
+    folder = recorder.recorded[0].folder
+    assert main(["check", f"{folder}/kernel.gluon", "--launch", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "gluon-resolve-auto-encodings" in said and "none wrong" in said
 
 
 @pytest.mark.parametrize("example", ["wgmma_matmul", "persistent_matmul", "async_matmul"])

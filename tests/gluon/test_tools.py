@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,10 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.triton_reference import triton_recording
+from minitriton.lab.call import check_call, with_passes
+from minitriton.lab.corpus.case import load_file
+from minitriton.lab.launches.recorded import read_launch
+from minitriton.lab.launches.recorder import Recorder
 
 KERNEL = """
 from triton.experimental import gluon
@@ -82,12 +87,33 @@ def test_a_launch_is_recorded_and_checked(kernel: str, tmp_path: Path, capsys: p
     assert "none wrong" in capsys.readouterr().out
 
 
+def test_a_recorded_kernel_without_its_file_is_opened_from_its_ir(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(KERNEL)
+    total: Any = load_file(program, "minitriton").total
+    with Recorder(tmp_path) as recorder:
+        total[(1,)](np.ones(512, np.float32), np.zeros(512, np.float32), 512)
+    program.unlink()
+    launch = read_launch(recorder.recorded[0].folder or "")
+    opened = open_program(CompileRequest(launch.reference, launch=str(launch.folder)))
+    assert opened.pipeline().steps[0].name == "gluon-inline" and opened.launch().arguments.values[0].size == 512
+
+
 def test_the_explorer_shows_the_layout_where_it_is_declared(kernel: str) -> None:
     asked = {"asked": {"source": kernel, "signature": SIGNATURE[1]}}
     answer = ExplorerSession().answer("compile", asked)
     assert [step["name"] for step in answer["steps"]][:2] == ["frontend", "gluon-inline"]
     text = json.dumps(answer["states"][answer["steps"][0]["state"]]["text"])
     assert "sizePerThread = [4]" in text and "#ttg.swizzled_shared" in text
+
+
+def test_a_pass_is_put_into_the_pipeline_of_a_kernel() -> None:
+    x, layout = np.ones(128, np.float32), gl.BlockedLayout([1], [32], [4], [0])
+    pipeline = with_passes({"gluon-inline": "cse"}, kernel=staged)
+    assert [step.name for step in pipeline.steps[:2]] == ["gluon-inline", "cse"]
+    assert check_call(staged, [x, x.copy(), layout, True], (1,), pipeline=pipeline).ok
+    with pytest.raises(MinitritonError, match="lacks pass 'gluon-inline'"):
+        with_passes({"gluon-inline": "cse"})
 
 
 @pytest.mark.oracle

@@ -28,24 +28,24 @@ PACKAGES = {
     "analysis": (6709, 41, 0),
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
-    "codegen": (11814, 65, 0),
+    "codegen": (11830, 65, 0),
     "commands": (1507, 11, 0),
     "dialects": (15052, 85, 0),
     "emulator": (8915, 55, 0),
     "errors": (146, 1, 0),
-    "explorer": (6893, 42, 0),
+    "explorer": (6904, 42, 0),
     "frontend": (8345, 39, 0),
     "fuzz": (8756, 48, 0),
     "host": (1252, 17, 0),
     "interpreter": (4942, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (15231, 76, 0),
-    "language": (5994, 53, 0),
+    "lab": (15269, 76, 0),
+    "language": (6016, 53, 0),
     "layouts": (4636, 22, 0),
     "passes": (19310, 105, 0),
-    "pipeline": (2239, 12, 0),
+    "pipeline": (2245, 12, 0),
     "rewriting": (4143, 23, 0),
-    "runtime": (7056, 44, 0),
+    "runtime": (7063, 44, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -62,6 +62,7 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `lab` by 13: a file of kernels, one in Gluon too, may import any module of Triton.
 `explorer` by 70: its tour has two kernels in Gluon.
 `commands`, `explorer`, `interpreter`, `language` and `runtime` by 53: layouts of Gluon are read from text, in signatures, pictures and preloads; those left open are interpreted.
+`lab`, `pipeline`, `explorer` and `runtime` by 50: a recorded kernel of Gluon replays from its IR with its own passes, with descriptors; layouts of every class are read from text.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
 
@@ -69,7 +70,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 139322,
+    "lines": 139422,
     "files": 831,
     "files under 40 lines": 122,
     "modules with one importer": 168,

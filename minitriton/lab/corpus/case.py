@@ -106,10 +106,11 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
         return sys.modules[name]
     importlib.import_module(compiler + ".language")
     names = _imported_of_triton(Path(file))
+    meant = {n: importlib.import_module(n.replace("triton", compiler, 1)) for n in names}
+    # After the imports: Triton's launcher looks its classes up by name, and must find those that the program imported.
     saved = {n: sys.modules.get(n) for n in names}
     try:
-        for n in names:
-            sys.modules[n] = importlib.import_module(n.replace("triton", compiler, 1))
+        sys.modules |= meant
         spec = importlib.util.spec_from_file_location(name, file)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)

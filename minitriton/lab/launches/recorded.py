@@ -3,7 +3,8 @@
     recorded/003-softmax/
         launch.json     the kernel and its file, types, constants, options, grid, numbers, the address of each array
         arrays.npz      the memory of the arrays before the launch, by the name of the parameter that reaches it
-        kernel.ttir     the kernel as the frontend read it, for kernels that no file gives by a name, or whose file is not run
+        kernel.ttir     the kernel as the frontend read it, for kernels that no file gives by a name, or whose file is not run;
+                        of a kernel in Gluon it is kernel.gluon
 
 The description has digests of the other files and of itself, and the user's seal: Python is run because a recording names it only where
 this user recorded it (`host.seals`).
@@ -44,7 +45,9 @@ from minitriton.language.values import constexpr
 from minitriton.target import OPTIONS_THAT_NAME_FILES
 
 FORMAT = 2
-DESCRIPTION, ARRAYS, IR = "launch.json", "arrays.npz", "kernel.ttir"
+DESCRIPTION, ARRAYS = "launch.json", "arrays.npz"
+IR_OF = {"source": "kernel.ttir", "gluon": "kernel.gluon"}
+"""The file of the first IR of a kernel in `tl` (`ASTSource.ext` "source") and in Gluon."""
 _MOST_BYTES = 64 << 20
 """Of a description, or of a kernel's IR."""
 
@@ -122,11 +125,16 @@ class RecordedLaunch:
     """Whether this user recorded it, or trusts the folder that it is in."""
 
     @property
+    def ir(self) -> Path:
+        """The file of the kernel's first IR."""
+        return self.folder / next((name for name in IR_OF.values() if name in self.digests), IR_OF["source"])
+
+    @property
     def reference(self) -> str:
         """What commands open of it: `FILE.py:kernel`, or the IR that was stored, where there is no such file or it is not to be run."""
         if self.is_named and os.path.isfile(self.file) and (self.is_own or is_trusted(self.file)):
             return f"{self.file}:{self.kernel}"
-        return str(self.folder / IR)
+        return str(self.ir)
 
     def text(self) -> str:
         """As JSON."""
@@ -182,8 +190,8 @@ def read_launch(folder: str | Path) -> RecordedLaunch:
         del given["format"]
         whose = is_own("launch", checksum, sealed) or is_trusted(folder / DESCRIPTION)
         launch = replace(of_json(RecordedLaunch, given), folder=folder, is_own=whose)
-    if launch.reference == str(folder / IR):
-        launch.content(IR)
+    if launch.reference == str(launch.ir):
+        launch.content(launch.ir.name)
     _say_whose(launch)
     return launch
 

@@ -26,7 +26,7 @@ from minitriton.lab.arguments import element_dtype
 from minitriton.lab.launches.recorded import (
     ARRAYS,
     DESCRIPTION,
-    IR,
+    IR_OF,
     DescriptorBlock,
     Kind,
     Passed,
@@ -131,13 +131,13 @@ class Recorder:
             [(list(path), written(value, kernel.__globals__)) for path, value in source.constants.items()],
             [list(path) for path in source.attrs], [_passed(one, memory) for one in passed], memory.spans,
         )  # fmt: skip
-        text = _ttir(source, options)
+        text, ir = _first_ir(source, options), IR_OF[source.ext]
         _refuse_addresses(text, launch, memory)
         self.folder.mkdir(parents=True, exist_ok=True)
         with whole_folder(folder, replaces=True) as written_to:
-            (written_to / IR).write_text(text, "utf-8")
+            (written_to / ir).write_text(text, "utf-8")
             save(written_to / ARRAYS, {name: _typed(a, name, launch, memory) for name, a in memory.contents.items()})
-            digests = {name: hashlib.sha256((written_to / name).read_bytes()).hexdigest() for name in (ARRAYS, IR)}
+            digests = {name: hashlib.sha256((written_to / name).read_bytes()).hexdigest() for name in (ARRAYS, ir)}
             (written_to / DESCRIPTION).write_text(replace(launch, digests=digests).text(), "utf-8")
         left_out = tuple(name for name, span in memory.spans.items() if not span.kept)
         return Noted(launch.kernel, grid, folder, sum(a.size for a in memory.contents.values()), "", left_out)
@@ -215,7 +215,7 @@ def _refuse_addresses(text: str, launch: RecordedLaunch, memory: SpannedMemory) 
             )
 
 
-def _ttir(source: ASTSource, options: dict[str, object]) -> str:
+def _first_ir(source: ASTSource, options: dict[str, object]) -> str:
     """The frontend's IR, with locations."""
     target = default_target()
     return print_module(

@@ -12,10 +12,12 @@ import ast
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from minitriton.errors import IRError, MinitritonError
+from minitriton.host.identity import PLAIN
 from minitriton.language.declare import constexpr_function
 from minitriton.language.dtypes import constexpr_type, dtype
 from minitriton.language.values import base_value, unwrap
@@ -48,18 +50,27 @@ def _is_of_run_time(value: Any) -> bool:
 class Layout:
     """Base of all layouts."""
 
+    module: ClassVar[str] = "ttgl"
+    """What kernels write before its name."""
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+    """The names of its parameters."""
+    in_process_key: ClassVar[Callable[[Layout], object]]
+    """What a launch looks for its kernel by: equal for equal layouts of the class alone."""
     lists: ClassVar[tuple[str, ...]] = ()
     """Fields that are lists also where a tuple is given. The others stay as given, which their text shows."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # pyright: ignore[reportArgumentType] (a dataclass: see `layout`)
-            value = unwrap(getattr(self, each.name))
+        for name in self.__match_args__:
+            given = getattr(self, name)
+            if given.__class__ in PLAIN:
+                continue
+            value = unwrap(given)
             if _is_of_run_time(value):
-                message = f"{each.name} of {type(self).__name__} holds a value that is not known at compile time"
+                message = f"{name} of {type(self).__name__} holds a value that is not known at compile time"
                 raise LayoutError(
                     message, help="annotate variables as ttgl.constexpr; in a tuple that has a name numbers are values"
                 )
-            object.__setattr__(self, each.name, list(value) if each.name in self.lists else value)
+            object.__setattr__(self, name, list(value) if name in self.lists else value)
 
     @property
     def type(self) -> constexpr_type:
@@ -95,13 +106,14 @@ def layout(cls: type[L]) -> type[L]:
     made = dataclass(frozen=True, eq=False)(cls)
     plain = made.__repr__
     made.__repr__ = lambda self: re.sub(r"\((\w+),\)", r"(\1)", plain(self))
-    names = [f.name for f in fields(made)]  # pyright: ignore[reportArgumentType]
 
     def key(self: object) -> tuple[object, ...]:
-        return tuple(frozen(getattr(self, name)) for name in names)
+        values = [getattr(self, name) for name in made.__match_args__]
+        return (made, *[value if value.__class__ in PLAIN else frozen(value) for value in values])
 
     made.__eq__ = lambda self, other: self.__class__ is other.__class__ and key(self) == key(other)
-    made.__hash__ = lambda self: hash((cls.__name__, key(self)))
+    made.__hash__ = lambda self: hash(key(self))
+    made.in_process_key = key
     return made
 
 
@@ -459,10 +471,10 @@ def written(value: object) -> str:
     """A layout as a kernel writes it, trailing defaults left out: `ttgl.SliceLayout(1, ttgl.BlockedLayout(...))`."""
     if not isinstance(value, Layout):
         return str(lists(value))
-    given = [(each, getattr(value, each.name)) for each in fields(value)]  # pyright: ignore[reportArgumentType]
-    while given and given[-1][1] == (given[-1][0].default if given[-1][0].default_factory is MISSING else []):
+    given = [(each, getattr(value, name)) for name, each in signature(type(value)).parameters.items()]
+    while given and given[-1][0].default is not Parameter.empty and given[-1][1] in (given[-1][0].default, []):
         given.pop()
-    return f"ttgl.{type(value).__name__}({', '.join(written(part) for _, part in given)})"
+    return f"{value.module}.{type(value).__name__}({', '.join(written(part) for _, part in given)})"
 
 
 def read_layout(text: str) -> Layout:
@@ -484,7 +496,13 @@ def _read(node: ast.expr) -> object:
         return ast.literal_eval(node)
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
     given = {str(each.arg): _read(each.value) for each in node.keywords}
-    return layout_class(name)(*map(_read, node.args), **given)
+    cls = layout_class(name)
+    taken = signature(cls).parameters
+    found = cls(*map(_read, node.args), **{each: value for each, value in given.items() if each in taken})
+    for each, value in given.items():  # fields that the class itself sets, which `repr` shows
+        if each not in taken and frozen(getattr(found, each, None)) != frozen(value):
+            raise TypeError(f"{cls.__name__} takes no {each!r}, or is another with {value!r}")
+    return found
 
 
 def conversion_to(name: str, layout: DistributedLayout) -> str:

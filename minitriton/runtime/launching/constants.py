@@ -230,6 +230,9 @@ def _reader_of(value: Any) -> Callable[[Any], object]:
     cls: type = value.__class__
     if isinstance(value, JITCallable):
         return _of_function
+    own = cls.__dict__.get("in_process_key")
+    if own is not None and cls.__module__.startswith("minitriton."):
+        return own
     parts = _parts_of(value)
     if parts is None:
         return key_of

@@ -11,9 +11,9 @@ and `jit_cache_hook` and `jit_post_compile_hook` what is compiled, from which `J
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from minitriton import knobs
 from minitriton.frontend.function import JITCallable
@@ -99,7 +99,7 @@ def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CompileOptions, 
     return ASTSource.of(fn, signature, constants, attrs), options, data["key"]
 
 
-_PLAIN = (type(None), bool, int, float, str, tuple, list)
+_PLAIN = (type(None), bool, int, float, str)
 
 
 def _encoded(value: object) -> object:
@@ -109,6 +109,8 @@ def _encoded(value: object) -> object:
         return {"constexpr": _encoded(value.value)}
     if type(value) in _PLAIN:
         return value
+    if isinstance(value, (tuple, list)):
+        return [_encoded(item) for item in cast("Iterable[object]", value)]
     # Not for kernels of `tl`: it brings the layouts of the compiler.
     from minitriton.language.gluon.layouts import Layout
 
@@ -116,8 +118,10 @@ def _encoded(value: object) -> object:
 
 
 def _decoded(value: Any) -> object:
+    if is_list(value):
+        return tuple(map(_decoded, value))
     if not is_object(value):
-        return _tuples(value)
+        return value
     if "untold" in value:
         raise RuntimeError(f"the compile-time argument {value['untold']} cannot be made again in another process")
     if "layout" in value:

@@ -25,6 +25,7 @@ from minitriton.layouts.amd import amd_scale
 class _Matrix(DistributedLayout):
     """Base of both: what has a default that depends on the rank gets it, and what the IR refuses is refused."""
 
+    module = "ttgl.amd"
     warps_per_cta: list[int]
     tiles_per_warp: list[int] | None
     cga_layout: Bases

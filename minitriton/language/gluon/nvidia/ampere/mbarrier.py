@@ -15,6 +15,8 @@ __all__ = ["MBarrierLayout", "arrive", "init", "invalidate", "wait"]
 class MBarrierLayout(SwizzledSharedLayout):
     """The layout of the int64 buffer of shape [1] that an mbarrier is."""
 
+    module = "mbarrier"
+
     def __init__(self, cga_layout: Bases | None = None) -> None:
         super().__init__(1, 1, 1, [0], cga_layout or [])
 

@@ -35,6 +35,7 @@ from minitriton.layouts.to_linear import linear_encoding_of
 class TensorMemoryLayoutBase(Layout):
     """Base of layouts in tensor memory."""
 
+    module = "blackwell"
     cta_split_num: Any
 
     def __post_init__(self) -> None:
