@@ -44,7 +44,7 @@ Group = tuple[list[int], list[int]]
 
 
 @lru_cache(maxsize=2048)
-def reshape_blocked(src: Blocked, src_shape: Shape, dst_shape: Shape) -> Blocked | None:
+def reshape_blocked(src: Blocked, src_shape: tuple[int, ...], dst_shape: tuple[int, ...]) -> Blocked | None:
     """The encoding of the reshaped tensor, or None if it is not blocked."""
     if src_shape == dst_shape:
         return src
@@ -96,7 +96,7 @@ def _inverse(order: Sequence[int]) -> list[int]:
     return position
 
 
-def _mergeable(dims: list[int], position: list[int], parts: Sequence[Shape], shape: Shape) -> bool:
+def _mergeable(dims: list[int], position: list[int], parts: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> bool:
     """Whether the elements of `dims`, merged, are still boxes.
 
     The dimensions must follow each other in the order, the last one fastest, and a faster one must be filled by threads and
@@ -119,7 +119,7 @@ def _mergeable(dims: list[int], position: list[int], parts: Sequence[Shape], sha
     return True
 
 
-def _deal_out(part: Shape, groups: list[Group], left: list[int]) -> Shape:
+def _deal_out(part: tuple[int, ...], groups: list[Group], left: list[int]) -> tuple[int, ...]:
     """`part` of the merged dimensions dealt out to the new ones, fastest first; what is over goes to the slowest."""
     new = [1] * len(left)
     for src_dims, dst_dims in groups:

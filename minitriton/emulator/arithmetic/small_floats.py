@@ -104,9 +104,6 @@ def high16(x: Words32) -> Words16:
     return (x >> U32(16)).astype(U16)
 
 
-U16, U32 = np.uint16, np.uint32
-
-
 _OPERATIONS: dict[str, Callable[..., Singles]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "ex2": fm.exp2_32, "tanh": fm.tanh32,
