@@ -55,8 +55,8 @@ golden: setup
 	$(BIN)/python tests/golden/golden_files.py
 
 lint: setup
-	$(BIN)/ruff check minitriton tests benchmarks examples
-	$(BIN)/ruff format --check minitriton tests benchmarks examples
+	$(BIN)/ruff check minitriton minitriton_kernels tests benchmarks examples
+	$(BIN)/ruff format --check minitriton minitriton_kernels tests benchmarks examples
 
 types: setup
 	$(BIN)/pyright --pythonpath $(BIN)/python

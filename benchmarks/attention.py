@@ -16,15 +16,13 @@ import functools
 import math
 import statistics
 import sys
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
 from attention_cases import TILES, Attention, Tile, cases
-from cases import load_kernels
 from contest import Row, largest_difference, median_milliseconds, print_table, ratio, resources, time_in_turns
 from requirements_here import need_gpu
+
+from minitriton_kernels.cases import load_kernels
 
 TOLERANCE = 2e-2
 

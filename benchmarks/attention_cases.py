@@ -1,4 +1,4 @@
-"""The attention that `attention.py` measures: tensors, launches of `examples/kernels/attention.py`, torch's own way.
+"""The attention that `attention.py` measures: tensors, launches of `minitriton_kernels/attention.py`, torch's own way.
 
 Tiles, warps and stages are those among which Triton's tutorial 06 tunes (forward), and the ones it fixes (backward). As in the papers
 on FlashAttention there are as many sequences as make 32k rows, and heads of 2,048 features together.

@@ -21,10 +21,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import KERNELS
 from compile_time import COMPILERS, source_of
+
+from minitriton_kernels.cases import KERNELS
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(__file__).with_name("cold_start_program.py")

@@ -1,6 +1,6 @@
 """The program that `cold_start.py` starts: one kernel, compiled by one compiler, and nothing else imported. Without a kernel the file of kernels is only imported.
 
-python benchmarks/cold_start_program.py minitriton '{"path": "examples/kernels/vector_add.py", "kernel": "vector_add", ...}'
+python benchmarks/cold_start_program.py minitriton '{"path": "minitriton_kernels/vector_add.py", "kernel": "vector_add", ...}'
 """
 
 from __future__ import annotations

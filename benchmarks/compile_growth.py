@@ -30,12 +30,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import load_kernels
 from compile_time import processor_seconds
 from growth_families import FAMILIES, Program
 from scratch import scratch
+
+from minitriton_kernels.cases import load_kernels
 
 LLVM_STEPS = ("optimize-llvm-ir", "emit-ptx")
 

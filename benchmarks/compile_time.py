@@ -18,7 +18,6 @@ import os
 import resource
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,14 +25,12 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
 import numpy as np
-from cases import CASES, Case, load_kernels
 from dot_sources import Source, dot_sources
 from scratch import scratch
 
 from minitriton.runtime.launching.arguments import specialize
+from minitriton_kernels.cases import CASES, Case, load_kernels
 
 COMPILERS = ("minitriton", "triton")
 COLUMNS = ("frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "total", "cpu")

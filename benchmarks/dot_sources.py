@@ -14,7 +14,7 @@ ALIGNED = [["tt.divisibility", 16]]
 
 @dataclass(frozen=True)
 class Source:
-    """`kernel` of `examples/kernels/<file>.py` with a type for each parameter, `constexprs` and options.
+    """`kernel` of `minitriton_kernels/<file>.py` with a type for each parameter, `constexprs` and options.
 
     Pointers, and integers of parameters in `aligned`, are multiples of 16. A constexpr `"tl.float32"` is a type of the compiler's language.
     """

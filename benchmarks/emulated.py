@@ -12,22 +12,19 @@ from __future__ import annotations
 import argparse
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
 import numpy as np
-from cases import load_kernels
 from host_arrays import NAMES, HostArrays, HostTensor
 from workload import Recorder, Tensors, Workload
 from workloads import small_workloads
 
 from minitriton import emulator
+from minitriton_kernels.cases import load_kernels
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas")
 

@@ -20,7 +20,7 @@ import numpy as np
 from minitriton import emulator
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests" / "emulator")]
+sys.path[:0] = [str(ROOT / "tests" / "emulator")]
 REPEATS = 7
 MIXED = """
     xor.b32 %r1, %r1, 5; mad.lo.s32 %r2, %r1, 3, %r2; fma.rn.f32 %r4, %r2, %r2, %r4; shfl.sync.bfly.b32 %r5, %r4, 1, 31, -1;
@@ -69,12 +69,12 @@ def thousand_instructions(clock: Callable[[], float]) -> float:
 def product_step(clock: Callable[[], float]) -> float:
     """One step of 64 along K of a 128x128 tile, from Triton's PTX with descriptors."""
     import triton
-    from cases import load_kernels
-    from matrix_cases import FILE
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    kernel, tile = load_kernels(FILE, "triton").by_descriptors, {"BM": 128, "BN": 128, "BK": 64}
+    from minitriton_kernels.cases import load_kernels
+
+    kernel, tile = load_kernels("matrix", "triton").by_descriptors, {"BM": 128, "BN": 128, "BK": 64}
     kinds = {
         "a": "*fp16",
         "b": "*fp16",

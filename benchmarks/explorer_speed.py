@@ -36,11 +36,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
 from chromium import chromium
 from driving import Page
 
-TOUR = "minitriton/explorer/lessons/kernels/tour.py:matmul"
+TOUR = "minitriton_kernels/lessons/tour.py:matmul"
 TILES = "tensordesc<fp16[128,64]>,tensordesc<fp16[64,64]>,tensordesc<fp16[64,64]>,tensordesc<fp16[128,64]>"
 KERNELS = {
     "matmul": (TOUR, "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16,i32:16,BM=128,BN=128,BK=64"),
-    "attention": ("examples/kernels/attention.py:attention", f"{TILES},*fp32:16,i32:16,fp32,BM=128,BN=64,D=64,CAUSAL=True"),
+    "attention": ("minitriton_kernels/attention.py:attention", f"{TILES},*fp32:16,i32:16,fp32,BM=128,BN=64,D=64,CAUSAL=True"),
 }  # fmt: skip
 OPTIONS = ("num_warps=8",)
 LIMITS = {"page after the compile": 1.5, "edit beyond the compile": 0.3, "click": 0.1, "file": 5e6}

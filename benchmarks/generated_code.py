@@ -24,7 +24,7 @@ from typing import Any
 from scratch import scratch
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests/parity")]
+sys.path[:0] = [str(ROOT / "tests/parity")]
 
 ARCHITECTURES = (80, 90)
 
@@ -43,8 +43,9 @@ def _source(name: str) -> tuple[Any, dict[str, Any]]:
     if name.endswith(".py"):
         return _harvested(name)
     from building import source_parts
-    from cases import load_kernels
     from parity_cases import ALL_CASES
+
+    from minitriton_kernels.cases import load_kernels
 
     case = next(c for c in ALL_CASES if f"{Path(c.file).name}:{c.name}" == name)
     kernel = getattr(load_kernels(case.file, "minitriton"), case.kernel)

@@ -1,4 +1,4 @@
-"""The examples of `examples/gluon` on a GPU: each kernel compiled by minitriton and by Triton, next to torch.
+"""The examples of `minitriton_kernels/gluon` on a GPU: each kernel compiled by minitriton and by Triton, next to torch.
 
     python benchmarks/gluon_examples.py [SUBSTRING ...] [--out FILE]
 
@@ -32,7 +32,7 @@ from requirements_here import need_gpu
 
 from minitriton.lab.corpus.case import load_file
 
-EXAMPLES = Path(__file__).parents[1] / "examples/gluon"
+EXAMPLES = Path(__file__).parents[1] / "minitriton_kernels/gluon"
 TOLERANCE = 2e-2
 PATIENCE = 40
 """Seconds for a case: a kernel whose warps wait for each other never ends."""

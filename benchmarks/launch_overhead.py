@@ -17,10 +17,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import load_kernels
 from requirements_here import need_gpu
+
+from minitriton_kernels.cases import load_kernels
 
 BATCH, BATCHES, TURNS = 100, 40, 3
 KINDS = Path(__file__).parent / "launch_kinds"

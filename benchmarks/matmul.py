@@ -16,18 +16,15 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import load_kernels
 from contest import Row, largest_difference, print_table, ratio, resources, time_in_turns
 from matmul_cases import Matmul, Tile, matmuls
 from requirements_here import need_gpu
 
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton_kernels.cases import load_kernels
 
 
 def changed_options(tile: Tile, without: str, instead: Sequence[str]) -> dict[str, Any]:

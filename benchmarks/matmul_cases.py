@@ -1,4 +1,4 @@
-"""The matmuls that `matmul.py` measures: tensors, launches of `examples/kernels/matmul.py`, torch's own way.
+"""The matmuls that `matmul.py` measures: tensors, launches of `minitriton_kernels/matmul.py`, torch's own way.
 
 Tiles and warps are those of Triton's tutorials 03 and 09 for large matmuls, and the usual ones for few rows.
 """

@@ -23,12 +23,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import load_kernels
 from contest import largest_difference, ratio, resources, time_in_turns
 from matmul_cases import Matmul, Tile, drawn_matmul
 from requirements_here import need_gpu
+
+from minitriton_kernels.cases import load_kernels
 
 COMPILERS = ("minitriton", "triton")
 SIZES = (

@@ -6,13 +6,10 @@ python benchmarks/peak_memory.py
 from __future__ import annotations
 
 import resource
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import CASES
 from compile_time import compile_once
+
+from minitriton_kernels.cases import CASES
 
 
 def main() -> None:

@@ -13,14 +13,10 @@ import json
 import math
 import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import load_kernels
 from compile_time import processor_seconds
 from speed_shapes import LAUNCHES, Array, Launch
 
@@ -28,6 +24,7 @@ from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.pipeline.stages import assemble
 from minitriton.target import GPUTarget
 from minitriton.target.architectures import ARCHITECTURES
+from minitriton_kernels.cases import load_kernels
 
 
 def source_parts(

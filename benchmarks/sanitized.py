@@ -26,14 +26,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
 from attention import TOLERANCE
 from attention_cases import TILES, Attention, Tile, small_cases
-from cases import load_kernels
 from contest import largest_difference
 from matmul_cases import Matmul, matmuls
 from requirements_here import need_gpu
+
+from minitriton_kernels.cases import load_kernels
 
 LONGEST = 512
 MATMUL_TOLERANCE = 1e-2

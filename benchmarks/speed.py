@@ -13,18 +13,16 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import load_kernels
 from contest import time_in_turns
 from requirements_here import need_gpu
 from workload import Tensors, WithOptions, Workload
 from workloads import workloads
+
+from minitriton_kernels.cases import load_kernels
 
 ROUNDS = 5
 

@@ -24,10 +24,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
-from cases import load_kernels
 from speed_shapes import LAUNCHES, Array, Launch, with_warps
+
+from minitriton_kernels.cases import load_kernels
 
 COMPILERS = ("minitriton", "triton")
 TORCH_NAMES = {

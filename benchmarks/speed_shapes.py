@@ -35,7 +35,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Launch:
-    """One row of the table: `kernel` of `examples/kernels/<file>.py` on `arguments`, in order."""
+    """One row of the table: `kernel` of `minitriton_kernels/<file>.py` on `arguments`, in order."""
 
     file: str
     kernel: str

@@ -16,7 +16,6 @@ from minitriton import knobs
 from minitriton.runtime import driver
 from minitriton.runtime._allocation import NullAllocator, set_allocator
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 sys.path.insert(0, str(Path(__file__).parent / "parity"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent / "plugins"))

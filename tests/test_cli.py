@@ -15,7 +15,7 @@ from minitriton.commands.cli import main
 from minitriton.commands.opt import main as opt
 from minitriton.pipeline.pass_manager import Pipeline, write_reproducer
 
-KERNELS = Path(__file__).parents[1] / "examples" / "kernels"
+KERNELS = Path(__file__).parents[1] / "minitriton_kernels"
 ADD = f"{KERNELS / 'vector_add.py'}:vector_add"
 SIGNATURE = "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024"
 

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cases import load_kernels
 from counted_calls import calls_in
 from growth_families import FAMILIES, Program
 from xdsl.ir import Operation
@@ -23,6 +22,7 @@ from minitriton.dialects.text import parse_module
 from minitriton.passes.pipelining.pipeline import PipelineLoops
 from minitriton.passes.sccp import Sccp
 from minitriton.target import GPUTarget
+from minitriton_kernels.cases import load_kernels
 
 HOPPER = GPUTarget("cuda", 90, 32)
 

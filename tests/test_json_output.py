@@ -12,7 +12,7 @@ import pytest
 
 from minitriton.commands.cli import _parser, main
 
-VECTOR_ADD = ("examples/kernels/vector_add.py:vector_add", "--signature", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=128")
+VECTOR_ADD = ("minitriton_kernels/vector_add.py:vector_add", "--signature", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=128")
 BLOCKED = "blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
 
 
@@ -43,8 +43,8 @@ def arguments(name: str, folder: Path, store: Path) -> list[str]:
         "report": [str(store), "--html", str(folder / "page.html"), "--no-passes"],
         "bisect": ["running_sums"],
         "diff": [*VECTOR_ADD],
-        "explore": ["examples/kernels/nothing.py:nothing", "--html", str(folder / "page.html")],
-        "explain": ["examples/kernels/vector_add.py:11", *VECTOR_ADD[1:]],
+        "explore": ["minitriton_kernels/nothing.py:nothing", "--html", str(folder / "page.html")],
+        "explain": ["minitriton_kernels/vector_add.py:11", *VECTOR_ADD[1:]],
         "run": [*VECTOR_ADD],
         "layout": [BLOCKED, "--shape", "16x32"],
         "fuzz": ["--count", "1", "--jobs", "0", "--oracles", "interpreter,ttgir"],

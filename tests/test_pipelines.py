@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, Case, load_kernels
 from triton_test_passes.allocate_shared_memory import AllocateSharedMemoryNV
 
 import minitriton
@@ -28,6 +27,7 @@ from minitriton.pipeline.stages import facts_of, first_facts
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.target.backends import STAGES
+from minitriton_kernels.cases import CASES, Case, load_kernels
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 every_architecture = pytest.mark.parametrize("arch", [80, 86, 89, 90])

@@ -49,5 +49,5 @@ def test_check_says_which_pass_of_how_many_it_is_at(monkeypatch: pytest.MonkeyPa
     signature = "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=64"
     given = ["--grid", "1", "--arg", "n_rows=1", "--arg", "n_cols=50", "--pipeline", "inline,canonicalize,cse"]
     no_progress(0, 3, "cse")
-    assert main(["check", "examples/kernels/softmax.py:softmax", "--signature", signature, *given]) == 0
+    assert main(["check", "minitriton_kernels/softmax.py:softmax", "--signature", signature, *given]) == 0
     assert "checking softmax: 2 of 3 passes, cse…" in seen.getvalue()

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "minitriton"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
-FOLDERS = sorted(p.parent for p in PACKAGE.rglob("__init__.py") if "kernels" not in p.parent.name)
+FOLDERS = sorted(p.parent for p in PACKAGE.rglob("__init__.py"))
 RUN = {"__main__", "__init__"}
 
 

@@ -59,5 +59,5 @@ def test_the_example_compiles_with_an_element_type(capsys: pytest.CaptureFixture
     from minitriton.commands.cli import main
 
     signature = "*fp16:16,*fp16:16,*fp16:16,i32,i32,i32,i32:16,1,i32:16,1,i32:16,64,64,32,4,ACC=tl.float32"
-    assert main(["compile", "examples/kernels/matmul.py:matmul", "--signature", signature, "--emit", "ttir"]) == 0
+    assert main(["compile", "minitriton_kernels/matmul.py:matmul", "--signature", signature, "--emit", "ttir"]) == 0
     assert "-> tensor<64x64xf32>" in capsys.readouterr().out

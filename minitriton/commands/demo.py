@@ -12,7 +12,6 @@ import io
 import os
 import time
 from collections.abc import Generator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,18 +19,18 @@ import numpy as np
 import minitriton
 from minitriton.commands.output import print_json
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.lab.corpus.case import load_file
+from minitriton.lab.corpus.case import KERNELS, load_file
 from minitriton.runtime.cuda_driver import has_gpu
 
 if TYPE_CHECKING:
     from minitriton.emulator import Report
 
 
-_KERNELS = Path(minitriton.__file__).parent / "explorer" / "lessons" / "kernels" / "tour.py"
 ROWS, COLUMNS, BLOCK = 64, 1000, 1024
 SHOWN_LINES = 24
 
-softmax = load_file(_KERNELS, "minitriton").softmax
+_TOUR = KERNELS / "lessons" / "tour.py"
+softmax = load_file(_TOUR, "minitriton").softmax
 
 
 def run(full: bool = False, as_json: bool = False) -> int:
@@ -183,4 +182,4 @@ def _under_triton() -> Any | None:
         return None
     if triton.__name__ == "minitriton":
         return None
-    return load_file(_KERNELS, "triton").softmax
+    return load_file(_TOUR, "triton").softmax

@@ -1,8 +1,8 @@
 """`minitriton diff`: what each pass does to a kernel, in the terminal; `minitriton explore`: the same on a page.
 
-minitriton diff examples/kernels/softmax.py:softmax --signature '...'                            the passes, and how much each changed
-minitriton diff examples/kernels/softmax.py:softmax --signature '...' --pass tritongpu-coalesce   that pass, before and after
-minitriton explore examples/kernels/softmax.py:softmax --signature '...' --html softmax.html
+minitriton diff minitriton_kernels/softmax.py:softmax --signature '...'                            the passes, and how much each changed
+minitriton diff minitriton_kernels/softmax.py:softmax --signature '...' --pass tritongpu-coalesce   that pass, before and after
+minitriton explore minitriton_kernels/softmax.py:softmax --signature '...' --html softmax.html
 """
 
 from __future__ import annotations

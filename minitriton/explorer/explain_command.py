@@ -1,6 +1,6 @@
 """`minitriton explain FILE.py:LINE`: what the compiler knows of what stands on a line, why, and what it does about it.
 
-minitriton explain examples/kernels/softmax.py:12 --signature '*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=1024'
+minitriton explain minitriton_kernels/softmax.py:12 --signature '*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=1024'
 
 In: a file and a line; the kernel around it is compiled. Out: the values that the line makes, with facts and types, the width of its
 loads and stores with what limits it and a hint, what its conversions cost, and what heuristics chose among which candidates.

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from minitriton.explorer.compile_request import CompileRequest
-from minitriton.explorer.lessons.exercises import EXERCISES, recorded
+from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, recorded
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.packing import packed
 from minitriton.explorer.session import (
@@ -55,7 +55,8 @@ def deflated(value: object) -> str:
 def lessons_with_answers(session: ExplorerSession, progress: Callable[[str], None] = lambda text: None) -> str:
     """The lessons, with the compiles of the tour, deflated. They are the same for every file, and cached between commands."""
     cache, name = KernelCache(), "lessons.txt"
-    key = hashlib.sha256(f"lessons {compiler_fingerprint()}".encode()).hexdigest()
+    kernels = [path.read_text() for path in sorted(LESSON_KERNELS.glob("*.py"))]
+    key = hashlib.sha256(f"lessons {compiler_fingerprint()} {kernels}".encode()).hexdigest()
     found = cache.load(key)
     if found is not None and name in found:
         return found[name].decode()

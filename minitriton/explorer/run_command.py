@@ -1,6 +1,6 @@
 """`minitriton run FILE.py:kernel`: compiles, runs on the emulator (or the GPU), and shows what each line of the kernel cost.
 
-minitriton run examples/kernels/softmax.py:softmax --signature '*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=1024' --grid 4 --arg n_rows=8
+minitriton run minitriton_kernels/softmax.py:softmax --signature '*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=1024' --grid 4 --arg n_rows=8
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from building import compiled
-from cases import Case
 from parity_cases import ALL_CASES
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -14,6 +13,7 @@ from xdsl.ir import SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.text import parse_module
+from minitriton_kernels.cases import Case
 
 STRAIGHT = """
 module {

@@ -19,7 +19,7 @@ from minitriton.commands.cli import main
 from minitriton.explorer.lessons.tour import TOUR
 
 SOFTMAX = (
-    "examples/kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=256",
+    "minitriton_kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=256",
     "--arg", "n_rows=3", "--arg", "in_stride=256", "--arg", "out_stride=256", "--arg", "n_cols=240",
 )  # fmt: skip
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton's wheel")

@@ -21,8 +21,9 @@ from selenium.webdriver.common.keys import Keys
 from turned_tile import TURNED_TILE
 
 from minitriton.explorer import lessons
+from minitriton.explorer.lessons.exercises import LESSON_KERNELS
 
-SOFTMAX = ("examples/kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=512", "--arg", "n_rows=3", "--arg", "in_stride=512", "--arg", "out_stride=512", "--arg", "n_cols=480")  # fmt: skip
+SOFTMAX = ("minitriton_kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=512", "--arg", "n_rows=3", "--arg", "in_stride=512", "--arg", "out_stride=512", "--arg", "n_cols=480")  # fmt: skip
 Shoot = Callable[[str], None]
 
 
@@ -186,7 +187,7 @@ def test_4_break_a_kernel_by_skipping_a_pass_and_see_it_named(page: Page, serve:
     page.press("5")
     assert "--skip insert-barriers --anyway" in (page.attribute("#command", "value") or "")
     tidy = Path(lessons.__file__).with_name("tidy_passes.py")
-    kernel = Path(lessons.__file__).with_name("kernels") / "exercises.py"
+    kernel = LESSON_KERNELS / "exercises.py"
     page.open(
         serve(
             f"{kernel}:softmax_rows", "--signature", "*fp32:16,*fp32:16,N=128", "--load", str(tidy),

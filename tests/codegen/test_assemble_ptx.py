@@ -344,5 +344,5 @@ def test_the_step_takes_ptx_alone() -> None:
 def test_the_command_line_gives_the_step_other_options(capsys: pytest.CaptureFixture[str]) -> None:
     signature = ["--signature", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024", "--emit", "pipeline"]
     step = ["--set", "assemble-ptx{registers=64}"]
-    assert main(["compile", "examples/kernels/vector_add.py:vector_add", *signature, *step]) == 0
+    assert main(["compile", "minitriton_kernels/vector_add.py:vector_add", *signature, *step]) == 0
     assert capsys.readouterr().out.strip().endswith("emit-ptx,assemble-ptx{registers=64}")

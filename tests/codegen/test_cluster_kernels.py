@@ -11,9 +11,11 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton_kernels.cases import load_kernels
 
 Array = np.ndarray
 RNG = np.random.default_rng(7)
+CORPUS = load_kernels("families/clusters", "minitriton")
 
 
 @triton.jit
@@ -49,14 +51,6 @@ def column_sums_in_a_loop(x, o, rows, M: tl.constexpr, N: tl.constexpr):
         t = tl.load(x + at[:, None] * N + tl.arange(0, N)[None, :], mask=at[:, None] < rows, other=0.0)
         total += tl.sum(t, 0)
     tl.store(o + tl.arange(0, N), total)
-
-
-@triton.jit
-def softmax_of_rows(x, o, M: tl.constexpr, N: tl.constexpr):
-    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    t = tl.load(x + at)
-    e = tl.exp(t - tl.max(t, 1)[:, None])
-    tl.store(o + at, e / tl.sum(e, 1)[:, None])
 
 
 @triton.jit
@@ -97,27 +91,10 @@ def gathered(x, i, o, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
 
 
 @triton.jit
-def sorted_rows(x, o, M: tl.constexpr, N: tl.constexpr):
-    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(o + at, tl.sort(tl.load(x + at)))
-
-
-@triton.jit
 def product(a, b, o, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     x, y = tl.load(a + m[:, None] * K + k[None, :]), tl.load(b + k[:, None] * N + n[None, :])
     tl.store(o + m[:, None] * N + n[None, :], tl.dot(x, y, input_precision="ieee"))
-
-
-@triton.jit
-def product_in_a_loop(a, b, o, depth, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
-    total = tl.zeros([M, N], tl.float32)
-    for start in range(0, depth, K):
-        x = tl.load(a + m[:, None] * depth + (start + k)[None, :])
-        y = tl.load(b + (start + k)[:, None] * N + n[None, :])
-        total = tl.dot(x, y, total, input_precision="ieee")
-    tl.store(o + m[:, None] * N + n[None, :], total)
 
 
 @triton.jit
@@ -228,8 +205,8 @@ CASES: dict[str, Case] = {
     "sums in a loop": Case(
         column_sums_in_a_loop, (integers(100, 64),), of_axis(0, np.sum), {"M": 32, "N": 64}, scalars=(100,)
     ),
-    "softmax of rows": Case(softmax_of_rows, (TILE / 9,), softmax, {"M": 64, "N": 32}, tolerance=1e-6),
-    "softmax of wide rows": Case(softmax_of_rows, (WIDE / 9,), softmax, {"M": 16, "N": 256}, tolerance=1e-6),
+    "softmax of rows": Case(CORPUS.softmax_of_clusters, (TILE / 9,), softmax, {"M": 64, "N": 32}, tolerance=1e-6),
+    "softmax of wide rows": Case(CORPUS.softmax_of_clusters, (WIDE / 9,), softmax, {"M": 16, "N": 256}, tolerance=1e-6),
     "softmax of a row": Case(softmax_of_a_row, (WIDE / 9,), softmax, {"N": 256}, grid=16, tolerance=1e-6),
     "transpose": Case(transposed, (TILE,), lambda x: (x.T.copy(),), {"M": 64, "N": 32}),
     "transpose of bytes": Case(
@@ -277,15 +254,19 @@ CASES: dict[str, Case] = {
         lambda x, i: (np.take_along_axis(x, i, 1),),
         {"M": 64, "N": 32, "AXIS": 1},
     ),
-    "sorted rows": Case(sorted_rows, (DISTINCT.reshape(32, 64),), of_axis(1, np.sort), {"M": 32, "N": 64}),
-    "one sorted row": Case(sorted_rows, (integers(1, 256, dtype=np.int32),), of_axis(1, np.sort), {"M": 1, "N": 256}),
+    "sorted rows": Case(
+        CORPUS.sorted_by_clusters, (DISTINCT.reshape(32, 64),), of_axis(1, np.sort), {"R": 32, "C": 64}
+    ),
+    "one sorted row": Case(
+        CORPUS.sorted_by_clusters, (integers(1, 256, dtype=np.int32),), of_axis(1, np.sort), {"R": 1, "C": 256}
+    ),
     "product": Case(product, (A, B), lambda a, b: (a @ b,), {"M": 64, "N": 128, "K": 32}),
     "product, tall": Case(product, (B.T.copy(), A.T.copy()), lambda a, b: (a @ b,), {"M": 128, "N": 64, "K": 32}),
     "product of small tiles": Case(
         product, (A[:16, :16].copy(), B[:16, :16].copy()), lambda a, b: (a @ b,), {"M": 16, "N": 16, "K": 16}
     ),
     "product in a loop": Case(
-        product_in_a_loop,
+        CORPUS.tiled_dot_of_clusters,
         (integers(64, 96, high=9), integers(96, 64, high=9)),
         lambda a, b: (a @ b,),
         {"M": 64, "N": 64, "K": 32},

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from building import source_parts
-from cases import Case, load_kernels
 from growth_families import FAMILIES
 from parity_cases import ALL_CASES
 from xdsl.context import Context
@@ -23,6 +22,7 @@ from minitriton.dialects.text import print_module
 from minitriton.pipeline.pass_manager import IdlePasses
 from minitriton.pipeline.pass_registry import Pass, known_passes
 from minitriton.target import GPUTarget
+from minitriton_kernels.cases import Case, load_kernels
 
 BUSY = ("pipelining", "products", "clusters", "reducing", "scanning", "control", "atomics", "shapes")
 """Files of the corpus whose kernels have loops, products, descriptors, reductions, branches, calls."""

@@ -7,9 +7,7 @@ asked to keep Triton's choice where it is another on purpose (`fall-back=false`)
 
 from __future__ import annotations
 
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,10 +28,9 @@ from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import PassManager, Pipeline
 from minitriton.pipeline.pipelines import ttgir_passes, ttir_passes
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton_kernels.cases import load_kernels
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "passes"))
-
-import specialized_kernels as kernels  # pyright: ignore[reportMissingImports]
+kernels = load_kernels("specialized", "minitriton")
 
 pytestmark = pytest.mark.oracle
 

@@ -79,7 +79,7 @@ def wrong_scripts(text: str) -> Iterator[str]:
 @functools.cache
 def files() -> frozenset[str]:
     """Files of the repository with every end of their path."""
-    folders = ("minitriton", "tests", "benchmarks", "examples", "docs", "web", "typings")
+    folders = ("minitriton", "minitriton_kernels", "tests", "benchmarks", "examples", "docs", "web", "typings")
     paths = [path.relative_to(ROOT).as_posix() for folder in folders for path in (ROOT / folder).rglob("*.*")]
     return frozenset("/".join(path.split("/")[start:]) for path in paths for start in range(path.count("/") + 1))
 

@@ -41,7 +41,7 @@ def test_python_on_the_page_gives_what_it_shows(page: str) -> None:
 
 def test_the_tour_shows_the_kernel_as_it_is() -> None:
     source = re.search(r"```python\n(.*?)```", (ROOT / "docs/tour.md").read_text(), re.DOTALL)
-    assert source and source[1] in (ROOT / "examples/kernels/vector_add.py").read_text()
+    assert source and source[1] in (ROOT / "minitriton_kernels/vector_add.py").read_text()
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)

@@ -10,9 +10,9 @@ from typing import Any
 import building
 import numpy as np
 import pytest
-from cases import CASES
 
 from minitriton import emulator
+from minitriton_kernels.cases import CASES
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import Case, load_kernels
 
-FILE = str(Path(__file__).parent / "kernels" / "matrix")
+from minitriton_kernels.cases import Case, load_kernels
+
 HALF = 2.0**-11
 """Unit roundoff of float16: the tolerance of results that are stored as such."""
 
@@ -59,45 +58,45 @@ def _attention_expected(q: np.ndarray, k: np.ndarray, v: np.ndarray, out: np.nda
 TILE = {"BM": 64, "BN": 64, "BK": 32}
 MATRIX_CASES = [
     MatrixCase(
-        Case("matmul_f16", FILE, "by_pointers", _operands(80, 96, 160, np.float16, np.float32), TILE, (2, 2), _product(), 1e-4),
+        Case("matmul_f16", "matrix", "by_pointers", _operands(80, 96, 160, np.float16, np.float32), TILE, (2, 2), _product(), 1e-4),
         {"num_stages": 3}, (80, 90),
     ),
     MatrixCase(
-        Case("matmul_tf32", FILE, "by_pointers", _operands(80, 96, 160, np.float32, np.float32), TILE, (2, 2), _product(), 0.05),
+        Case("matmul_tf32", "matrix", "by_pointers", _operands(80, 96, 160, np.float32, np.float32), TILE, (2, 2), _product(), 0.05),
         {"num_stages": 3}, (80, 90),
     ),
     MatrixCase(
-        Case("matmul_widened", FILE, "widened", _half_and_bytes, TILE, (2, 2), _product(), 1e-3),
+        Case("matmul_widened", "matrix", "widened", _half_and_bytes, TILE, (2, 2), _product(), 1e-3),
         {"num_stages": 3}, (80, 90),
     ),
     MatrixCase(
-        Case("matmul_descriptors", FILE, "by_descriptors", _operands(80, 96, 160, np.float16, np.float32), TILE, (2, 2), _product(), 1e-4),
+        Case("matmul_descriptors", "matrix", "by_descriptors", _operands(80, 96, 160, np.float16, np.float32), TILE, (2, 2), _product(), 1e-4),
         {"num_stages": 3}, (90,),
     ),
     MatrixCase(
         Case(
-            "matmul_persistent", FILE, "persistent", _operands(192, 128, 96, np.float16, np.float16, turned=True),
+            "matmul_persistent", "matrix", "persistent", _operands(192, 128, 96, np.float16, np.float16, turned=True),
             {"PROGRAMS": 2, **TILE, "FLATTEN": False}, (2,), _product(turned=True), 32 * HALF,
         ),
         {"num_stages": 3}, (90,),
     ),
     MatrixCase(
         Case(
-            "matmul_persistent_flat", FILE, "persistent", _operands(192, 128, 96, np.float16, np.float16, turned=True),
+            "matmul_persistent_flat", "matrix", "persistent", _operands(192, 128, 96, np.float16, np.float16, turned=True),
             {"PROGRAMS": 2, **TILE, "FLATTEN": True}, (2,), _product(turned=True), 32 * HALF,
         ),
         {"num_stages": 3}, (90,),
     ),
     MatrixCase(
         Case(
-            "matmul_specialized", FILE, "specialized", _operands(128, 128, 192, np.float16, np.float16, turned=True),
+            "matmul_specialized", "matrix", "specialized", _operands(128, 128, 192, np.float16, np.float16, turned=True),
             {"BM": 128, "BN": 128, "BK": 64}, (1, 1), _product(turned=True), 32 * HALF,
         ),
         {"num_stages": 3}, (90,),
     ),
     MatrixCase(
         Case(
-            "causal_attention", FILE, "causal_attention", _attention,
+            "causal_attention", "matrix", "causal_attention", _attention,
             {"LENGTH": 128, "WIDTH": 64, "BM": 64, "BN": 32}, (2, 2), _attention_expected, 4 * HALF,
         ),
         {"num_stages": 2}, (80, 90),
@@ -127,7 +126,7 @@ def our_ptx(name: str, capability: int) -> tuple[str, int]:
     from minitriton.target import GPUTarget
 
     one = next(m for m in MATRIX_CASES if m.case.name == name)
-    kernel = getattr(load_kernels(FILE, "minitriton"), one.case.kernel)
+    kernel = getattr(load_kernels("matrix", "minitriton"), one.case.kernel)
     kinds, attrs = signature(one.case, "minitriton")
     source = ASTSource(kernel, kinds, dict(one.case.constexprs), attrs)
     made = minitriton.compile(source, GPUTarget("cuda", capability, 32), dict(one.options))
@@ -142,7 +141,7 @@ def triton_ptx(name: str, capability: int) -> tuple[str, int]:
     from triton.compiler import ASTSource
 
     one = next(m for m in MATRIX_CASES if m.case.name == name)
-    kernel = getattr(load_kernels(FILE, "triton"), one.case.kernel)
+    kernel = getattr(load_kernels("matrix", "triton"), one.case.kernel)
     kinds, attrs = signature(one.case, "triton")
     source = ASTSource(kernel, kinds, dict(one.case.constexprs), attrs)
     made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=one.options)

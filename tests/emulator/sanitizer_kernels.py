@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from cases import CASES
 from ptx_text import ptx_of
 from test_planted_faults import KERNEL_FAULTS, plant
+
+from minitriton_kernels.cases import CASES
 
 TOOLS = {
     "memcheck": frozenset({"out-of-bounds", "misaligned"}),

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import load_kernels
 
 from minitriton import emulator
 from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.operations.tensor_core import Accumulation, multiply_accumulate, multiply_accumulate_integers
+from minitriton_kernels.cases import load_kernels
 
 sys.path.insert(0, str(Path(__file__).parent))
-from matrix_cases import FILE
 
 triton = pytest.importorskip("triton")
 import triton.language as tl
@@ -45,7 +44,7 @@ def test_sums_are_those_of_the_tensor_cores(type: str, capability: int) -> None:
     whole = type == "i8"
     constants = {"SUM": tl.int32 if whole else tl.float32, "BM": 64, "BN": 32, "BK": 64}
     kinds = {"a": f"*{type}", "b": f"*{type}", "c": "*i32" if whole else "*fp32", "K": "i32"}
-    kernel = load_kernels(FILE, "triton").one_tile
+    kernel = load_kernels("matrix", "triton").one_tile
     source = ASTSource(
         kernel,
         {**kinds, **dict.fromkeys(constants, "constexpr")},

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from cases import CASES, Case
 
 from minitriton import emulator
+from minitriton_kernels.cases import CASES, Case
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import load_kernels
 
 from minitriton import emulator
 from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
+from minitriton_kernels.cases import load_kernels
 
 sys.path.insert(0, str(Path(__file__).parent))
-from matrix_cases import FILE, MATRIX_CASES, MatrixCase, our_ptx, triton_ptx
+from matrix_cases import MATRIX_CASES, MatrixCase, our_ptx, triton_ptx
 
 triton = pytest.importorskip("triton")
 from triton.backends.compiler import GPUTarget
@@ -71,7 +71,7 @@ def test_the_kernels_use_what_they_are_here_for(which: tuple[str, int]) -> None:
 
 
 def test_descriptors_made_on_the_host() -> None:
-    kernel = load_kernels(FILE, "triton").by_host_descriptors
+    kernel = load_kernels("matrix", "triton").by_host_descriptors
     tile = {"BM": 64, "BN": 64, "BK": 32}
     kinds = {
         "da": "tensordesc<fp16[64, 32]>",

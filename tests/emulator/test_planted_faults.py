@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import CASES
 
 from minitriton import emulator
 from minitriton.emulator.report import KINDS
+from minitriton_kernels.cases import CASES
 
 Edit = Callable[[str], str]
 Run = Callable[..., emulator.Report]

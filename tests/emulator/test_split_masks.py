@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from cases import load_kernels
 
 import minitriton
 from minitriton import emulator
 from minitriton.compiler import ASTSource
 from minitriton.target import GPUTarget
+from minitriton_kernels.cases import load_kernels
 
 ELEMENTS = {
     "i1": np.uint8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "fp16": np.uint16, "bf16": np.uint16,

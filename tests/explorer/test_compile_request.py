@@ -18,7 +18,7 @@ from minitriton.explorer.compile_request import CompileRequest, EditedState
 from minitriton.explorer.program import open_program
 from minitriton.host.seals import seal
 
-SOFTMAX = "examples/kernels/softmax.py:softmax"
+SOFTMAX = "minitriton_kernels/softmax.py:softmax"
 
 
 def test_a_code_says_all_of_it() -> None:
@@ -36,7 +36,7 @@ def test_the_command_line_shows_the_same(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_edited_text_is_in_the_code_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    text = Path("examples/kernels/softmax.py").read_text().replace("tl.exp(x)", "tl.exp2(x)")
+    text = Path("minitriton_kernels/softmax.py").read_text().replace("tl.exp(x)", "tl.exp2(x)")
     asked = CompileRequest(SOFTMAX, "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256", kernel_text=text)
     assert main([*shlex.split(asked.command("diff"))[1:], "--pass", "inline"]) == 0
     assert "math.exp2" in capsys.readouterr().out
@@ -46,7 +46,7 @@ def test_an_edited_file_is_whole_while_another_process_writes_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python reads it for the source of each function: found half written, it has none."""
-    text = Path("examples/kernels/softmax.py").read_text() + "# and more\n" * 200_000
+    text = Path("minitriton_kernels/softmax.py").read_text() + "# and more\n" * 200_000
     asked = CompileRequest(SOFTMAX, "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256", kernel_text=text)
     monkeypatch.setattr(program, "_shared", [str(tmp_path)])
     open_program(asked)
@@ -106,5 +106,5 @@ def test_a_seal_of_another_state_is_none(tmp_path: Path) -> None:
 
 
 def test_a_signature_is_made_up_where_none_is_given() -> None:
-    program = open_program(CompileRequest("examples/kernels/vector_add.py:vector_add"))
+    program = open_program(CompileRequest("minitriton_kernels/vector_add.py:vector_add"))
     assert set(program.source.signature.values()) >= {"*fp32", "i32", "constexpr"}

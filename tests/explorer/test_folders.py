@@ -51,7 +51,7 @@ def test_kernels_of_a_folder_stand_side_by_side_on_the_page(tmp_path: Path, caps
         main(
             [
                 "compile",
-                "examples/kernels/vector_add.py:vector_add",
+                "minitriton_kernels/vector_add.py:vector_add",
                 "--signature",
                 signature,
                 "--emit",
@@ -113,7 +113,7 @@ def test_a_cache_and_a_dump_of_tritons_are_opened_for_their_target(
     attrs = {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]}
     dump = {"TRITON_KERNEL_DUMP": "1", "TRITON_DUMP_DIR": str(tmp_path / "dump")}
     compiled_by_triton(
-        tmp_path / "cache", dump, folder=str(Path("examples/kernels").resolve()), module="vector_add", kernel="vector_add",
+        tmp_path / "cache", dump, folder=str(Path("minitriton_kernels").resolve()), module="vector_add", kernel="vector_add",
         signature=types, constants={"BLOCK": 512}, attrs=attrs, arch=80, options={"num_warps": 8},
     )  # fmt: skip
     (cached,) = kernels_in(tmp_path / "cache")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from minitriton.explorer.compile_request import CompileRequest, EditedState
-from minitriton.explorer.lessons.exercises import EXERCISES, KERNELS, Exercise, Grade, find, grade, recorded
+from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, Exercise, Grade, find, grade, recorded
 from minitriton.explorer.lessons.tour import TOUR, Walk
 from minitriton.explorer.session import ExplorerSession
 
-TEXT = (KERNELS / "exercises.py").read_text()
+TEXT = (LESSON_KERNELS / "exercises.py").read_text()
 PROMISE = "{tt.divisibility = dense<16> : tensor<1xi32>}"
 
 
@@ -112,7 +112,7 @@ def test_every_stop_shows_what_it_says(walk: Walk, session: ExplorerSession) -> 
     opened = session.opened(walk.asked)
     steps = opened.recording.steps
     assert steps[-1].error is None
-    source = (Path(__file__).parents[2] / "minitriton/explorer/lessons/kernels/tour.py").read_text()
+    source = Path(walk.asked.source.rpartition(":")[0]).read_text()
     for stop in walk.stops:
         if stop.step:
             state = next(step for step in steps if step.name == stop.step).after

@@ -10,7 +10,7 @@ nbclient = pytest.importorskip("nbclient", reason="needs minitriton[notebook]")
 pytest.importorskip("ipykernel", reason="needs minitriton[notebook]")
 nbformat = pytest.importorskip("nbformat", reason="needs minitriton[notebook]")
 
-KERNEL = Path(__file__).parents[2] / "examples" / "kernels" / "vector_add.py"
+KERNEL = Path(__file__).parents[2] / "minitriton_kernels" / "vector_add.py"
 CELLS = (
     f"""
 import sys

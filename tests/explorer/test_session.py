@@ -15,7 +15,7 @@ from minitriton.explorer.wire import Json
 from minitriton.explorer.worker import as_error
 
 SOFTMAX = CompileRequest(
-    "examples/kernels/softmax.py:softmax", "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256",
+    "minitriton_kernels/softmax.py:softmax", "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256",
     numbers=("n_rows=3", "n_cols=200", "in_stride=256", "out_stride=256"),
 ).plain()  # fmt: skip
 
@@ -121,7 +121,7 @@ def test_what_the_hint_promises_widens_the_load(session: ExplorerSession) -> Non
 
 
 def test_a_run_counts_by_line_and_is_compared_with_another(session: ExplorerSession) -> None:
-    text = Path("examples/kernels/softmax.py").read_text()
+    text = Path("minitriton_kernels/softmax.py").read_text()
     changed = {
         **SOFTMAX,
         "kernel_text": text.replace(

@@ -23,7 +23,7 @@ from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pipeline.pass_registry import Property
 from minitriton.target import GPUTarget
 
-SOFTMAX = "examples/kernels/softmax.py"
+SOFTMAX = "minitriton_kernels/softmax.py"
 SIGNATURE = "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256"
 BLOCKED = "blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
 TALL = "blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>"
@@ -44,7 +44,7 @@ def test_a_line_is_explained_with_its_limit_and_a_hint(capsys: pytest.CaptureFix
 
 def test_the_width_of_a_split_mask_is_that_of_whole_vectors(capsys: pytest.CaptureFixture[str]) -> None:
     signature = "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024"
-    text = said(capsys, "explain", "examples/kernels/vector_add.py:11", "--signature", signature)
+    text = said(capsys, "explain", "minitriton_kernels/vector_add.py:11", "--signature", signature)
     assert "tt.load of 4-byte elements: 4 (16 bytes) at a time, as wide as can be" in text
     assert "where the mask ends within one of these vectors, a branch moves its elements one by one" in text
 
@@ -60,11 +60,11 @@ def test_a_line_of_which_nothing_is_left_names_those_that_there_are(capsys: pyte
     error = capsys.readouterr().err
     assert "nothing is left of line 1" in error and "12, " in error
     with pytest.raises(MinitritonError, match="in no kernel"):
-        kernel_at("examples/kernels/matmul.py", 1)
+        kernel_at("minitriton_kernels/matmul.py", 1)
 
 
 MATMUL = (
-    "minitriton/lab/corpus/kernels/hopper.py:39",
+    "minitriton_kernels/families/hopper.py:39",
     "--signature",
     "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16,i32:16,M=64,N=64,K=64",
 )
@@ -199,7 +199,7 @@ def test_a_run_on_a_gpu_shows_what_the_arrays_hold_as_one_on_the_emulator_does(
 
     given = (
         "run",
-        "examples/kernels/vector_add.py:vector_add",
+        "minitriton_kernels/vector_add.py:vector_add",
         "--signature",
         "*fp32:16,*bf16:16,*fp32:16,i32,BLOCK=128",
     )
@@ -213,7 +213,7 @@ def test_a_run_on_a_gpu_shows_what_the_arrays_hold_as_one_on_the_emulator_does(
 
 
 def test_explain_says_what_heuristics_chose_and_how_to_take_another(capsys: pytest.CaptureFixture[str]) -> None:
-    kernel = "examples/kernels/vector_add.py:11"
+    kernel = "minitriton_kernels/vector_add.py:11"
     assert main(["explain", kernel, "--signature", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024"]) == 0
     text = capsys.readouterr().out
     assert "elements a thread of tt.load: 4, by tritongpu-coalesce{width=4}" in text

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, KERNELS, Case
+
+from minitriton_kernels.cases import CASES, KERNELS, Case
 
 pytest.importorskip("triton")
 oracle = pytest.importorskip("oracle")

@@ -1,4 +1,4 @@
-"""The examples of `examples/gluon` on small shapes: on the emulator, against NumPy."""
+"""The examples of `minitriton_kernels/gluon` on small shapes: on the emulator, against NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from minitriton.lab.corpus.case import load_file
 
-EXAMPLES = Path(__file__).parents[2] / "examples/gluon"
+EXAMPLES = Path(__file__).parents[2] / "minitriton_kernels/gluon"
 RNG = np.random.default_rng(0)
 
 

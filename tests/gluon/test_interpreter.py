@@ -17,7 +17,7 @@ from minitriton.lab.launches.recorder import Recorder
 from minitriton.language.gluon.layouts import BlockedLayout, NVMMASharedLayout
 
 KERNELS: Any = load_file(Path(__file__).with_name("tool_kernels.py"), "minitriton")
-EXAMPLES = Path(__file__).parents[2] / "examples" / "gluon"
+EXAMPLES = Path(__file__).parents[2] / "minitriton_kernels" / "gluon"
 WIDE = BlockedLayout([4], [32], [4], [0])
 
 

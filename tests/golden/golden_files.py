@@ -12,10 +12,9 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-sys.path[:0] = [str(FOLDER.parents[1] / "examples"), str(FOLDER.parent / "parity"), str(FOLDER)]
+sys.path[:0] = [str(FOLDER.parent / "parity"), str(FOLDER)]
 
 from building import source_parts
-from cases import CASES, Case, load_kernels
 from pipeline_texts import pipeline_texts
 
 from minitriton import knobs
@@ -24,6 +23,7 @@ from minitriton.dialects.text import parse_module, print_module
 from minitriton.lab import corpus
 from minitriton.pipeline.pass_manager import Hook
 from minitriton.target import GPUTarget
+from minitriton_kernels.cases import CASES, Case, load_kernels
 
 ARCHITECTURES = (80, 90)
 STAGES = ("ttir", "ttgir", "ptx")

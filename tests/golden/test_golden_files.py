@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import Case
+
+from minitriton_kernels.cases import Case
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 from building import triton_backend
-from cases import Case, load_kernels
 
 import minitriton
 from minitriton.compiler import CompiledKernel
+from minitriton_kernels.cases import Case, load_kernels
 
 
 def device_arguments(case: Case, host: list[Any]) -> list[Any]:

@@ -28,7 +28,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "examples"), str(ROOT / "tests" / "parity"), str(ROOT / "tests" / "emulator")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "parity"), str(ROOT / "tests" / "emulator")]
 
 import numpy as np
 
@@ -146,8 +146,9 @@ def reported(reports: dict[str, Reports], kernel: str) -> set[str]:
 def all_samples() -> list[Any]:
     """Every kernel of the set, compiled ones included."""
     import building
-    from cases import CASES
     from sanitizer_kernels import beyond_samples, from_examples, small_samples
+
+    from minitriton_kernels.cases import CASES
 
     def compiled(name: str, compiler: str, capability: int) -> tuple[str, int]:
         made = building.compiled(next(c for c in CASES if c.name == name), compiler, capability)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import CASES, Case, load_kernels
+
+from minitriton_kernels.cases import CASES, Case, load_kernels
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
 

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Case, load_kernels
 from parity_cases import ALL_CASES
+
+from minitriton_kernels.cases import Case, load_kernels
 
 torch = pytest.importorskip("torch")
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "emulator")]
 from agreement import assert_agree
 from launching import run_with
-from matrix_cases import FILE, MATRIX_CASES, MatrixCase, triton_ptx
+from matrix_cases import MATRIX_CASES, MatrixCase, triton_ptx
 
 import minitriton
 from minitriton import emulator
@@ -54,7 +55,7 @@ def launched_by_triton(one: MatrixCase, host: list[Any]) -> tuple[list[Any], str
     triton = pytest.importorskip("triton")
     triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     arguments = on_device(host)
-    kernel = getattr(load_kernels(FILE, "triton"), one.case.kernel)
+    kernel = getattr(load_kernels("matrix", "triton"), one.case.kernel)
     made = kernel[one.case.grid](*arguments, **one.case.constexprs, **one.options)
     torch.cuda.synchronize()
     return arguments, made.asm["ptx"], made.metadata.shared

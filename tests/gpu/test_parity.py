@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import Case
 from parity_cases import ALL_CASES
+
+from minitriton_kernels.cases import Case
 
 pytest.importorskip("torch")
 

@@ -137,13 +137,14 @@ def test_every_wait_that_a_real_kernel_needs_is_missed() -> None:
     """Triton's partitioned product: a producer, two consumers. Two of its waits follow from others, and change nothing."""
     triton = pytest.importorskip("triton")
     sys.path.insert(0, str(Path(__file__).parents[1] / "emulator"))
-    from cases import load_kernels
-    from matrix_cases import FILE, MATRIX_CASES, signature
+    from matrix_cases import MATRIX_CASES, signature
     from triton.backends.compiler import GPUTarget
+
+    from minitriton_kernels.cases import load_kernels
 
     one = next(m for m in MATRIX_CASES if m.case.name == "matmul_specialized")
     kinds, attrs = signature(one.case, "triton")
-    kernel = getattr(load_kernels(FILE, "triton"), one.case.kernel)
+    kernel = getattr(load_kernels("matrix", "triton"), one.case.kernel)
     source = triton.compiler.ASTSource(kernel, kinds, dict(one.case.constexprs), attrs)
     text = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=one.options).asm["ttgir"]
     rng = np.random.default_rng(0)

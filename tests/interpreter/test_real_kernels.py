@@ -11,7 +11,6 @@ import pytest
 triton = pytest.importorskip("triton")
 
 import triton.language as tl
-from cases import CASES, Case, load_kernels
 from triton._C.libtriton import ir, nvidia
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
@@ -19,6 +18,7 @@ from triton.compiler import ASTSource, make_backend
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import InterpreterError, interpret
 from minitriton.interpreter.numbers import formats
+from minitriton_kernels.cases import CASES, Case, load_kernels
 
 pytestmark = pytest.mark.oracle
 

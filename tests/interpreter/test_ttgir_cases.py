@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, Case
 from ttgir_programs import assert_case_right, our_module, our_passes, place_memory_and_barriers
 
 from minitriton.pipeline.pass_manager import Hook
+from minitriton_kernels.cases import CASES, Case
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

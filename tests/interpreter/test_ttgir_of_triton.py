@@ -10,13 +10,13 @@ import pytest
 triton = pytest.importorskip("triton")
 
 import triton.language as tl
-from cases import CASES, Case, load_kernels
 from ttgir_programs import assert_case_right, place_memory_and_barriers, signature_of
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation
 
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import InterpreterError, interpret
+from minitriton_kernels.cases import CASES, Case, load_kernels
 
 pytestmark = pytest.mark.oracle
 
@@ -175,25 +175,13 @@ def test_operands_overwritten_while_a_product_reads_them_are_found() -> None:
         interpret(module, "matmul", matmul_arguments(), (2, 2))
 
 
-@triton.jit
-def matmul_by_descriptors(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
-    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
-    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
-    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
-    total = tl.zeros((BM, BN), tl.float32)
-    for start in range(0, K, BK):
-        total = tl.dot(left.load([m, start]), right.load([start, n]), total)
-    out.store([m, n], total)
-
-
 def descriptor_module() -> ModuleOp:
-    return ttgir(matmul_by_descriptors, matmul_arguments(), 90, BM=64, BN=64, BK=32)
+    return ttgir(load_kernels("matrix", "triton").by_descriptors, matmul_arguments(), 90, BM=64, BN=64, BK=32)
 
 
 def interpret_descriptors(module: ModuleOp, **options: Any) -> list[Any]:
     args = matmul_arguments()
-    interpret(module, "matmul_by_descriptors", args, (2, 2), **options)
+    interpret(module, "by_descriptors", args, (2, 2), **options)
     return args
 
 

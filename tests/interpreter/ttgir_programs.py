@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from cases import Case, load_kernels
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
@@ -17,6 +16,7 @@ from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import PassManager, Pipeline
 from minitriton.pipeline.pipelines import ttgir_passes, ttir_passes
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton_kernels.cases import Case, load_kernels
 
 HOPPER = GPUTarget("cuda", 90, 32)
 

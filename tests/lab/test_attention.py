@@ -1,4 +1,4 @@
-"""Attention of `examples/kernels/attention.py`: the same numbers after every pass, and the PTX sound on the emulator."""
+"""Attention of `minitriton_kernels/attention.py`: the same numbers after every pass, and the PTX sound on the emulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minitriton.lab import check_call
 from minitriton.lab.corpus.case import load_file
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
-KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")
+KERNELS = load_file(Path(__file__).parents[2] / "minitriton_kernels/attention.py", "minitriton")
 HEADS = 2
 
 

@@ -12,7 +12,7 @@ from minitriton.commands.cli import main
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.commands.signature import ast_source
 
-KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
+KERNELS = Path(__file__).parents[2] / "minitriton_kernels"
 SIGNATURE = "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256"
 OF_TEXT = ["--signature", "*fp32,*fp32,i32,i32,i32,i32"]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from cases import CASES, Case, load_kernels
 
 from minitriton.lab import check_call
 from minitriton.lab.comparison import Verdict
+from minitriton_kernels.cases import CASES, Case, load_kernels
 
 
 @pytest.mark.sampled(3)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import Case, load_kernels
 from xdsl.context import Context
 
 import minitriton
@@ -18,6 +17,7 @@ from minitriton.dialects.text import parse_module, print_module
 from minitriton.passes.asynchronous.hold_wgmma_registers import HoldWgmmaRegisters
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import GPUTarget
+from minitriton_kernels.cases import Case, load_kernels
 
 ARCH = 90
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cases import CASES, Case
-
 from minitriton.lab import corpus
+from minitriton_kernels.cases import CASES, Case
 
 PARITY_CASES: list[Case] = [case for case in corpus.cases() if Path(case.file).name != "hopper"]
 """Without the slow kernels of `hopper`: `tests/dots` has such kernels at every level."""

@@ -7,11 +7,11 @@ import os
 
 import pytest
 from building import compiled
-from cases import Case
 from parity_cases import ALL_CASES
 
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.target.architectures import ARCHITECTURES
+from minitriton_kernels.cases import Case
 
 FURTHER = (100, 120)
 

@@ -4,8 +4,9 @@ NumPy gives, and the two compilers' PTX give the same bits."""
 import numpy as np
 import pytest
 from building import check, compiled, emulate, expected
-from cases import Case, load_kernels
 from parity_cases import ALL_CASES
+
+from minitriton_kernels.cases import Case, load_kernels
 
 every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name, scope="module")
 """The tests of a case run one after the other: what one compiles the next has at hand."""

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from building import check, compiled, emulate, triton_continues, we_continue
-from cases import Case
 from parity_cases import ALL_CASES
+
+from minitriton_kernels.cases import Case
 
 pytestmark = pytest.mark.oracle
 pytest.importorskip("triton")

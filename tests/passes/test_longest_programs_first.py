@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from cases import load_kernels
 from dot_sources import dot_sources
 from filecheck_ir import check, run
 
@@ -15,6 +14,7 @@ import minitriton.language as tl
 from minitriton.compiler import ASTSource
 from minitriton.passes.longest_programs_first import LongestProgramsFirst
 from minitriton.target import GPUTarget
+from minitriton_kernels.cases import load_kernels
 
 PASS = LongestProgramsFirst()
 

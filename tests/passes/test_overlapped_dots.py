@@ -21,7 +21,7 @@ from minitriton.passes.asynchronous.hoist_tma_copies import HoistTmaCopies
 from minitriton.passes.asynchronous.sink_dot_waits import SinkDotWaits
 from minitriton.target import GPUTarget
 
-KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")
+KERNELS = load_file(Path(__file__).parents[2] / "minitriton_kernels/attention.py", "minitriton")
 MATRIX = "!ttg.memdesc<64x64xf16, #sh, #smem>"
 F32, F16 = "tensor<64x64xf32, #mma>", "tensor<64x64xf16, #a>"
 

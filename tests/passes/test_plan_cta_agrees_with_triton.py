@@ -24,7 +24,7 @@ from triton._C.libtriton import ir, nvidia, passes
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 from triton.runtime.jit import JITFunction
-from wheel_kernels import add, column_sums, matmul, softmax, transpose
+from wheel_kernels import add, argmax_of_gathered, column_sums, matmul, softmax, transpose
 from wheel_passes import on_wheel
 
 from minitriton.dialects.context import make_context
@@ -52,15 +52,6 @@ def sums_of_branches(x, o, n, BM: tl.constexpr, BN: tl.constexpr):
     else:
         tile = tile - 1.0
     tl.store(o + rows, tl.sum(tile, 1))
-
-
-@triton.jit
-def argmax_of_gathered(x, i, o, q, BM: tl.constexpr, BN: tl.constexpr, AXIS: tl.constexpr):
-    rows, cols = tl.arange(0, BM), tl.arange(0, BN)
-    at = rows[:, None] * BN + cols[None, :]
-    v = tl.gather(tl.load(x + at), tl.load(i + at), AXIS)
-    tl.store(o + at, v)
-    tl.store(q + (cols if AXIS == 0 else rows), tl.argmax(v, axis=AXIS))
 
 
 @triton.jit

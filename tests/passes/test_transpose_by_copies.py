@@ -19,7 +19,7 @@ from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
-KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/matmul.py", "minitriton")
+KERNELS = load_file(Path(__file__).parents[2] / "minitriton_kernels/matmul.py", "minitriton")
 M, N, K = 64, 64, 96
 
 

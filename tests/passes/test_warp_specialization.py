@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import specialized_kernels as kernels
 
 from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.compiler import compile as compile_kernel
 from minitriton.dialects.text import parse_module
 from minitriton.emulator import run
 from minitriton.interpreter import interpret
-from minitriton.lab.corpus.case import load_file
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.tools.tensor_descriptor import TensorDescriptor
+from minitriton_kernels.cases import load_kernels
 
-EXAMPLE = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")
+EXAMPLE = load_kernels("attention", "minitriton")
+kernels = load_kernels("specialized", "minitriton")
 HOPPER = GPUTarget("cuda", 90, 32)
 Array = np.ndarray[Any, Any]
 

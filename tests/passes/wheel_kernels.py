@@ -54,3 +54,12 @@ def matmul(a, b, c, k, sa, sb, sc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.co
         pa += BK
         pb += BK * sb
     tl.store(c + rm[:, None] * sc + rn[None, :], acc)
+
+
+@triton.jit
+def argmax_of_gathered(x, i, o, q, BM: tl.constexpr, BN: tl.constexpr, AXIS: tl.constexpr):
+    rows, cols = tl.arange(0, BM), tl.arange(0, BN)
+    at = rows[:, None] * BN + cols[None, :]
+    v = tl.gather(tl.load(x + at), tl.load(i + at), AXIS)
+    tl.store(o + at, v)
+    tl.store(q + (cols if AXIS == 0 else rows), tl.argmax(v, axis=AXIS))

@@ -51,11 +51,6 @@ class Source:
     def module(self) -> str:
         return ".".join(("minitriton", *Path(self.file).with_suffix("").parts)).removesuffix(".__init__")
 
-    @property
-    def holds_kernels(self) -> bool:
-        """Kernels are data of the laboratory and the lessons, in files that nothing imports by name."""
-        return "/kernels/" in self.file
-
 
 @functools.cache
 def files() -> dict[str, tuple[str, ast.Module]]:
@@ -188,7 +183,7 @@ def pages() -> Iterator[Text]:
 
 
 def single_importers() -> dict[str, str]:
-    """Modules that one other file of the package imports, with that file. Front doors (`__init__`) and kernels do not count."""
+    """Modules that one other file of the package imports, with that file. Front doors (`__init__`) do not count."""
     importers: dict[str, set[str]] = {source.module: set() for source in sources()}
     for source in sources():
         for name in source.imports:
@@ -198,5 +193,5 @@ def single_importers() -> dict[str, str]:
     return {
         source.file: next(iter(importers[source.module]))
         for source in sources()
-        if len(importers[source.module]) == 1 and not source.file.endswith("__init__.py") and not source.holds_kernels
+        if len(importers[source.module]) == 1 and not source.file.endswith("__init__.py")
     }

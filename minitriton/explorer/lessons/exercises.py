@@ -20,8 +20,9 @@ from minitriton.explorer.lessons import checks
 from minitriton.explorer.lessons.checks import Check, ExerciseAnswer
 from minitriton.explorer.program import open_program
 from minitriton.explorer.wire import ExerciseJson, RecordedAnswerJson
+from minitriton.lab.corpus.case import KERNELS
 
-KERNELS = Path(__file__).parent / "kernels"
+LESSON_KERNELS = KERNELS / "lessons"
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,10 @@ def recorded(exercise: Exercise, session: Compiles) -> list[RecordedAnswerJson]:
 
 def kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
     """The program of an exercise."""
-    return CompileRequest(f"{KERNELS / 'exercises.py'}:{name}", signature, **more)
+    return CompileRequest(f"{LESSON_KERNELS / 'exercises.py'}:{name}", signature, **more)
 
 
-_TIDY = str(KERNELS.parent / "tidy_passes.py")
+_TIDY = str(Path(__file__).with_name("tidy_passes.py"))
 _ROWS = "blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>"
 _COLUMNS = "blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>"
 _MISORDERED = (("move", "tritongpu-coalesce before convert-triton-to-tritongpu"),)

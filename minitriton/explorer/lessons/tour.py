@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
-from minitriton.explorer.lessons.exercises import KERNELS
+from minitriton.explorer.lessons.exercises import LESSON_KERNELS
 from minitriton.explorer.wire import StopJson, WalkJson
+from minitriton.lab.corpus.case import KERNELS
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Walk:
 
 
 def _kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
-    return CompileRequest(f"{KERNELS / 'tour.py'}:{name}", signature, **more)
+    file = KERNELS / "vector_add.py" if name == "vector_add" else LESSON_KERNELS / "tour.py"
+    return CompileRequest(f"{file}:{name}", signature, **more)
 
 
 TOUR: tuple[Walk, ...] = (

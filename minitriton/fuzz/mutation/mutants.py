@@ -21,7 +21,7 @@ from random import Random
 
 from minitriton.as_triton.compiler import compile
 from minitriton.commands.signature import ast_source
-from minitriton.fuzz.mutation import kernels
+from minitriton.lab.corpus.case import KERNELS, load_file
 from minitriton.target import GPUTarget
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[%@#!^$.]?[A-Za-z_][\w.$]*|\d+(?:\.\d+)?(?:e[+-]?\d+)?|\s+|.', re.DOTALL)
@@ -295,9 +295,11 @@ def _runs_long(word: str) -> bool:
     return word.isdigit() and int(word[:9]) > 2000
 
 
-# The programs whose texts are mutated: the kernels of `kernels.py`, which between them have every kind of op and instruction.
+# The programs whose texts are mutated: the kernels of `minitriton_kernels/mutated.py`, which between them have every kind of op and instruction.
 #
-# texts_of(3, "ttgir")    →   the TTGIR of the fourth of them
+# text_of(3, "ttgir")    →   the TTGIR of the fourth of them
+
+MUTATED = KERNELS / "mutated.py"
 
 
 @dataclass(frozen=True)
@@ -312,7 +314,7 @@ class Program:
     @property
     def reference(self) -> str:
         """The kernel as the command line names it."""
-        return f"{kernels.__file__}:{self.kernel}"
+        return f"{MUTATED}:{self.kernel}"
 
     @property
     def types(self) -> str:
@@ -338,6 +340,6 @@ def text_of(number: int, stage: str) -> str:
     options: dict[str, object] = {
         name: int(value) for name, _, value in (option.partition("=") for option in program.options)
     }
-    source = ast_source(getattr(kernels, program.kernel), program.signature)
+    source = ast_source(getattr(load_file(MUTATED, "minitriton"), program.kernel), program.signature)
     compiled = compile(source, GPUTarget("cuda", program.arch, 32), options, assemble=False)
     return compiled.metadata.pipeline if stage == "pipeline" else str(compiled.asm[stage])

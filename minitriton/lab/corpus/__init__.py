@@ -1,8 +1,8 @@
-"""Kernels to experiment with, installed with the package: each with inputs, a launch and the right answer.
+"""Kernels to experiment with, those of `minitriton_kernels/families`: each with inputs, a launch and the right answer.
 
     corpus.names()                       ["atomic_adds", ...], sorted
     corpus.find("running_sums")          its `Case`
-    corpus.cases(family="scanning")      those of one file of `kernels/`
+    corpus.cases(family="scanning")      those of one file
     corpus.having("tt.dot", "scf.for")   the names of those with such ops in their first IR
     corpus.ops("tiled_dot")              how many of each it has: {"tt.load": 2, ...}
     corpus.task("running_sums")       ready for `lab.search`
@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.corpus.case import Case, load_file
+from minitriton.lab.corpus.case import KERNELS, Case, load_file
 
 if TYPE_CHECKING:
     from minitriton.lab.arguments import Arguments
     from minitriton.lab.sweeping.tuning_task import TuningTask
     from minitriton.runtime.jit import JITFunction
 
-_KERNELS = Path(__file__).parent / "kernels"
+_FAMILIES = KERNELS / "families"
 _added: list[Path] = []
 
 
@@ -61,7 +61,7 @@ def families() -> list[str]:
 
 
 def _files() -> list[Path]:
-    return [*sorted(_KERNELS.glob("*.py")), *_added]
+    return [*sorted(_FAMILIES.glob("*.py")), *_added]
 
 
 def cases(family: str | None = None) -> list[Case]:

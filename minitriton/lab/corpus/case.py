@@ -27,6 +27,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+import minitriton
 from minitriton.dialects.narrowing import instance_of
 from minitriton.runtime.jit import OF_FILE, kernel_named
 
@@ -42,6 +43,9 @@ class _Jitted(Protocol):
 
 
 Kernel = TypeVar("Kernel", bound=_Jitted)
+
+KERNELS = Path(minitriton.__file__).parents[1] / "minitriton_kernels"
+"""The corpus, which is installed next to the package."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,8 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     importlib.import_module(compiler + ".language")
-    names = _imported_of_triton(Path(file))
-    meant = {n: importlib.import_module(n.replace("triton", compiler, 1)) for n in names}
+    names = _imported(Path(file))
+    meant = {n: _as_compiler(n, compiler) for n in names}
     # After the imports: Triton's launcher looks its classes up by name, and must find those that the program imported.
     saved = {n: sys.modules.get(n) for n in names}
     try:
@@ -126,12 +130,21 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
     return module
 
 
-def _imported_of_triton(file: Path) -> list[str]:
-    """`triton`, `triton.language` and the other modules of Triton that `file` names, packages first."""
+def _as_compiler(module: str, compiler: str) -> ModuleType:
+    """What a kernel's file gets for a module of Triton or of the corpus."""
+    if module.startswith(KERNELS.name):
+        return load_file(KERNELS.parent.joinpath(*module.split(".")).with_suffix(".py"), compiler)
+    return importlib.import_module(module.replace("triton", compiler, 1))
+
+
+def _imported(file: Path) -> list[str]:
+    """`triton`, `triton.language` and the other modules of Triton and of the corpus that `file` names, packages first."""
     found = {"triton", "triton.language"}
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.startswith("triton.")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{KERNELS.name}."):
+            found.add(str(node.module))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triton."):
             parts = str(node.module).split(".")
             found |= {".".join(parts[: end + 1]) for end in range(len(parts))}
@@ -153,7 +166,8 @@ def case_of(file: Path | str, name: str) -> Case:
 
 
 def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], Kernel]]]:
-    """The list of the file's cases, and the decorator that adds to it. Keywords that `Case` lacks are constexprs.
+    """The list of the file's cases, and the decorator that adds to it. Keywords that `Case` lacks are constexprs. A case has the
+    name of its kernel; further ones of a kernel have a `name`.
 
     With `sizes` and `large` the case has two launches, of the same work a program: `inputs(rng, **sizes)` makes the arguments of
     either, and `grid` is a function of sizes and constants by name. `choices` are values of constants and compile options to try.
@@ -162,6 +176,7 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], K
 
     def case(
         *,
+        name: str | None = None,
         inputs: Callable[..., list[object]],
         expected: Callable[..., dict[int, np.ndarray]],
         grid: tuple[int, ...] | Callable[..., tuple[int, ...]] = (1,),
@@ -175,12 +190,11 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], K
         **constexprs: object,
     ) -> Callable[[Kernel], Kernel]:
         def add(kernel: Kernel) -> Kernel:
-            name = kernel.fn.__name__
             where = str(Path(file).with_suffix(""))
             how = (tolerance, exact_order, num_warps)
             fixed, grid_of = ((1,), grid) if callable(grid) else (grid, None)
             made = Case(
-                name, where, name, functools.partial(inputs, **(sizes or {})), constexprs, fixed, expected, *how,
+                name or kernel.fn.__name__, where, kernel.fn.__name__, functools.partial(inputs, **(sizes or {})), constexprs, fixed, expected, *how,
                 num_ctas=num_ctas, sizes=sizes or {}, choices=choices or {}, grid_of=grid_of,
                 large=None if large is None else LargeCase(large, functools.partial(inputs, **large)),
             )  # fmt: skip

@@ -1,6 +1,6 @@
 """A matmul with weights of 4 bits, which threads unpack into registers: `wgmma` takes its left operand from there (sm_90).
 
-    python -m minitriton.run_as_triton examples/gluon/int4_matmul.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/int4_matmul.py
 
 The transposed matmul is computed, c.T = w @ x.T: the weights are the left operand. `pack` arranges them once on the host: a thread finds the 32
 weights that the MMA wants of it, of one row and 128 steps of K, in 16 bytes next to each other. Two bytes become two numbers of float16

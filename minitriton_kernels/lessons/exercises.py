@@ -1,8 +1,5 @@
 """Kernels to be fixed, one an exercise."""
 
-# Kernels are no typed Python: their arguments are what a launch passes.
-# pyright: standard
-
 import triton
 import triton.language as tl
 

@@ -1,6 +1,6 @@
 """Matmuls of many sizes in one launch: rows of `a` in groups, each with a matrix of its own, as in a mixture of experts (sm_90).
 
-    python -m minitriton.run_as_triton examples/gluon/grouped_matmul.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/grouped_matmul.py
 
 Only the GPU knows how long the groups are. Programs stay and take tiles in turn; each role finds the tiles of its program by walking over
 the groups. The roles are those of `persistent_matmul.py`. A tile that ends within the block is stored by TMA; at the end of a group, where

@@ -1,6 +1,6 @@
 """A matmul of fp8 with a scale for each 128 elements along K: of a row of `a`, and of 128 rows of `b` (sm_90).
 
-    python -m minitriton.run_as_triton examples/gluon/fp8_matmul.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/fp8_matmul.py
 
 Tensor cores add products of fp8 with fewer bits than float32 has. So each step along K, 128 elements, is a dot of its own that starts from
 zero; threads add it, times both scales, to an accumulator of float32 while the dot of the other warp group runs. The roles are those of
@@ -20,18 +20,10 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from minitriton_kernels.gluon.persistent_matmul import tile_of
+
 STEP = 128
 """Elements along K that share a scale."""
-
-
-@gluon.jit
-def tile_of(tile, m, n, BM: gl.constexpr, BN: gl.constexpr, GROUP: gl.constexpr):
-    """First row and column of a tile: GROUP rows of tiles at a time."""
-    down, across = gl.cdiv(m, BM), gl.cdiv(n, BN)
-    first = tile // (GROUP * across) * GROUP
-    height = gl.minimum(down - first, GROUP)
-    inside = tile % (GROUP * across)
-    return (first + inside % height) * BM, inside // height * BN
 
 
 @gluon.jit

@@ -1,6 +1,6 @@
 """A copy whose layout the author says: how many elements a thread moves at a time, and which ones.
 
-    python -m minitriton.run_as_triton examples/gluon/copy.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/copy.py
 
 `BlockedLayout([4, ...])` gives each thread four neighbouring floats, one access of 16 bytes. A layout with one float a thread needs four
 times as many instructions for the same bytes; one whose threads run across the rows fetches every sector of 32 bytes for 4 bytes of it.

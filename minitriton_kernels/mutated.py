@@ -1,15 +1,10 @@
-"""The kernels whose texts are mutated."""
+"""The kernels whose texts mutants are made of."""
 
-# Kernels are no typed Python: their arguments are what a launch passes.
-# pyright: standard
-
-from __future__ import annotations
-
-import minitriton.language as tl
-from minitriton.runtime.jit import jit
+import triton
+import triton.language as tl
 
 
-@jit
+@triton.jit
 def masked_sum(x, y, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
@@ -18,7 +13,7 @@ def masked_sum(x, y, out, n, BLOCK: tl.constexpr):
     tl.store(out + i, tl.where(a > b, tl.exp(a), a / b) + tl.sum(a, axis=0), mask=mask)
 
 
-@jit
+@triton.jit
 def matmul(a, b, c, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
     rows, columns, inner = tl.arange(0, M), tl.arange(0, N), tl.arange(0, STEP)
     accumulator = tl.zeros((M, N), tl.float32)
@@ -29,7 +24,7 @@ def matmul(a, b, c, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
     tl.store(c + rows[:, None] * N + columns[None, :], accumulator.to(tl.float16))
 
 
-@jit
+@triton.jit
 def scanned(x, out, n, N: tl.constexpr):
     i = tl.arange(0, N)
     values = tl.load(x + i)
@@ -42,7 +37,7 @@ def scanned(x, out, n, N: tl.constexpr):
     tl.atomic_add(out + i % 16, tl.sort(total))
 
 
-@jit
+@triton.jit
 def transposed(x, out, stride, M: tl.constexpr, N: tl.constexpr):
     rows, columns = tl.arange(0, M), tl.arange(0, N)
     tile = tl.load(x + rows[:, None] * stride + columns[None, :])
@@ -50,12 +45,12 @@ def transposed(x, out, stride, M: tl.constexpr, N: tl.constexpr):
     tl.store(out + columns[:, None] * M + rows[None, :], tl.trans(tile) + best[None, :])
 
 
-@jit
+@triton.jit
 def helper(x, y):
     return tl.maximum(x, y) * 2
 
 
-@jit
+@triton.jit
 def with_descriptor(x, out, M, N, TILE: tl.constexpr):
     source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [TILE, TILE])
     result = tl.make_tensor_descriptor(out, [M, N], [N, 1], [TILE, TILE])

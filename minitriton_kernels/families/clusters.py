@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 
 from minitriton.lab.corpus.case import collector, f32, i32, integers, normal
+from minitriton_kernels.families.shapes import gather_in_rows
 
 CASES, case = collector(__file__)
 
@@ -70,17 +71,14 @@ def sorted_by_clusters(x_ptr, out_ptr, R: tl.constexpr, C: tl.constexpr):
     tl.store(out_ptr + at, tl.sort(tl.load(x_ptr + at)))
 
 
-@case(
+case(
+    name="gathered_by_clusters",
     inputs=lambda rng: [normal(rng, 64, 32), integers(rng, 0, 32, 64, 32), f32(64, 32)],
     expected=lambda x, at, _: {2: np.take_along_axis(x, at, 1)},
     num_ctas=4,
     R=64,
     C=32,
-)
-@triton.jit
-def gathered_by_clusters(x_ptr, at_ptr, out_ptr, R: tl.constexpr, C: tl.constexpr):
-    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
-    tl.store(out_ptr + at, tl.gather(tl.load(x_ptr + at), tl.load(at_ptr + at), 1))
+)(gather_in_rows)
 
 
 @case(

@@ -1,4 +1,4 @@
-"""Every example kernel with inputs, a launch and the right answer: what tests, benchmarks and the demo run.
+"""The plain Triton programs with inputs, a launch and the right answer: what golden files, tests and benchmarks run.
 
 In: nothing. Out: `CASES`, a list of `Case`. `load_kernels(which)` imports the kernel files for one compiler, so that the
 same source runs under minitriton and, beside it in the same process, under Triton.
@@ -7,19 +7,16 @@ same source runs under minitriton and, beside it in the same process, under Trit
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from minitriton.lab.corpus.case import Case, load_file
-
-KERNELS = Path(__file__).parent / "kernels"
+from minitriton.lab.corpus.case import KERNELS, Case, load_file
 
 
 def load_kernels(file: str, compiler: str) -> ModuleType:
-    """Imports `kernels/<file>.py`, or the file that an absolute path without its suffix names, with `import triton`
+    """Imports `<file>.py` of the corpus, or the file that an absolute path without its suffix names, with `import triton`
     meaning `compiler` ("triton" or "minitriton")."""
     return load_file(KERNELS / f"{file}.py", compiler)
 

@@ -1,6 +1,6 @@
 """Attention for Hopper: a producer warp that loads, and two warp groups that each work on 64 rows of queries (sm_90).
 
-    python -m minitriton.run_as_triton examples/gluon/attention.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/attention.py
 
 producer          the queries; then for each block of keys, from the last one on: keys and values, each into a ring of two buffers
 consumer 0, 1     for each block: start Q @ K of this block and P @ V of the block before; the softmax of this block runs while

@@ -1,6 +1,6 @@
 """A matmul by warp-group MMAs: operands in shared memory, loaded by TMA into a ring of stages, MMAs and loads in flight at once (sm_90).
 
-    python -m minitriton.run_as_triton examples/gluon/wgmma_matmul.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/wgmma_matmul.py
 
 The accumulator stays in registers. One MMA is in flight while the next is issued: `warpgroup_mma_wait(1)` says that the one before is
 done, so its stage may be filled again.

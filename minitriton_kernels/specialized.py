@@ -1,7 +1,7 @@
 """Kernels that ask for warp specialization: a product with and without a loop over tiles, in the forms in which people write them."""
 
-import minitriton as triton
-import minitriton.language as tl
+import triton
+import triton.language as tl
 
 
 @triton.jit

@@ -1,6 +1,6 @@
 """A matmul whose programs stay: a producer warp that loads tiles by TMA, and two warp groups that multiply half a tile each (sm_90).
 
-    python -m minitriton.run_as_triton examples/gluon/persistent_matmul.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/persistent_matmul.py
 
     producer          for each tile, each step along K: wait for an empty stage, start the loads of A (two halves) and B
     consumer 0, 1     for each tile, each step: wait for a full stage, start the MMA, release the stage of the MMA before;

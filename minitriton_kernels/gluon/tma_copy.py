@@ -1,6 +1,6 @@
 """A copy by the tensor memory accelerator: no thread holds an element, an mbarrier says when a block is there (sm_90).
 
-    python -m minitriton.run_as_triton examples/gluon/tma_copy.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/tma_copy.py
 
 A ring of STAGES buffers. The load of a block announces its bytes to the mbarrier of its buffer; the phase of the mbarrier completes when
 they have arrived. A store reads its buffer after the launch of the copy: `store_wait` says when the buffer may be filled again.

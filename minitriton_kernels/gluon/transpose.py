@@ -1,6 +1,6 @@
 """A transposition through shared memory, and how many bank conflicts its layouts there have.
 
-    python -m minitriton.run_as_triton examples/gluon/transpose.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/transpose.py
 
 Threads read along the rows and write along the columns, so that both run through global memory in order. In shared memory one of the two
 goes across: 32 lanes that read a column of 32 floats find them all in one bank, unless the rows are swizzled or padded.

@@ -1,6 +1,6 @@
 """A matmul by `mma.sync` whose tiles are copied in the background by the threads themselves: `cp.async`, two buffers (sm_80).
 
-    python -m minitriton.run_as_triton examples/gluon/async_matmul.py
+    python -m minitriton.run_as_triton minitriton_kernels/gluon/async_matmul.py
 
 The copies of step s + 1 are in flight while step s is multiplied: `wait_group(1)` leaves the youngest group alone. The tiles are swizzled
 in shared memory, so that neither the copies (rows of 16 bytes) nor the reads of MMA operands (8 rows of 16 bytes, `ldmatrix`) have

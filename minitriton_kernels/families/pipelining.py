@@ -16,19 +16,13 @@ def table(rng: np.random.Generator, rows: int) -> np.ndarray:
     return rng.integers(-8, 8, (rows, WIDTH)).astype(np.float32)
 
 
+@case(
+    name="more_stages_than_iterations", inputs=lambda rng: [table(rng, 2), f32(WIDTH), 2], expected=lambda x, *_: {1: x.sum(0)},
+    STAGES=5, BLOCK=WIDTH,
+)  # fmt: skip
 @case(inputs=lambda rng: [table(rng, 7), f32(WIDTH), 7], expected=lambda x, *_: {1: x.sum(0)}, STAGES=4, BLOCK=WIDTH)
 @triton.jit
 def pipelined_sum(x, out, n, STAGES: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    total = tl.zeros([BLOCK], dtype=tl.float32)
-    for i in tl.range(0, n, num_stages=STAGES):
-        total += tl.load(x + i * BLOCK + at)
-    tl.store(out + at, total)
-
-
-@case(inputs=lambda rng: [table(rng, 2), f32(WIDTH), 2], expected=lambda x, *_: {1: x.sum(0)}, STAGES=5, BLOCK=WIDTH)
-@triton.jit
-def more_stages_than_iterations(x, out, n, STAGES: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], dtype=tl.float32)
     for i in tl.range(0, n, num_stages=STAGES):
