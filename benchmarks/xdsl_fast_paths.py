@@ -27,10 +27,9 @@ from xdsl.irdl import (
 from minitriton.dialects import arith, locations, tt
 from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.fast_paths.block_order import BlockOrder
-from minitriton.dialects.fast_paths.copying import copy_of
+from minitriton.dialects.fast_paths.copying import IRSnapshot, copy_of
 from minitriton.dialects.fast_paths.op_access import make, operand_values, ops_in
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.dialects.text import parse_module, print_module
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"

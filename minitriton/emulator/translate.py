@@ -46,7 +46,6 @@ RULE_MODULES = (
     "convert",
     "select",
     "memory",
-    "warp",
     "synchronize",
     "asynchronous",
     "call",

@@ -143,7 +143,7 @@ def record(
     seconds = time.perf_counter() - start
     if pipeline is None:
         pipeline = stages.default_pipeline(target, options, source.ext)
-    facts = stages.facts_of(value, source.ext, target)
+    facts = stages.properties_of(value, source.ext, target)
     if contracts:
         pipeline.check(facts)
     recording = Recording(source.entry, target.capability, str(pipeline))

@@ -26,7 +26,7 @@ from minitriton.dialects.locations import source_location
 from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.errors import SourceLocation
 from minitriton.host import debuggers
-from minitriton.host.containers import named_tuple
+from minitriton.host.json_values import named_tuple
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import STATEFUL_OPS

@@ -33,7 +33,7 @@ from minitriton.analysis.access_width import access_width, is_prefix, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.exchangeable import float_order_matters
-from minitriton.analysis.slices.connected import ConnectedData
+from minitriton.analysis.slices.def_use import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.pass_attributes import SPLIT_MASK

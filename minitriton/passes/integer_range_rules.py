@@ -40,7 +40,7 @@ from minitriton.analysis.integer_range.analysis import (
     IntegerRange,
     IntegerRangeAnalysis,
 )
-from minitriton.analysis.integer_range.fact import signed, unsigned
+from minitriton.analysis.integer_range.lattice import signed, unsigned
 from minitriton.analysis.integer_range.rules import compare
 from minitriton.dialects import arith, math, tt
 from minitriton.dialects.arith.compare import predicate_of
@@ -51,7 +51,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.tt.types import element_type
 from minitriton.rewriting.constants import int_constant, width_of
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 Rule = Callable[[Operation, IntegerRangeAnalysis, Inserter], "SSAValue | None"]
 """The value that replaces an op's result; None if the rule does not apply."""

@@ -37,7 +37,7 @@ from minitriton.dialects.op_rules import OpRules
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import own_effects
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 X, Y = 0, 1
 

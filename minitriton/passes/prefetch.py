@@ -34,8 +34,8 @@ from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.greedy import apply_patterns_greedily
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op
+from minitriton.rewriting.rewriter import Inserter
 
 _STEP_BITS = 256
 """Bits of K in a step where the layout does not say (`kWidth` 0)."""

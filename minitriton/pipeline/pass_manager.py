@@ -21,8 +21,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from minitriton.dialects.fast_paths.copying import IRSnapshot
 from minitriton.dialects.fast_paths.op_access import classes_in
-from minitriton.dialects.fast_paths.snapshot import IRSnapshot
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
 from minitriton.host.whole_file import write_whole
 from minitriton.pipeline.pass_registry import (

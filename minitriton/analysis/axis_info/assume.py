@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.assumptions import Assumed, assumed_in, integer_constant, is_defined_in
-from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, constant, power_of_two_part
+from minitriton.analysis.axis_info.lattice import MAX_DIVISOR, AxisInfo, constant, power_of_two_part
 from minitriton.dialects import arith
 from minitriton.dialects.arith.compare import EQ, SGE, SGT
 

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.fact import MAX_DIVISOR, RULES, AxisInfo, Facts, divisibility_at
+from minitriton.analysis.axis_info.lattice import MAX_DIVISOR, RULES, AxisInfo, Facts, divisibility_at
 from minitriton.analysis.axis_info.types import (
     axis_lengths,
     constant_result,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info.fact import RULES, AxisInfo, Facts, divisibility_at, join, unknown
+from minitriton.analysis.axis_info.lattice import RULES, AxisInfo, Facts, divisibility_at, join, unknown
 from minitriton.analysis.axis_info.types import (
     axis_lengths,
     constant_result,

@@ -33,7 +33,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from minitriton.analysis.assumptions import assumed_in, is_defined_in
 from minitriton.analysis.axis_info.types import integer_width
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.integer_range.fact import (
+from minitriton.analysis.integer_range.lattice import (
     NO_INTEGER,
     RULES,
     IntegerRange,

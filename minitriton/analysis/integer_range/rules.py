@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAt
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.types import axis_lengths, integer_width, splat_integer
-from minitriton.analysis.integer_range.fact import (
+from minitriton.analysis.integer_range.lattice import (
     NO_INTEGER,
     RULES,
     IntegerRange,

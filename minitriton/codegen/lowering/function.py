@@ -25,7 +25,7 @@ from minitriton.codegen.types import I8, scalar_type
 from minitriton.dialects.facts.synchronization import meets_threads
 from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.ttng.attributes import TMEM
+from minitriton.dialects.ttng.tensor_memory import TMEM
 from minitriton.errors import LoweringError, MinitritonError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.lowering.shared import load_shared, store_shared
 from minitriton.codegen.nvidia import lowers, needs_scratch
 from minitriton.codegen.nvidia.memory import Accesses
 from minitriton.codegen.tensor_facts import TensorFacts, flat_offsets

@@ -41,10 +41,9 @@ from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.facts.synchronization import ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.tt.complaints import encoding_complaint, inferred_complaint, shape_complaint, tensor
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_gather, infer_reduce
-from minitriton.dialects.tt.traits import TensorLayouts
+from minitriton.dialects.tt.traits import TensorLayouts, encoding_complaint, inferred_complaint, shape_complaint, tensor
 from minitriton.dialects.tt.types import element_type, i1_same_shape, shape_of
 
 UNIT = UnitAttr()

@@ -34,16 +34,16 @@ from minitriton.dialects.facts.layout import (
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.complaints import (
+from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
+from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
+from minitriton.dialects.tt.traits import (
+    TensorLayouts,
     encoding_complaint,
     has_encoding,
     inferred_complaint,
     same_element_complaint,
     tensor,
 )
-from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
-from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
-from minitriton.dialects.tt.traits import TensorLayouts
 from minitriton.dialects.tt.types import element_type, shape_of, tensor_type
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.inference import reshape_dst, split_dst

@@ -18,7 +18,7 @@ from minitriton.dialects.encodings import SMEM, encoding_attr
 from minitriton.dialects.gluon import AUTO, COALESCED
 from minitriton.dialects.tt.types import TensorDescType, tensor_type
 from minitriton.dialects.ttg.types import MemDescType
-from minitriton.dialects.ttng.attributes import TMEM, TensorMemoryEncodingAttr, TensorMemoryScalesEncodingAttr
+from minitriton.dialects.ttng.tensor_memory import TMEM, TensorMemoryEncodingAttr, TensorMemoryScalesEncodingAttr
 from minitriton.frontend.builder import GLUON, ir_type
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.gluon import buffers, nvidia, partitions, tcgen05, tensors

@@ -39,8 +39,8 @@ from minitriton.passes.pipelining.loops import body_ops, loops_in
 from minitriton.passes.pipelining.overlap_dots import OTHER_REGISTERS, REGISTERS, words_of
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, number_of
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_defined_outside
+from minitriton.rewriting.rewriter import Inserter
 
 Step = int | SSAValue
 """Elements an iteration: a constant, or an integer of before the loop."""

@@ -66,7 +66,7 @@ from minitriton.passes.pipelining.schedule import Schedule, schedule_dependencie
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
 from minitriton.passes.pipelining.tensor_copies import TensorCopy, add_barriers, copy_descriptor_load
 from minitriton.passes.tensor_layouts import element_bits, swizzled_or_not
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 
 def load_as_tensor(load: tt.LoadOp, loop: scf.ForOp, schedule: Schedule) -> None:

@@ -26,7 +26,7 @@ from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.loops import terminator_of, users_in_body
 from minitriton.passes.pipelining.schedule import Cluster, Schedule
 from minitriton.rewriting.constants import constant_op, int_attr
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 SHARED_MEMORY = ttg.SharedMemorySpaceAttr()
 

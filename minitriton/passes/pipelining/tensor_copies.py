@@ -29,7 +29,7 @@ from minitriton.passes.pipelining.loops import ancestor_in_body
 from minitriton.passes.pipelining.rings import SHARED_MEMORY, Counters, Placer, buffer_in, first_user, read_from
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.tensor_layouts import element_bits
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 DescriptorLoad = tt.DescriptorLoadOp | tt.DescriptorGatherOp
 

@@ -39,9 +39,9 @@ from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.loops import body_ops
 from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, carry, forward, next_of_ring
 from minitriton.passes.pipelining.schedule import Schedule
-from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
+from minitriton.passes.tma_lowering import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
 from minitriton.rewriting.constants import constant_op, int_attr
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 
 def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:

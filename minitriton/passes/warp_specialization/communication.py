@@ -49,7 +49,7 @@ from minitriton.passes.warp_specialization.channels import (
 )
 from minitriton.passes.warp_specialization.counts import Counts, buffer_and_phase
 from minitriton.passes.warp_specialization.task_propagation import THREADS, CannotSpecialize, TaskInserter, tasks_of
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 
 @dataclass

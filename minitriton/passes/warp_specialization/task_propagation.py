@@ -28,7 +28,7 @@ from minitriton.dialects.facts.memory_access import is_expensive_access
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_in_inner_first
 from minitriton.dialects.llvm import AssumeOp
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 TASK_IDS = "async_task_id"
 PRODUCER = 0
