@@ -118,6 +118,16 @@ class FunctionLowering:
         """Threads count from 0 at this warp of the block. Called once, in the prologue, before anything asks for a thread."""
         self._thread = self.b.sub(self.thread_id(), self.b.i32(warp << self.module.lane_bits))
 
+    def is_first_thread(self) -> SSAValue:
+        """Whether this is the first thread of those that run this function.
+
+        Among other warps by the bits of the number alone: ptxas then predicates what the thread does, and branches around each op otherwise.
+        """
+        thread, threads = self.thread_id(), self.num_warps << self.module.lane_bits
+        if self.own_barrier is not None and threads & threads - 1 == 0:
+            thread = self.b.and_(thread, self.b.i32(threads - 1))
+        return self.b.icmp("eq", thread, self.b.i32(0))
+
     def lane_id(self) -> SSAValue:
         """The thread's number in its warp."""
         return self.shared_index([1 << i for i in range(self.module.lane_bits)])
@@ -233,7 +243,10 @@ class FunctionLowering:
         """All threads that run this code wait for each other: those of the block, or of a partition of specialized warps. The class of the op
         that is being lowered must say so (`LoweringBarrier`)."""
         self.check_meets()
-        self.module.info.barrier(self.b, self.own_barrier)
+        if self.own_barrier is not None and self.num_warps == 1:
+            self.module.info.warp_barrier(self.b)
+        else:
+            self.module.info.barrier(self.b, self.own_barrier)
 
     def check_meets(self) -> None:
         """Raises `LoweringError` if the op that is being lowered does not say that threads meet there: passes rely on it."""

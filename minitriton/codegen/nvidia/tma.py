@@ -51,11 +51,9 @@ def _address(f: FunctionLowering, value: SSAValue) -> SSAValue:
     return f.b.gep(view.base, slice_offset(type_, view.offsets) * memory_bits(type_) // 8, I8)
 
 
-def _first_thread(f: FunctionLowering) -> SSAValue:
-    return f.b.icmp("eq", f.thread_id(), f.b.i32(0))
-
-
 def _first_warp(f: FunctionLowering) -> SSAValue:
+    if f.num_warps == 1:
+        return f.b.constant(I1, 1)
     return f.b.icmp("ult", f.thread_id(), f.b.i32(WARP_SIZE))
 
 
@@ -71,23 +69,23 @@ def _mbarrier(f: FunctionLowering, kind: str, barrier: SSAValue, pred: SSAValue,
 
 @lowers(ttng.InitBarrierOp)
 def init_barrier(f: FunctionLowering, op: ttng.InitBarrierOp) -> None:
-    _mbarrier(f, "init", op.operands[0], _first_thread(f), op.count)
+    _mbarrier(f, "init", op.operands[0], f.is_first_thread(), op.count)
 
 
 @lowers(ttng.InvalBarrierOp)
 def inval_barrier(f: FunctionLowering, op: ttng.InvalBarrierOp) -> None:
-    _mbarrier(f, "inval", op.operands[0], _first_thread(f), None)
+    _mbarrier(f, "inval", op.operands[0], f.is_first_thread(), None)
 
 
 @lowers(ttng.BarrierExpectOp)
 def barrier_expect(f: FunctionLowering, op: ttng.BarrierExpectOp) -> None:
-    pred = f.b.and_(_first_thread(f), f.scalar(op.operands[1]))
+    pred = f.b.and_(f.is_first_thread(), f.scalar(op.operands[1]))
     _mbarrier(f, "arrive.expect_tx", op.operands[0], pred, op.size)
 
 
 @lowers(ttng.ArriveBarrierOp)
 def arrive_barrier(f: FunctionLowering, op: ttng.ArriveBarrierOp) -> None:
-    pred = _first_thread(f)
+    pred = f.is_first_thread()
     if len(op.operands) > 1:
         pred = f.b.and_(pred, f.scalar(op.operands[1]))
     _mbarrier(f, "arrive", op.operands[0], pred, op.count)
@@ -221,7 +219,7 @@ def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None, warps: in
     """True in one thread of each of the first `warps`."""
     elected = f.b.value(nvvm.ElectSyncOp, (), I1)
     one = elected
-    if warps == 1 or warps < f.num_warps:
+    if warps < f.num_warps:
         one = f.b.and_(f.b.icmp("ult", f.thread_id(), f.b.i32(warps << f.module.lane_bits)), elected)
     return one if pred is None else f.b.and_(one, pred)
 
@@ -340,7 +338,7 @@ def tensormap_create(f: FunctionLowering, op: ttng.TensormapCreateOp) -> None:
     _check_strides(op)
     b = f.b
     scratch = f.scratch(op)
-    warp, thread = _first_warp(f), _first_thread(f)
+    warp, thread = _first_warp(f), f.is_first_thread()
     b.operation(nvvm.StoreSharedOp, (b.i32(0), b.gep(scratch, f.thread_id(), I32), warp), ())
     b.operation(nvvm.BarWarpSyncOp, (), ())
 

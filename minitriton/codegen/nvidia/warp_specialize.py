@@ -81,12 +81,15 @@ def _barrier_of_all(f: FunctionLowering, workers: WorkerWarps) -> None:
 
 
 def _tell_workers(f: FunctionLowering, workers: WorkerWarps, numbers: list[int]) -> None:
-    """One default thread writes the number of its partition for each warp that waits."""
+    """The default threads write the number of its partition for each warp that waits, four numbers at a time: the same from each thread."""
     base = f.scratch(workers.kernel)
-    first = f.b.icmp("eq", f.thread_id(), f.b.i32(0))
-    for warp, number in enumerate(numbers):
-        value = f.b.constant(I8, number if number < 128 else number - 256)
-        f.b.operation(nvvm.StoreSharedOp, (value, f.b.gep(base, warp, I8), first), ())
+    always = f.b.constant(I1, 1)
+    start = 0
+    while start < len(numbers):
+        size, type_ = (4, I32) if start + 4 <= len(numbers) else (1, I8)
+        value = int.from_bytes(numbers[start : start + size], "little", signed=True)
+        f.b.operation(nvvm.StoreSharedOp, (f.b.constant(type_, value), f.b.gep(base, start, I8), always), ())
+        start += size
 
 
 @lowers(WarpSpecializeOp)
@@ -131,7 +134,7 @@ def _send_captures(f: FunctionLowering, op: WarpSpecializeOp) -> dict[int, tuple
     Arguments of the kernel, constants and whole buffers need not be written: every warp knows them.
     """
     base = f.scratch(op) if op.operands else None
-    first = f.b.icmp("eq", f.thread_id(), f.b.i32(0))
+    first = f.is_first_thread()
     captured: dict[int, tuple[int, Attribute]] = {}
     position = 0
     for index, capture in enumerate(op.operands):
