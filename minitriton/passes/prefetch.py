@@ -28,7 +28,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in, set_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
-from minitriton.passes.pipelining.loops import body_ops, loops_in, terminator_of
+from minitriton.passes.pipelining.schedule import body_ops, loops_in, terminator_of
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass

@@ -26,8 +26,8 @@ from minitriton.dialects import arith, ttg
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
 from minitriton.passes.loop_rewriting import put_under_condition
-from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
+from minitriton.passes.pipelining.schedule import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.regions import clone_op, is_defined_outside
 from minitriton.rewriting.rewriter import Inserter

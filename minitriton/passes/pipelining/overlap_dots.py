@@ -33,8 +33,14 @@ from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.buffers import LOADS
-from minitriton.passes.pipelining.loops import body_ops, loops_in, nested_operands, terminator_of
-from minitriton.passes.pipelining.schedule import Schedule, producers
+from minitriton.passes.pipelining.schedule import (
+    Schedule,
+    body_ops,
+    loops_in,
+    nested_operands,
+    producers,
+    terminator_of,
+)
 from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free

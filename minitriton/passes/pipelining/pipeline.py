@@ -26,8 +26,7 @@ from minitriton.analysis.in_flight.outstanding import groups_since
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_in, ops_of
-from minitriton.passes.pipelining.loops import loops_in, num_stages
-from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule
+from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule, loops_in, num_stages
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.rewriter import Inserter

@@ -30,7 +30,7 @@ from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.conversion import minimal_cvt_layout
 from minitriton.layouts.encodings import NvidiaMma
-from minitriton.passes.pipelining.loops import ancestor_in_body
+from minitriton.passes.pipelining.schedule import ancestor_in_body
 from minitriton.passes.pipelining.split_dots import split_along_k
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.regions import is_defined_outside

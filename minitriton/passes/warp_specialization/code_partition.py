@@ -19,7 +19,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.op_access import ops_of
-from minitriton.passes.pipelining.loops import VIEWS
+from minitriton.passes.pipelining.schedule import VIEWS
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.buffers import create_buffers, insert_copies
 from minitriton.passes.warp_specialization.channels import (

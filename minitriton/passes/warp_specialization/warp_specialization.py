@@ -39,7 +39,7 @@ from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
-from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
+from minitriton.passes.pipelining.schedule import NUM_STAGES, loops_in
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, written_pointers
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
