@@ -21,7 +21,7 @@ ASSEMBLERS = ("nvjitlink", "ptxas")
 def find_ptxas() -> str | None:
     """`MINITRITON_PTXAS` or `TRITON_PTXAS_PATH` if set, else that of a wheel (nvidia-cuda-nvcc, Triton's), on the PATH, or in a CUDA toolkit.
 
-    Of the wheels CUDA 12's come first: `benchmarks/results/gluon.md` has what 13.0 costs a kernel with wgmma.
+    Of the wheels CUDA 12's come first: `benchmarks/results/gluon-2026-11.md` has what 13.0 costs a kernel with wgmma.
     """
     import shutil
 

@@ -61,6 +61,7 @@ PASSES = {
     "triton-rewrite-tensor-descriptor-to-pointer": "minitriton.passes.rewrite_blocks_to_pointers",
     "triton-rewrite-tensor-pointer": "minitriton.passes.rewrite_blocks_to_pointers",
     "sccp": "minitriton.passes.sccp",
+    "minitriton-share-tensor-copies": "minitriton.passes.asynchronous.share_tensor_copies",
     "minitriton-share-pointer-steps": "minitriton.passes.asynchronous.share_pointer_steps",
     "minitriton-simplify-integers": "minitriton.passes.simplify_integers",
     "minitriton-hoist-tma-copies": "minitriton.passes.asynchronous.hoist_tma_copies",

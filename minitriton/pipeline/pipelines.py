@@ -207,7 +207,9 @@ def gluon_passes() -> list[str]:
 
 def gluon_cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps of a Gluon kernel for an NVIDIA GPU."""
-    return gluon_passes() + llvm_passes() + emission_steps(target, options, switches)
+    lowering = llvm_passes()
+    lowering.insert(lowering.index("minitriton-first-warp-barriers") + 1, "minitriton-share-tensor-copies")
+    return gluon_passes() + lowering + emission_steps(target, options, switches)
 
 
 def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:

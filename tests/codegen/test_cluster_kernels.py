@@ -205,8 +205,8 @@ CASES: dict[str, Case] = {
     "sums in a loop": Case(
         column_sums_in_a_loop, (integers(100, 64),), of_axis(0, np.sum), {"M": 32, "N": 64}, scalars=(100,)
     ),
-    "softmax of rows": Case(CORPUS.softmax_of_clusters, (TILE / 9,), softmax, {"M": 64, "N": 32}, tolerance=1e-6),
-    "softmax of wide rows": Case(CORPUS.softmax_of_clusters, (WIDE / 9,), softmax, {"M": 16, "N": 256}, tolerance=1e-6),
+    "softmax of rows": Case(CORPUS.softmax_of_clusters, (TILE / 9,), softmax, {"R": 64, "C": 32}, tolerance=1e-6),
+    "softmax of wide rows": Case(CORPUS.softmax_of_clusters, (WIDE / 9,), softmax, {"R": 16, "C": 256}, tolerance=1e-6),
     "softmax of a row": Case(softmax_of_a_row, (WIDE / 9,), softmax, {"N": 256}, grid=16, tolerance=1e-6),
     "transpose": Case(transposed, (TILE,), lambda x: (x.T.copy(),), {"M": 64, "N": 32}),
     "transpose of bytes": Case(

@@ -59,7 +59,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> str:
     ("command", "expected"),
     [
         (["run"], "shared memory: "),
-        (["check"], "total: 30 steps, none wrong"),
+        (["check"], "total: 31 steps, none wrong"),
         (["diff"], "gluon-inline"),
         (["sweep", "--count", "2"], "2 right"),
         (["compile", "--emit", "pipeline"], "gluon-inline"),

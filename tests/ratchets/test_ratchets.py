@@ -28,9 +28,9 @@ PACKAGES = {
     "analysis": (6690, 39, 0),
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
-    "codegen": (11831, 64, 0),
+    "codegen": (11835, 64, 0),
     "commands": (1506, 11, 0),
-    "dialects": (15026, 82, 0),
+    "dialects": (15031, 82, 0),
     "emulator": (8885, 53, 0),
     "errors": (146, 1, 0),
     "explorer": (6708, 39, 0),
@@ -42,8 +42,8 @@ PACKAGES = {
     "lab": (10933, 54, 0),
     "language": (6001, 52, 0),
     "layouts": (4636, 22, 0),
-    "passes": (19169, 100, 0),
-    "pipeline": (2242, 12, 0),
+    "passes": (19212, 101, 0),
+    "pipeline": (2244, 12, 0),
     "rewriting": (4130, 22, 0),
     "runtime": (7063, 44, 0),
     "target": (1018, 6, 0),
@@ -70,8 +70,8 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 134572,
-    "files": 789,
+    "lines": 134626,
+    "files": 790,
     "files under 40 lines": 122,
     "modules with one importer": 165,
     "comparisons of an op's name": 5,
@@ -86,6 +86,7 @@ By about 3,200 on 2026-11-27 for Gluon: its language, its rules in the frontend,
 
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
+`passes`, `codegen` and `dialects` by about 70 on 2026-11-28: warps share the boxes of a tensor copy.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}

@@ -25,6 +25,7 @@ from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.attribute_values import integer, is_true, string_attr
+from minitriton.dialects.facts.pass_attributes import ISSUED_BY_WARPS
 from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma
@@ -229,11 +230,14 @@ def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> 
     """Every CTA gets its part, those that hold copies too."""
     descriptor, *given, barrier, target, pred = op.operands
     _check_corner(op, descriptor, given, stores=False)
-    thread = _issuing_thread(f, f.scalar(pred))
+    boxes = _boxes(f, op, target)
+    warps = _warps_with_boxes(boxes, f.num_warps) if ISSUED_BY_WARPS in op.attributes else 1
+    thread = _issuing_thread(f, f.scalar(pred), warps)
     base, bar = _address(f, target), _address(f, barrier)
-    type_ = memdesc(target)
-    coordinates = _of_this_cta(f, [f.scalar(value) for value in given], type_)
-    for offsets, start in _boxes(f, op, target):
+    coordinates = _of_this_cta(f, [f.scalar(value) for value in given], memdesc(target))
+    if warps > 1:
+        base, coordinates = _of_this_warp(f, base, coordinates, boxes, warps)
+    for offsets, start in boxes[::warps]:
         where = _coordinates(f, coordinates, offsets)
         operands = (f.b.gep(base, start, I8), f.scalar(descriptor), *where, bar, thread)
         f.b.operation(tma.TensorLoadOp, operands, ())

@@ -13,7 +13,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
 
-from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects import arith, tt, ttg, ttng
 
 OPAQUE = "ttg.opaque"
 SPLIT_MASK = "split_mask"
@@ -24,6 +24,7 @@ OVERLAPS_LAUNCHES = "ttg.overlaps-launches"
 SCRATCH_LIMIT = "allocation.scratch_limit"
 SEPARATE = "allocation.separate"
 ENDS_AFTER_LOOP = "minitriton.ends_after_loop"
+ISSUED_BY_WARPS = "ttg.issued-by-warps"
 
 IN_L1 = "l1_"
 """Prefix of cache hints for L1 alone: without it they hold for L2 too, by a policy."""
@@ -73,6 +74,10 @@ PASS_ATTRIBUTES = {
     SEPARATE: PassAttribute(
         (tt.FuncOp,), UnitAttr, ("minitriton-use-free-shared-memory",), "analysis.shared_memory.allocation",
         "buffers of the function share no memory, even those that are not alive at the same time",
+    ),
+    ISSUED_BY_WARPS: PassAttribute(
+        (ttng.AsyncTMACopyGlobalToLocalOp,), UnitAttr, ("minitriton-share-tensor-copies",), "codegen.nvidia.tma",
+        "warp number i starts box number i of the copy, not the first warp all of them",
     ),
     ENDS_AFTER_LOOP: PassAttribute(
         (scf.ForOp,), UnitAttr, ("minitriton-overlap-dots",), "passes.pipelining.expander",

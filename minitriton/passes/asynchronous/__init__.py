@@ -7,6 +7,7 @@
 | `hold_wgmma_registers` | registers of operand A are not written while a dot reads them |
 | `guard_dot_loops` | no wait where a loop of dots did not run |
 | `share_pointer_steps` | one counter for pointers that move alike, so that accumulators keep their registers |
+| `share_tensor_copies` | the boxes of a copy are started by as many warps |
 | `first_warp_barriers` | only the warp that starts copies waits for the others |
 | `alternate_warp_groups` | two warp groups take turns at the tensor cores |
 
