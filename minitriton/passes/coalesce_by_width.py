@@ -13,7 +13,7 @@ thread gets no more of them than one instruction moves or changes, so that neigh
 A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
 moves whole vectors where they are whole, single elements where the mask ends in one (`split-masks=false` switches that off).
 
-Loads and stores of the same data (`analysis.slices.connected`) change together, so that no conversion is needed between them. Not a pass of
+Loads and stores of the same data (`analysis.slices.def_use`) change together, so that no conversion is needed between them. Not a pass of
 Triton's, whose layouts follow contiguity alone. Loads and stores of a kernel that adds floats across elements are left alone: it would add them in
 another order. Atomics add in no fixed order either way.
 Left out by `without="minitriton-coalesce-by-width"`.

@@ -346,7 +346,7 @@ def read_reproducer(path: Path) -> tuple[Pipeline, str]:
 #     what has been run and found nothing  a pass that looks at all ops is idle when it comes again
 #     that all ops are simplified          a pass that also simplifies is idle where there is nothing else for it
 #
-# Where it is not known whether anything has changed since, a snapshot of the IR tells (`dialects.fast_paths.snapshot`).
+# Where it is not known whether anything has changed since, a snapshot of the IR tells (`dialects.fast_paths.copying`).
 
 
 class IdlePasses:
