@@ -13,7 +13,7 @@ And which elements of an array one touches, by program, and by the warp that hol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -73,10 +73,7 @@ class AccessFact:
 
     def plain(self, line: FileLine | None) -> AccessJson:
         """As JSON can hold it; `line` with the number of its file."""
-        return AccessJson(
-            op=self.op, name=self.name, line=line, pointer=self.pointer, mask=self.mask, bytes=self.bytes, width=self.width, most=self.most,
-            of_thread=self.of_thread, limit=self.limit, reason=self.reason, claim=self.claim, axis=self.axis, chain=self.chain, hint=self.hint,
-        )  # fmt: skip
+        return {**asdict(self), "line": line}
 
     def text(self) -> str:
         """In a few lines."""

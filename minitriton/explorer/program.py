@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.commands.kernel_files import load_kernel, load_plugin
-from minitriton.commands.pipeline_edits import edited
+from minitriton.commands.shared_options import edited
 from minitriton.commands.signature import ast_source
 from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError

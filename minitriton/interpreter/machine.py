@@ -20,13 +20,12 @@ from minitriton.dialects.locations import source_location, user_location
 from minitriton.errors import MinitritonError
 from minitriton.host.interrupts import Deadline
 from minitriton.host.source_text import line_at
-from minitriton.interpreter.arrays import Array
 from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared import CheckedSharedMemory
 from minitriton.interpreter.memory.shared_views import BufferView
-from minitriton.interpreter.registry import Meaning, is_forwarding_terminator
+from minitriton.interpreter.registry import Array, Meaning, is_forwarding_terminator
 
 Grid = tuple[int, int, int]
 Observer = Callable[[Operation, tuple[Any, ...], Any], Any]

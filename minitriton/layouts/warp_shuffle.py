@@ -174,8 +174,8 @@ def _steps(
 # for each basis of I, and S(P(a)w) = 0 for each bit a.
 
 _OUTER = ("warp", "block")
-_MOST_SHUFFLES = 4
-"""For each index; beyond, the way through shared memory takes less."""
+_MOST_SHUFFLES = 8
+"""For each index. Through shared memory it takes a store, a barrier, and a load in which about four lanes meet in a bank."""
 
 
 class WarpGather(NamedTuple):

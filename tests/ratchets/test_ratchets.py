@@ -29,23 +29,23 @@ PACKAGES = {
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
     "codegen": (11835, 64, 0),
-    "commands": (1506, 11, 0),
+    "commands": (1556, 11, 0),
     "dialects": (15031, 82, 0),
     "emulator": (8885, 53, 0),
-    "errors": (146, 1, 0),
-    "explorer": (6708, 39, 0),
+    "errors": (156, 1, 0),
+    "explorer": (6592, 39, 0),
     "frontend": (8345, 39, 0),
-    "fuzz": (8694, 47, 0),
-    "host": (1243, 16, 0),
-    "interpreter": (4942, 34, 0),
+    "fuzz": (8561, 47, 0),
+    "host": (1254, 16, 0),
+    "interpreter": (4932, 33, 0),
     "knobs": (878, 3, 0),
-    "lab": (10933, 54, 0),
+    "lab": (10825, 53, 0),
     "language": (6001, 52, 0),
     "layouts": (4636, 22, 0),
     "passes": (19212, 101, 0),
     "pipeline": (2244, 12, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (7063, 44, 0),
+    "runtime": (7048, 43, 0),
     "target": (1018, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -63,6 +63,7 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `explorer` by 70: its tour has two kernels in Gluon.
 `commands`, `explorer`, `interpreter`, `language` and `runtime` by 53: layouts of Gluon are read from text, in signatures, pictures and preloads; those left open are interpreted.
 `lab`, `pipeline`, `explorer` and `runtime` by 50: a recorded kernel of Gluon replays from its IR with its own passes, with descriptors; layouts of every class are read from text.
+`commands`, `errors` and `host` by 54: options, optional libraries and tables as text, which the laboratory, the fuzzer and the explorer had each.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
 
@@ -70,9 +71,9 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 134626,
-    "files": 790,
-    "files under 40 lines": 122,
+    "lines": 134315,
+    "files": 787,
+    "files under 40 lines": 118,
     "modules with one importer": 165,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,

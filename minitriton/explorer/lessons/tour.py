@@ -6,12 +6,12 @@ text of the kernel's line to mark, `tab`, the tab below.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Unpack
 
 from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
 from minitriton.explorer.lessons.exercises import LESSON_KERNELS
-from minitriton.explorer.wire import StopJson, WalkJson
+from minitriton.explorer.wire import WalkJson
 from minitriton.lab.corpus.case import KERNELS
 
 
@@ -27,12 +27,6 @@ class Stop:
     line: str = ""
     tab: str = "facts"
 
-    def plain(self) -> StopJson:
-        """As JSON can hold it."""
-        return {
-            "title": self.title, "text": self.text, "step": self.step, "level": self.level, "op": self.op, "line": self.line, "tab": self.tab,
-        }  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Walk:
@@ -45,12 +39,7 @@ class Walk:
 
     def plain(self) -> WalkJson:
         """As JSON can hold it."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "asked": self.asked.plain(),
-            "stops": [stop.plain() for stop in self.stops],
-        }
+        return {**asdict(self), "asked": self.asked.plain()}
 
 
 def _kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
