@@ -343,7 +343,7 @@ def logical_or(input: Operand, other: Operand) -> tensor:
 
 
 @builtin
-def broadcast(input: Operand, other: Operand) -> tuple[tensor, tensor]:
+def broadcast(input: Operand, other: Operand) -> builtins.tuple[tensor, tensor]:
     """Both arguments, broadcast to one shape."""
 
 
@@ -377,7 +377,7 @@ def join(a: Operand, b: Operand) -> tensor:
 
 @member
 @builtin
-def split(a: tensor) -> tuple[tensor, tensor]:
+def split(a: tensor) -> builtins.tuple[tensor, tensor]:
     """The two halves of a block along its last dimension, whose size is 2. The inverse of `join`."""
 
 
