@@ -82,7 +82,9 @@ def bits_of(type_: TensorType | MemDescType) -> int:
     return 64 if isinstance(element, PointerType) else int(getattr(element, "bitwidth", 32))
 
 
-def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None) -> InspectionJson:
+def inspect_state(
+    state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None, *, is_gluon: bool = False
+) -> InspectionJson:
     """Values, accesses and movements of `state`, by the names and numbers that its lines have; rows are those of `tables`."""
     if state.kept is None:
         return {"values": {}, "accesses": {}, "movements": {}}
@@ -92,7 +94,9 @@ def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, .
         fact = facts.get(name)
         values[name] = fact.plain(tables.type_of(value.type), tables.location(fact.line))
     is_laid_out = state.level == "ttgir"
-    found = {str(one.op): one.plain(tables.location(one.line)) for one in accesses(facts)} if is_laid_out else {}
+    found = (
+        {str(one.op): one.plain(tables.location(one.line)) for one in accesses(facts, is_gluon)} if is_laid_out else {}
+    )
     movements: dict[str, MovementJson] = {}
     for number, op in state.kept.ops.items():
         with suppress(MinitritonError):

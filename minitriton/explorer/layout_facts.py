@@ -117,7 +117,8 @@ def read_distributed(text: str) -> DistributedEncoding:
 
 _EXAMPLE = (
     "write it as the IR does: "
-    "'#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>'"
+    "'#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>', "
+    "or as a kernel in Gluon: 'BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])'"
 )
 
 

@@ -35,6 +35,7 @@ from minitriton.lab.launches.recorded import RecordedLaunch, read_launch
 from minitriton.lab.launches.replay import replayed, source_of
 from minitriton.lab.parameters import architecture_of, parameters_of
 from minitriton.pipeline import stages
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, load_own_passes
@@ -99,6 +100,14 @@ class RequestedProgram:
     task: Any = None
     recorded: RecordedLaunch | None = None
 
+    @property
+    def made_up(self) -> str:
+        """The signature that was made up, where a kernel was given none."""
+        if self.asked.signature or self.task is not None or self.recorded is not None:
+            return ""
+        kernel: Any = self.source.fn if isinstance(self.source, ASTSource) else None
+        return "" if kernel is None else example_signature(kernel)
+
     def default_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""
         return stages.default_pipeline(self.target, self.options, self.source.ext)
@@ -129,13 +138,13 @@ class RequestedProgram:
         is_own = asked.grid is None and not (asked.numbers or asked.sizes or asked.inputs)
         if self.task is not None and is_own:
             launch = self.task.launch()
-            return Launch(self.source.entry, launch.arguments, launch.grid, self.target, self.options)
+            return Launch.of(self.source, launch.arguments, launch.grid, self.target, self.options)
         grid = grid_of(asked.grid or DEFAULT_GRID)
         arguments = launch_arguments(
             self.source, parameters_of(self.source), grid, self.target, self.options,
             sizes=named(list(asked.sizes)), numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed,
         )  # fmt: skip
-        return Launch(self.source.entry, arguments, grid, self.target, self.options)
+        return Launch.of(self.source, arguments, grid, self.target, self.options)
 
 
 def open_program(asked: CompileRequest) -> RequestedProgram:

@@ -141,7 +141,7 @@ def inspect_compile(opened: RecordedCompile, step: int) -> InspectionJson:
     """What `inspected` says of one step, without the tables."""
     if step not in opened.inspected:
         state = opened.recording.steps[step].after
-        opened.inspected[step] = inspect_state(state, opened.tables, opened.recording.arch)
+        opened.inspected[step] = inspect_state(state, opened.tables, opened.recording.arch, is_gluon=opened.is_gluon)
     return opened.inspected[step]
 
 

@@ -32,6 +32,16 @@ Bases = dict[str, tuple[tuple[int, ...], ...]]
 """Of a layout: for each bit of `register`, `lane`, `warp`, `block` or `offset` the index that it stands for."""
 
 
+class DeclaredJson(TypedDict):
+    """A line of the kernel that writes a layout: the layout as it is written, and on a shape."""
+
+    file: int
+    line: int
+    text: str
+    bits: int
+    layout: LayoutJson
+
+
 class StateJson(TypedDict):
     """A state in columns in parallel."""
 
@@ -72,6 +82,7 @@ class CompileJson(TypedDict):
     sources: dict[str, str]
     states: list[StateJson]
     steps: list[StepJson]
+    declared: NotRequired[list[DeclaredJson]]
     asked: NotRequired[Question]
     code: NotRequired[str]
     command: NotRequired[str]

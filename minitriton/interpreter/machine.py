@@ -99,6 +99,7 @@ class TileMachine:
         device_functions: DeviceFunctions | None = None,
         capability: int | None = None,
         seconds: float = 0.0,
+        fences_by_author: bool = False,
     ) -> None:
         self._meaning_of = meaning_of
         self.observer = observer
@@ -124,7 +125,9 @@ class TileMachine:
         """The innermost `ttg.warp_specialize` that runs at the moment."""
         shared_bytes = module.attributes.get(SHARED_BYTES)
         self.shared = CheckedSharedMemory(
-            shared_bytes.value.data if isinstance(shared_bytes, IntegerAttr) else None, check_races=barriers_placed
+            shared_bytes.value.data if isinstance(shared_bytes, IntegerAttr) else None,
+            check_races=barriers_placed,
+            check_fences=fences_by_author,
         )
         self.deadline = Deadline(seconds)
         self.turns = 0

@@ -75,7 +75,7 @@ def check(
     facts = stages.properties_of(value, source.ext, target)
     if isinstance(value, ModuleOp):
         value = value.clone()
-    launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
+    launch = Launch.of(source, arguments, grid, target, options, shared=shared_bytes(source, value))
     if isinstance(value, ModuleOp):
         launch.tolerance = rounding_tolerance(value)
     first = launch.run(value, facts)

@@ -7,6 +7,7 @@ minitriton check add.ttgir                                                      
 from __future__ import annotations
 
 import argparse
+import ast
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,7 +112,7 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     arguments = launch_arguments(
         source, parameters, grid, target, options, sizes=sizes, numbers=numbers, inputs=given.inputs, seed=given.seed
     )
-    return source, Launch(source.entry, arguments, grid, target, options)
+    return source, Launch.of(source, arguments, grid, target, options)
 
 
 def _corpus_launch(given: argparse.Namespace) -> tuple[Source, Launch]:
@@ -175,16 +176,46 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
 
 
 def example_signature(kernel: JITFunction) -> str:
-    """A signature of the right form for the kernel: types as annotated, else pointers by their names; constexprs with a value."""
+    """A signature of the right form for the kernel: types as annotated, else pointers by their use or names; constexprs with a value."""
     parts: list[str] = []
+    pointers = _used_as_pointers(kernel.parse())
     for parameter in kernel.params:
         if parameter.is_constexpr:
             parts.append(f"{parameter.name}={parameter.default if parameter.has_default else 128}")
         elif not parameter.has_default:
-            kind = parameter.annotation_type or ("*fp32" if _names_pointer(parameter.name) else "i32")
+            kind = parameter.annotation_type or (
+                "*fp32" if parameter.name in pointers or _names_pointer(parameter.name) else "i32"
+            )
             # Arrays that are made up begin at multiples of 16 bytes, as those of a program do.
             parts.append(f"{kind}:16" if kind.startswith("*") else kind)
     return ",".join(parts)
+
+
+_POINTER_AT = {"load": 0, "store": 0, "async_copy_global_to_shared": 1}
+"""Which argument of a call is a pointer."""
+
+
+def _used_as_pointers(tree: ast.AST) -> set[str]:
+    """The names that a load, store, copy or atomic adds offsets to, by way of variables too."""
+    found: set[str] = set()
+    made_of: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            made_of[node.targets[0].id] = _first_addend(node.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            at = 0 if name.startswith("atomic_") else _POINTER_AT.get(name)
+            if at is not None and len(node.args) > at:
+                found.add(_first_addend(node.args[at]))
+    for _ in made_of:
+        found |= {made_of[name] for name in found & made_of.keys()}
+    return found
+
+
+def _first_addend(node: ast.expr) -> str:
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        node = node.left
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names_pointer(name: str) -> bool:
@@ -216,7 +247,7 @@ def launch_arguments(
     lengths = {name: _count(size, "--size") for name, size in sizes.items()}
 
     def run_once(arguments: Arguments) -> None:
-        launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
+        launch = Launch.of(source, arguments, grid, target, options, shared=shared_bytes(source, value))
         fault = launch.run(value, first_properties(source.ext)).fault
         if fault is not None:
             raise fault

@@ -8,6 +8,7 @@ before a compile: programs that define kernels start fast.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from minitriton.dialects.bindings import ModuleView
-    from minitriton.frontend.function import JITCallable
+    from minitriton.frontend.function import JITCallable, Seen
 
 
 TypeName: TypeAlias = "str | tuple[TypeName, ...]"
@@ -138,6 +139,7 @@ class ASTSource:
         *,
         is_debugged: bool = False,
         is_verbatim: bool = False,
+        seen: Seen | None = None,
     ) -> ModuleOp: ...
 
     @overload
@@ -155,20 +157,27 @@ class ASTSource:
         *,
         is_debugged: bool = False,
         is_verbatim: bool = False,
+        seen: Seen | None = None,
     ) -> ModuleOp | ModuleView:
-        """The frontend's TTIR; for the interpreter (`is_debugged`), with breakpoints; `is_verbatim`, with each op of Triton's. Raises `CompilationError` with the kernel's line.
+        """The frontend's TTIR; for the interpreter (`is_debugged`), with breakpoints; `is_verbatim`, with each op of Triton's. `seen` is called with what each expression and parameter is. Raises `CompilationError` with the kernel's line.
 
         Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
         those of `ir.module`; `codegen_fns` and `module_map` are passed over, since the frontend knows its target.
         """
         if context is None:
-            return self._first_ir(target, options, codegen_fns, is_debugged, is_verbatim)
+            return self._first_ir(target, options, codegen_fns, is_debugged, is_verbatim, seen)
         from minitriton.dialects.bindings import ModuleView
 
-        return ModuleView(self._first_ir(target, options, context, is_debugged, is_verbatim), context)
+        return ModuleView(self._first_ir(target, options, context, is_debugged, is_verbatim, seen), context)
 
     def _first_ir(
-        self, target: GPUTarget, options: CompileOptions, context: Context, is_debugged: bool, is_verbatim: bool
+        self,
+        target: GPUTarget,
+        options: CompileOptions,
+        context: Context,
+        is_debugged: bool,
+        is_verbatim: bool,
+        seen: Seen | None,
     ) -> ModuleOp:
         from minitriton.frontend.code_generator import ast_to_ttir
         from minitriton.frontend.errors import CompilationError
@@ -176,7 +185,7 @@ class ASTSource:
         try:
             return ast_to_ttir(
                 self.function, self.signature, self.constants, self.attrs, options, target, context, is_debugged,
-                is_verbatim, self.ext == "gluon",
+                is_verbatim, self.ext == "gluon", seen,
             )  # fmt: skip
         except CompilationError as error:
             if not knobs.compilation.front_end_debugging:
@@ -221,7 +230,13 @@ class GluonASTSource(ASTSource):
         return f"gluon-{super().hash()}"
 
     def _first_ir(
-        self, target: GPUTarget, options: CompileOptions, context: Context, is_debugged: bool, is_verbatim: bool
+        self,
+        target: GPUTarget,
+        options: CompileOptions,
+        context: Context,
+        is_debugged: bool,
+        is_verbatim: bool,
+        seen: Seen | None,
     ) -> ModuleOp:
         from xdsl.dialects.builtin import StringAttr
 
@@ -231,7 +246,7 @@ class GluonASTSource(ASTSource):
         from minitriton.frontend.gluon import emitters as emitters  # registers Gluon's rules
         from minitriton.host.source_text import line_at
 
-        module = super()._first_ir(target, options, context, is_debugged, is_verbatim)
+        module = super()._first_ir(target, options, context, is_debugged, is_verbatim, seen)
         module.attributes.update(
             {
                 "ttg.num-ctas": i32_attr(options.num_ctas),
@@ -248,5 +263,8 @@ class GluonASTSource(ASTSource):
         except IRError as error:
             if error.location is not None:
                 error.source_line = line_at(error.location.file, error.location.line)
+            warps = re.search(r"Layout has (\d+) warps per CTA, but the context requires (\d+)", error.message)
+            if warps is not None:
+                error.help = f"launch with num_warps={warps[1]}, or give the layout {warps[2]} warps: gl.num_warps() is their number"
             raise
         return module

@@ -306,6 +306,7 @@ def _store_by(like: type[Operation]) -> Callable[[Operation, TileMachine], Calla
         def run(descriptor: DescriptorValue, *operands: Any) -> None:
             *indices, view = operands
             values = machine.shared.load(op, view, ONE_WARP)
+            machine.shared.check_fenced(op, view)
             store(descriptor, *(indices if values_last else ()), values, *(() if values_last else indices))
             machine.shared.begin_async_read(op, view)
             machine.tensor_copies.stores.append(view)
