@@ -204,6 +204,10 @@ class Builder:
             found = self._constants[(key,)] = self._in_prologue(cls, type_, properties)
         return found
 
+    def number_of(self, value: SSAValue) -> int | None:
+        """The number that a scalar constant of this builder's is; None for any other value."""
+        return self._numbers.get(value)
+
     def i32(self, value: int) -> SSAValue:
         return self.constant(I32, value)
 

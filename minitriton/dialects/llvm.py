@@ -335,6 +335,19 @@ class AtomicRMWOp(Op):
     assembly_format = "$bin_op $ptr `,` $val $ordering attr-dict `:` type($ptr) `,` type($val) `->` type($res)"
 
 
+class CmpXchgOp(Op):
+    """Stores `val` if `cmp` is there, atomically; returns what was there and whether it was that. `ordering` is that of a store."""
+
+    name = "llvm.cmpxchg"
+
+    ptr = operand_def(LLVMPointerType)
+    cmp = operand_def(AnyAttr())
+    val = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    ordering = prop_def(StringAttr)
+    syncscope = opt_prop_def(StringAttr)
+
+
 class AssumeOp(Op):
     """A promise that a condition holds: what comes after may count on it (`tl.assume`)."""
 

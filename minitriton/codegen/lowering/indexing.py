@@ -161,7 +161,11 @@ def histogram(f: FunctionLowering, op: tt.HistogramOp) -> None:
     own = _own_threads(f, facts.layout)
     copies = facts.layout.free_masks.get("register", 0)
     one, zero = b.i32(1), b.i32(0)
-    properties = {"bin_op": string_attr("add"), "ordering": string_attr("monotonic"), "syncscope": string_attr("block")}
+    properties = {
+        "bin_op": string_attr("add"),
+        "ordering": string_attr("monotonic"),
+        "syncscope": string_attr(f.module.info.cta_scope),
+    }
     masks = None if mask is None else f.elements(mask)
     for register, value in enumerate(f.elements(source)):
         if register & copies:

@@ -110,9 +110,9 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
             "CConv": _CCC,
             "linkage": _EXTERNAL if kernel else _INTERNAL,
             "visibility_": _DEFAULT_VISIBILITY,
-            "arg_attrs": _argument_attributes(
-                module, signature.inputs.data if kernel else (), len(inputs) + len(hidden)
-            ),
+            "arg_attrs": _argument_attributes(module, signature.inputs.data, len(inputs) + len(hidden))
+            if kernel
+            else ArrayAttr([_NOTHING] * (len(inputs) + len(hidden))),
         },
         function.location,
     )
@@ -136,9 +136,11 @@ def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> Mapping[s
 
 
 def _argument_attributes(module: ModuleLowering, types: Sequence[Attribute], count: int) -> ArrayAttr[DictionaryAttr]:
+    """Of a kernel whose parameters have `types`, the hidden ones up to `count` included; of another function nothing."""
+    plain = DictionaryAttr(module.info.parameter_attributes()) if module.info.parameter_attributes() else _NOTHING
     descriptor = DictionaryAttr({**_DESCRIPTOR, **module.info.descriptor_attributes()}) if types else _NOTHING
-    given = [descriptor if isinstance(type_, TensorDescType) else _NOTHING for type_ in types]
-    return ArrayAttr([*given, *[_NOTHING] * (count - len(given))])
+    given = [descriptor if isinstance(type_, TensorDescType) else plain for type_ in types]
+    return ArrayAttr([*given, *[plain] * (count - len(given))])
 
 
 @lowers(tt.ReturnOp)

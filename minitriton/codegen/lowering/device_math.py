@@ -13,7 +13,7 @@ from xdsl.dialects import llvm as L
 from xdsl.ir import Block, SSAValue
 
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering.elementwise import each_lane
+from minitriton.codegen.lowering.elementwise import Emit, each_lane
 from minitriton.codegen.types import F32, F64, I1, I32, lanes, mangled, vector_type
 from minitriton.dialects import llvm as ours
 
@@ -197,14 +197,18 @@ def cos(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     return _sine(b, v[0], 1)
 
 
-def erf(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
-    """The error function: odd polynomial below 1, `1 - 2^p(|x|)` above, 1 from 4 on."""
+def erf(exp2: str) -> Emit:
+    """The error function: odd polynomial below 1, `1 - 2^p(|x|)` above, 1 from 4 on. `exp2` is the target's function for that."""
+    return lambda b, v: _erf(b, v, exp2)
+
+
+def _erf(b: Builder, v: Sequence[SSAValue], exp2: str) -> SSAValue:
     x = v[0]
     one = b.constant(x.type, 1.0)
     size = b.overloaded("llvm.fabs", (x,))
     small = _fma(b, x, _polynomial(b, b.fmul(x, x), _ERF_SMALL), x)
     clamped = b.overloaded("llvm.minnum", (size, b.constant(x.type, 4.0)))
-    tail = each_lane(b, "llvm.nvvm.ex2.approx.ftz.f", (_polynomial(b, clamped, _ERFC_LOG2),), F32)
+    tail = each_lane(b, exp2, (_polynomial(b, clamped, _ERFC_LOG2),), F32)
     large = b.overloaded("llvm.copysign", (b.fsub(one, tail), x))
     result = b.select(b.fcmp("olt", size, one), small, large)
     return b.select(b.fcmp("uno", x, x), x, result)
