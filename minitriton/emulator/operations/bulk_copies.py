@@ -25,8 +25,8 @@ from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import access_cost
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.operations import atomic as atomic_operations
-from minitriton.emulator.operations import bulk_copies, proxy_fences
 from minitriton.emulator.operations import memory as memory_operations
+from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.mbarrier import Arriving, find_barrier, publish
 from minitriton.emulator.report import Traffic
 
@@ -381,14 +381,14 @@ def store_async(
     targets, barriers = (x.spread(v).astype(np.int64) for v in (target, barrier))
     words = np.stack([x.spread(v) for v in values], axis=-1)
     size: int = words.shape[1] * words.itemsize
-    for thread in bulk_copies.active_threads(x, mask):
-        start = bulk_copies.shared_range(x, site, thread, int(targets[thread]), size, size)
-        bar = bulk_copies.shared_range(x, site, thread, int(barriers[thread]), 8, 8)
+    for thread in active_threads(x, mask):
+        start = shared_range(x, site, thread, int(targets[thread]), size, size)
+        bar = shared_range(x, site, thread, int(barriers[thread]), 8, 8)
         if start is not None and bar is not None:
             where = np.arange(start, start + size, words.itemsize)
             new = words[thread].copy()
-            how = bulk_copies.Delivery("an asynchronous store", operation, element, by_copy_unit=False)
-            bulk_copies.deliver_later(x, site, thread, bar, start, size, where, new, how)
+            how = Delivery("an asynchronous store", operation, element, by_copy_unit=False)
+            deliver_later(x, site, thread, bar, start, size, where, new, how)
 
 
 def reduce_into_cluster(
@@ -405,15 +405,15 @@ def reduce_into_cluster(
     """`cp.reduce.async.bulk` from the CTA's own shared memory to that of a CTA of the cluster."""
     targets, sources, sizes, barriers = (x.spread(v).astype(np.int64) for v in (target, source, size, barrier))
     item = int(element.lstrip("bsu")) // 8
-    for thread in bulk_copies.active_threads(x, mask):
+    for thread in active_threads(x, mask):
         count = int(sizes[thread])
-        start = bulk_copies.shared_range(x, site, thread, int(sources[thread]), count)
-        goal = bulk_copies.shared_range(x, site, thread, int(targets[thread]), count)
-        bar = bulk_copies.shared_range(x, site, thread, int(barriers[thread]), 8, 8)
-        if start is None or goal is None or bar is None or not bulk_copies.is_whole(x, site, thread, start, count):
+        start = shared_range(x, site, thread, int(sources[thread]), count)
+        goal = shared_range(x, site, thread, int(targets[thread]), count)
+        bar = shared_range(x, site, thread, int(barriers[thread]), 8, 8)
+        if start is None or goal is None or bar is None or not is_whole(x, site, thread, start, count):
             continue
-        bulk_copies.check_source(x, site, thread, start, count)
+        check_source(x, site, thread, start, count)
         values = x.shared.views[item][start // item :][: count // item].copy()
         where = goal + item * np.arange(len(values))
-        how = bulk_copies.Delivery("a bulk reduction", operation, element)
-        bulk_copies.deliver_later(x, site, thread, bar, goal, count, where, values, how)
+        how = Delivery("a bulk reduction", operation, element)
+        deliver_later(x, site, thread, bar, goal, count, where, values, how)
