@@ -212,7 +212,7 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
     else:
         parser.add_argument("source", nargs="?", help=what)
     add_launch_option(parser)
-    parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile` (default: made up)")
+    parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile` (default: as the body uses them)")
     parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
     parser.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from minitriton.lab.execution import Launch
     from minitriton.lab.launches.recorded import RecordedLaunch
     from minitriton.lab.parameters import Parameters, Source
-    from minitriton.runtime.jit import JITFunction
     from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -175,6 +174,7 @@ DEFAULT_GRID = "2"
 
 def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple[Source, Parameters]:
     """The kernel, or the IR text, and what it takes."""
+    from minitriton.commands.inferred_signature import inferred_signature, signature_for
     from minitriton.commands.kernel_files import load_kernel
     from minitriton.commands.signature import ast_source
     from minitriton.dialects.context import make_context
@@ -195,29 +195,12 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
         source = source_of(recorded, kernel, named(given.arg))
         return source, parameters_of(source)
     try:
-        source = ast_source(kernel, given.signature)
+        source = ast_source(kernel, signature_for(kernel, given.signature))
     except MinitritonError as error:
         if "@triton." not in (error.help or ""):
-            error.help = f"{error.help}; for example --signature '{example_signature(kernel)}'"
+            error.help = f"{error.help}; for example --signature '{inferred_signature(kernel).text}'"
         raise
     return source, parameters_of(source)
-
-
-def example_signature(kernel: JITFunction) -> str:
-    """A signature of the right form for the kernel: types as annotated, else pointers by their names; constexprs with a value."""
-    parts: list[str] = []
-    for parameter in kernel.params:
-        if parameter.is_constexpr:
-            parts.append(f"{parameter.name}={parameter.default if parameter.has_default else 128}")
-        elif not parameter.has_default:
-            kind = parameter.annotation_type or ("*fp32" if _names_pointer(parameter.name) else "i32")
-            # Arrays that are made up begin at multiples of 16 bytes, as those of a program do.
-            parts.append(f"{kind}:16" if kind.startswith("*") else kind)
-    return ",".join(parts)
-
-
-def _names_pointer(name: str) -> bool:
-    return "ptr" in name.lower() or name in ("x", "y", "z", "out", "output", "a", "b", "c")
 
 
 def launch_arguments(

@@ -29,17 +29,17 @@ PACKAGES = {
     "as_triton": (4006, 38, 0),
     "backends": (324, 9, 0),
     "codegen": (11873, 65, 0),
-    "commands": (1506, 11, 0),
+    "commands": (1929, 12, 1),
     "dialects": (15819, 98, 0),
     "emulator": (8936, 57, 0),
     "errors": (146, 1, 0),
-    "explorer": (6709, 39, 0),
+    "explorer": (6710, 39, 0),
     "frontend": (8358, 41, 0),
     "fuzz": (8694, 47, 0),
     "host": (1252, 17, 0),
     "interpreter": (4942, 34, 0),
     "knobs": (878, 3, 0),
-    "lab": (10933, 54, 0),
+    "lab": (10916, 54, 0),
     "language": (6025, 54, 0),
     "layouts": (4692, 25, 0),
     "passes": (19470, 111, 0),
@@ -70,15 +70,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 136019,
-    "files": 837,
+    "lines": 136426,
+    "files": 838,
     "files under 40 lines": 124,
     "modules with one importer": 179,
     "comparisons of an op's name": 5,
     "private names of other modules": 69,
     "entries at the top": 24,
     "tables of ops": 52,
-    "words": 0,
+    "words": 1,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
@@ -87,6 +87,7 @@ By about 3,200 on 2026-11-27 for Gluon: its language, its rules in the frontend,
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
 `passes`, `codegen` and `dialects` by about 70 on 2026-11-28: warps share the boxes of a tensor copy.
+`commands` by 320 on 2026-11-28: types and constants of a kernel that is opened without a launch are read off its body.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
