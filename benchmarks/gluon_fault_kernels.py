@@ -277,6 +277,34 @@ def dot_of_stored(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
 
 
 @gluon.jit
+def dot_of_copied(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, STEPS: gl.constexpr):
+    rows: gl.constexpr = gl.BlockedLayout([1, 8], [8, 4], [4, 1], [1, 0])
+    mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 32, 16])
+    i = gl.arange(0, M, layout=gl.SliceLayout(1, rows))[:, None]
+    j = gl.arange(0, N, layout=gl.SliceLayout(0, rows))[None, :]
+    k0 = gl.arange(0, K, layout=gl.SliceLayout(0, rows))[None, :]
+    k1 = gl.arange(0, K, layout=gl.SliceLayout(1, rows))[:, None]
+    x = gl.allocate_shared_memory(gl.float16, [2, M, K], gl.NVMMASharedLayout(64, 16))
+    y = gl.allocate_shared_memory(gl.float16, [2, K, N], gl.NVMMASharedLayout(64, 16))
+    acc = gl.zeros([M, N], gl.float32, mma)
+    async_copy.async_copy_global_to_shared(x.index(0), a + i * STEPS * K + k0)
+    async_copy.async_copy_global_to_shared(y.index(0), b + k1 * N + j)
+    async_copy.commit_group()
+    for step in range(STEPS):
+        k = (step + 1) * K
+        more = k0 + k < STEPS * K
+        async_copy.async_copy_global_to_shared(x.index((step + 1) % 2), a + i * STEPS * K + k + k0, mask=more)
+        async_copy.async_copy_global_to_shared(y.index((step + 1) % 2), b + (k + k1) * N + j, mask=k + k1 < STEPS * K)
+        async_copy.commit_group()
+        async_copy.wait_group(1)
+        fence_async_shared()
+        acc = warpgroup_mma(x.index(step % 2), y.index(step % 2), acc, is_async=True)
+        acc = warpgroup_mma_wait(0, deps=(acc,))
+    async_copy.wait_group(0)
+    gl.store(c + i * N + j, gl.convert_layout(acc, rows))
+
+
+@gluon.jit
 def dot_of_registers(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr):
     rows: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
     mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 32, 16])

@@ -182,6 +182,7 @@ LAUNCHES: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {
     "tma_ring": _tiles_added,
     "dot_of_stored": _dot(64, 32, 32),
     "dot_of_registers": _dot(64, 32, 32),
+    "dot_of_copied": _dot(64, 32, 32, STEPS=3),
     "dots_in_flight": _dot(64, 32, 32, STEPS=3),
     "tma_matmul": _matmul,
     "loaded_and_added": _tiles_added,
@@ -341,6 +342,14 @@ _TABLE: dict[str, list[tuple[str, ...]]] = {
             "a byte count of both slots", "a.block_type.nbytes, pred=more", "2 * a.block_type.nbytes, pred=more", "deadlock",
             "mbarrier.wait",
         ),
+    ],
+    "dot_of_copied": [
+        ("no fence", "fence_async_shared()", DROPPED, "proxy-fence", "acc = warpgroup_mma("),
+        (
+            "a fence before the wait", "async_copy.wait_group(1)\n        fence_async_shared()",
+            "fence_async_shared()\n        async_copy.wait_group(1)", "proxy-fence", "acc = warpgroup_mma(",
+        ),
+        ("a wait for too few", "wait_group(1)", "wait_group(2)", "async-read", "acc = warpgroup_mma("),
     ],
     "dot_of_stored": [
         ("no fence", "fence_async_shared()", DROPPED, "proxy-fence", "acc = warpgroup_mma("),

@@ -14,7 +14,7 @@ from minitriton_kernels.cases import CASES
 
 def main() -> None:
     for case in CASES:
-        compile_once(case, "minitriton")
+        compile_once(case.name, "minitriton")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"{case.name:16} {peak:7.0f} MiB so far")
 

@@ -11,10 +11,11 @@ Out: one exception whose message a kernel author can act on without reading the 
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class SourceLocation(NamedTuple):
@@ -81,6 +82,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     close = get_close_matches(name, list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else ""
+
+
+def optional_library(name: str, needed_by: str, extra: str = "lab") -> Any:
+    """The module `name` of a library that not every installation has. Raises `MinitritonError` that says how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        library = name.partition(".")[0]
+        raise MinitritonError(f"{needed_by} needs {library}", help=f"pip install 'minitriton[{extra}]'") from None
 
 
 def _around(line: str, column: int) -> tuple[str, int]:

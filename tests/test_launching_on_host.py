@@ -1,6 +1,8 @@
 """`kernel[grid](...)` and `warmup` without a GPU: host arrays of any library are run on the CPU, other arrays reach the launcher."""
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -214,6 +216,18 @@ def test_what_is_no_argument_is_refused_by_its_parameter(argument: Any) -> None:
     x = np.zeros(4, np.float32)
     with pytest.raises(MinitritonError, match="parameter 'n' of kernel 'scale'"):
         fresh(scale)[(1,)](x, x, argument, 1.0, BLOCK=4)
+
+
+def test_a_launch_on_the_interpreter_returns_the_kernel_compiled_when_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MINITRITON_INTERPRET", "1")
+    x = np.zeros(8, np.float32)
+    with monkeypatch.context() as launching:
+        launching.setattr(PassManager, "run", lambda *_: pytest.fail("the launch compiles"))
+        kernel = fresh(scale)[(1,)](x, x, 8, 2.0, BLOCK=8)
+        assert kernel.last_report is None and copy.deepcopy(kernel).last_report is None
+    assert ".entry scale" in pickle.loads(pickle.dumps(kernel)).asm["ptx"] and kernel.metadata.num_warps == 4
 
 
 @pytest.mark.parametrize("variable", ["TRITON_INTERPRET", "MINITRITON_INTERPRET"])

@@ -283,6 +283,10 @@ class Builder:
     def fmul(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.value(L.FMulOp, (a, b), a.type, _FAST_MATH)
 
+    def fmul_rounded(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A multiplication that is rounded before anything is added to it."""
+        return self.value(L.FMulOp, (a, b), a.type, _NEVER_FUSED)
+
     def fneg(self, a: SSAValue) -> SSAValue:
         return self.value(L.FNegOp, (a,), a.type, _FAST_MATH)
 

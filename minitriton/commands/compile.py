@@ -12,7 +12,7 @@ from minitriton.as_triton.compiler import CompiledKernel, compile
 from minitriton.commands.inferred_signature import signature_for
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.output import add_json, print_json
-from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
+from minitriton.commands.shared_options import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError

@@ -111,7 +111,7 @@ _READS = frozenset(
         "atomic_cas",
     )
 )
-_ACCESSES = _READS | {"store", "make_block_ptr", "make_tensor_descriptor"}
+_ACCESSES = _READS | {"store", "make_block_ptr", "make_tensor_descriptor", "async_copy_global_to_shared"}
 _INTEGERS = frozenset(
     ("arange", "range", "static_range", "program_id", "num_programs", "cdiv", "multiple_of", "randint", "philox")
 )
@@ -226,7 +226,7 @@ class _Uses:
     def _note_call(self, call: ast.Call) -> None:
         name = _called(call)
         arguments = {str(i): a for i, a in enumerate(call.args)} | {k.arg: k.value for k in call.keywords if k.arg}
-        first = arguments.get("0")
+        first = arguments.get("1" if name == "async_copy_global_to_shared" else "0")
         if name in _ACCESSES and first is not None and not _is_method(call):
             base = self._base(first)
             if base is not None:

@@ -12,6 +12,7 @@ from minitriton.pipeline.pass_registry import (
     INVALIDATED_UNLESS_KEPT,
     KEPT_BY_DEFAULT,
     Origin,
+    Pass,
     Property,
     Step,
     known_passes,
@@ -24,6 +25,9 @@ def add_passes_command(commands: Subcommands) -> None:
     passes = commands.add_parser("passes", help="list the registered passes with their documentation")
     passes.add_argument("name", nargs="?", help="one pass, in full")
     passes.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    passes.add_argument(
+        "--prove", action="store_true", help="prove the rules of the pass, and note next to their files which hold"
+    )
     add_json(passes)
     passes.set_defaults(run=run)
 
@@ -43,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name not in known:
         make_step(arguments.name, {})
     cls = known[arguments.name]
+    if arguments.prove:
+        return _prove(cls)
     print(f"{cls.name}\n\n{(cls.__doc__ or '').strip()}\n")
     for f in dataclasses.fields(cls):
         kind = f.type if isinstance(f.type, str) else f.type.__name__
@@ -54,7 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
     for name, attribute in PASS_ATTRIBUTES.items():
         if cls.name in attribute.writers:
             print(f"  writes {name} on {', '.join(kind.name for kind in attribute.ops)}: {attribute.meaning}")
+    if issubclass(cls, Pass) and (details := cls.details()):
+        print(f"\n{details}")
     return 0
+
+
+def _prove(cls: type[Step]) -> int:
+    """Proves what the pass rests on; 1 if something does not hold."""
+    failed = 0
+    for line, holds in cls.prove() if issubclass(cls, Pass) else ():
+        failed += not holds
+        print(line, flush=True)
+    return 1 if failed else 0
 
 
 _ORIGINS: dict[Origin, str] = {

@@ -58,6 +58,7 @@ def run(
     programs: int = 0,
     reach: bool = False,
     reachable: Sequence[np.ndarray] | None = None,
+    fences_by_author: bool = False,
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
@@ -69,7 +70,8 @@ def run(
     (0: however long it takes), or never will be, ends there with the finding `endless`. Of a larger grid only `programs` CTAs run if that is not 0,
     spread evenly: for what a launch costs (`Report.share`); what the others would have stored is missing. All run if some wait for others.
     With `reach` the report says what of global memory each CTA reads and writes, too. Words of 8 bytes among the arguments, and in arrays of
-    such integers, may be addresses of arguments or of `reachable` arrays, unless that is None.
+    such integers, may be addresses of arguments or of `reachable` arrays, unless that is None. `fences_by_author`: data of `cp.async` needs a fence before
+    `wgmma` or a bulk copy reads it, as the PTX ISA has it: of kernels in Gluon, whose authors write fences. Compilers of `tl` leave that one out.
     """
     module = _module(ptx)
     extents = _extents(grid)
@@ -92,6 +94,7 @@ def run(
                 programs,
                 reach,
                 reachable,
+                fences_by_author,
             )
         except Polling:
             # What is waited for may be the work of a CTA of a later batch, or of one left out; on a GPU both may run at once.
@@ -134,6 +137,7 @@ def _launch(
     programs: int,
     reach: bool,
     reachable: Sequence[np.ndarray] | None,
+    fences_by_author: bool,
 ) -> Report:
     """One attempt. Leaves the arguments as they were and raises `Polling` where CTAs wait that are not all `resident`, `Rerun`
     where the program then knows of more arrays whose reads are to be followed."""
@@ -187,6 +191,8 @@ def _launch(
             )
             machine = Machine(*state)
             machine.deadline = deadline
+            if machine.shared.proxies is not None:
+                machine.shared.proxies.fences_copies = fences_by_author
             may_fit = fits and (count < total or is_part)
             if may_fit:
                 machine.patience = POLLS_OF_A_BATCH

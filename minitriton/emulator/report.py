@@ -16,8 +16,8 @@ import numpy as np
 from minitriton.emulator.memory.access_cost import Reach
 from minitriton.emulator.ptx.program import Instruction, PTXKernel
 from minitriton.errors import SourceLocation
-from minitriton.host.html import folded, table
 from minitriton.host.source_text import text_at
+from minitriton.host.tables import folded, table
 
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised", "shared-race", "thread-race", "global-race", "barrier", "deadlock", "async-read",

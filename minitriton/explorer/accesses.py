@@ -13,7 +13,8 @@ And which elements of an array one touches, by program, and by the warp that hol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,10 +74,7 @@ class AccessFact:
 
     def plain(self, line: FileLine | None) -> AccessJson:
         """As JSON can hold it; `line` with the number of its file."""
-        return AccessJson(
-            op=self.op, name=self.name, line=line, pointer=self.pointer, mask=self.mask, bytes=self.bytes, width=self.width, most=self.most,
-            of_thread=self.of_thread, limit=self.limit, reason=self.reason, claim=self.claim, axis=self.axis, chain=self.chain, hint=self.hint,
-        )  # fmt: skip
+        return {**asdict(self), "line": line}
 
     def text(self) -> str:
         """In a few lines."""
@@ -89,13 +87,19 @@ class AccessFact:
         return "\n".join(lines)
 
 
-def accesses(facts: Facts) -> list[AccessFact]:
-    """Those of every access to global memory through a tensor of pointers."""
+def accesses(facts: Facts, is_gluon: bool = False) -> list[AccessFact]:
+    """Those of every access to global memory through a tensor of pointers; hints are in the words of the kernel's language."""
     return [
-        _access(facts, number, op)
+        _in_gluon(_access(facts, number, op)) if is_gluon else _access(facts, number, op)
         for number, op in facts.kept.ops.items()
         if (access := vectorized(op)) is not None and instance_of(access.pointer_of(op).type, TensorType)
     ]
+
+
+def _in_gluon(fact: AccessFact) -> AccessFact:
+    if fact.limit == "layout":
+        return replace(fact, hint="give a thread more neighbours along that axis: size_per_thread of its layout")
+    return replace(fact, hint=re.sub(r"\btl\.", "gl.", fact.hint))
 
 
 def _access(facts: Facts, number: int, op: Operation) -> AccessFact:

@@ -15,7 +15,7 @@ import zlib
 from dataclasses import asdict, dataclass, fields
 from typing import TypedDict
 
-from minitriton.commands.pipeline_edits import add_pipeline_edits
+from minitriton.commands.shared_options import add_launch_arguments, add_pipeline_edits
 from minitriton.errors import MinitritonError
 from minitriton.explorer.wire import Json, Question
 from minitriton.host.damaged_files import parse_json, unpacked
@@ -212,22 +212,9 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
     else:
         parser.add_argument("source", nargs="?", help=what)
     add_launch_option(parser)
-    parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile` (default: as the body uses them)")
+    add_launch_arguments(parser, " (default: as the body uses them)")
     parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
-    parser.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
     add_pipeline_edits(parser)
-    parser.add_argument(
-        "--anyway",
-        action="store_true",
-        help="run passes in an order that their contracts refuse, to see what it breaks",
-    )
-    parser.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
-    parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="the value of a number")
-    parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="elements of an array")
-    parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
-    parser.add_argument("--seed", type=int, default=0, help="of made-up contents")
-    parser.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     parser.add_argument("--state", metavar="CODE", help="all of these at once, as the explorer's links have it")
     parser.add_argument(
         "--trust-state",

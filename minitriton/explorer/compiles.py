@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.execution import Ran
 from minitriton.explorer.inspection import Tables
@@ -36,6 +37,11 @@ class RecordedCompile:
     cubin: bytes | None = None
 
     @property
+    def is_gluon(self) -> bool:
+        """Whether the kernel is in Gluon."""
+        return self.program.source.ext == "gluon"
+
+    @property
     def files(self) -> dict[str, int]:
         """Source files by path: their numbers."""
         return self.tables.files
@@ -55,10 +61,16 @@ def stamp_of(asked: CompileRequest) -> list[int] | None:
 def _made(asked: CompileRequest, keep: bool, only: StepAnchor | None = None) -> RecordedCompile:
     stamp, start = stamp_of(asked), time.perf_counter()
     program = open_program(asked)
-    recording = record(
-        program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=keep, only=only,
-        contracts=not asked.anyway,
-    )  # fmt: skip
+    try:
+        recording = record(
+            program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=keep, only=only,
+            contracts=not asked.anyway,
+        )  # fmt: skip
+    except MinitritonError as error:
+        if program.made_up:
+            made_up = f"if a type is wrong: none was given, so they were guessed, --signature '{program.made_up}'"
+            error.help = f"{error.help}; {made_up}" if error.help else made_up
+        raise
     recording.default_pipeline = str(program.default_pipeline())
     found = RecordedCompile(program, recording, Tables(sorted(recording.sources)), has_modules=keep)
     found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp

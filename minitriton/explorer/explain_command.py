@@ -16,7 +16,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
 from minitriton.analysis.axis_info.explain import CLAIMS
+from minitriton.dialects import ttg
+from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.ttg.types import MemDescType
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.accesses import accesses
 from minitriton.explorer.compile_request import asked_of
@@ -25,6 +31,7 @@ from minitriton.explorer.in_flight import rows, text_of_rows
 from minitriton.explorer.session import ExplorerSession, inspect_compile
 from minitriton.explorer.terminal import BOLD, FAINT, GREEN, RED, is_coloured, painted
 from minitriton.host.source_text import source_text
+from minitriton.language.gluon.layouts import layout_of, written
 from minitriton.pipeline.choice import Choice, noting_choices
 
 if TYPE_CHECKING:
@@ -88,7 +95,7 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
         return kernels[0].name
     raise MinitritonError(
         f"line {line} of {path} is in no kernel", SourceLocation(path, line),
-        help="name a line of a function under @triton.jit, or the kernel that calls it by --kernel; there are: " + ", ".join(one.name for one in kernels),
+        help="name a line of a kernel, or the kernel that calls it by --kernel; there are: " + ", ".join(one.name for one in kernels),
     )  # fmt: skip
 
 
@@ -119,18 +126,20 @@ def explanation(opened: RecordedCompile, path: str, line: int) -> dict[str, Any]
     values = [
         {
             **fact.plain(0, None), "name": fact.name, "line": fact.line, "type": short_type(fact.type), "known": fact.known(),
+            "layout": _layout(kept.values[fact.name].type) if opened.is_gluon else "",
             "chains": {claim: _chain(facts, fact.name, claim) for claim in CLAIMS if fact.claims},
         }
         for fact in facts.of_line(file, line)
     ]  # fmt: skip
     found = [
         {**one.plain(None), "line": one.line, "text": one.text(), "chain": [_link(facts, name) for name in one.chain]}
-        for one in accesses(facts)
+        for one in accesses(facts, opened.is_gluon)
         if one.line == (file, line)
     ]
     number = opened.files[file]
     movements = [one for one in inspect_compile(opened, step)["movements"].values() if one["line"] == [number, line]]
-    if not (values or found or movements):
+    declared = [one for one in opened.recording.declared if (one.file, one.line) == (file, line)]
+    if not (values or found or movements or declared):
         lines = sorted({fact.line[1] for fact in facts.all() if fact.line and fact.line[0] == file})
         raise MinitritonError(
             f"nothing is left of line {line} in the TTGIR of {opened.recording.kernel}", SourceLocation(path, line),
@@ -140,6 +149,7 @@ def explanation(opened: RecordedCompile, path: str, line: int) -> dict[str, Any]
     return {
         "file": path, "line": line, "source": source[line - 1].strip() if line <= len(source) else "", "kernel": opened.recording.kernel,
         "values": values, "accesses": found, "movements": movements,
+        "layouts": [{"text": one.text, "encoding": one.fact.encoding, "shape": one.fact.shape} for one in declared],
     }  # fmt: skip
 
 
@@ -164,6 +174,12 @@ def _link(facts: Facts, name: str) -> str:
     return f"%{name} {fact.origin}" + (f":{fact.line[1]}" if fact.line else "")
 
 
+def _layout(type_: Attribute) -> str:
+    """The layout of a type as kernels write it; "" where it has none."""
+    encoding = ttg.layout_of(type_) if instance_of(type_, (TensorType, MemDescType)) else None
+    return "" if encoding is None else written(layout_of(encoding))
+
+
 _ENCODING = re.compile(r", #ttg\.\w+<(?:[^<>]|<[^<>]*>)*>")
 
 
@@ -182,6 +198,13 @@ def text_of(found: dict[str, Any], *, colour: bool) -> str:
             lines.append("  " + painted(text, GREEN if text.startswith("hint:") else RED, colour))
         if one["chain"]:
             lines.append("  " + painted(" <- ".join(one["chain"]), FAINT, colour))
+    for one in found["layouts"]:
+        shape = " x ".join(map(str, one["shape"]))
+        lines += [
+            "",
+            painted(one["text"], BOLD, colour),
+            f"  minitriton layout '{one['text']}' --shape {shape.replace(' ', '')}",
+        ]
     for one in found["movements"]:
         lines += ["", painted(one["name"], BOLD, colour), *("  " + text for text in one["cost"]["text"].split("\n"))]
     for one in found.get("choices", ()):
@@ -191,6 +214,8 @@ def text_of(found: dict[str, Any], *, colour: bool) -> str:
         lines.append("")
     for one in found["values"]:
         lines.append(f"%{one['name']} = {one['origin']} : {one['type']}")
+        if one["layout"]:
+            lines.append("  " + one["layout"])
         if not one.get("claims"):
             continue
         lines.append("  " + one["known"])

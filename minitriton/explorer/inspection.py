@@ -11,6 +11,7 @@ In: a `Snapshot` with its module. Out: plain values, tables first, so that a pag
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import asdict
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -26,7 +27,7 @@ from minitriton.explorer.facts import Facts
 from minitriton.explorer.in_flight import by_op
 from minitriton.explorer.layout_facts import Encoding, conversion_fact, layout_fact, local_cost
 from minitriton.explorer.snapshot import Snapshot
-from minitriton.explorer.wire import CostJson, InspectionJson, LayoutJson, MovementJson, TypeRow, ValueJson
+from minitriton.explorer.wire import InspectionJson, LayoutJson, MovementJson, TypeRow, ValueJson
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 
 
@@ -81,7 +82,9 @@ def bits_of(type_: TensorType | MemDescType) -> int:
     return 64 if isinstance(element, PointerType) else int(getattr(element, "bitwidth", 32))
 
 
-def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None) -> InspectionJson:
+def inspect_state(
+    state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None, *, is_gluon: bool = False
+) -> InspectionJson:
     """Values, accesses and movements of `state`, by the names and numbers that its lines have; rows are those of `tables`."""
     if state.kept is None:
         return {"values": {}, "accesses": {}, "movements": {}}
@@ -91,7 +94,9 @@ def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, .
         fact = facts.get(name)
         values[name] = fact.plain(tables.type_of(value.type), tables.location(fact.line))
     is_laid_out = state.level == "ttgir"
-    found = {str(one.op): one.plain(tables.location(one.line)) for one in accesses(facts)} if is_laid_out else {}
+    found = (
+        {str(one.op): one.plain(tables.location(one.line)) for one in accesses(facts, is_gluon)} if is_laid_out else {}
+    )
     movements: dict[str, MovementJson] = {}
     for number, op in state.kept.ops.items():
         with suppress(MinitritonError):
@@ -135,11 +140,7 @@ def _movement(op: Operation, tables: Tables, arch: int) -> MovementJson | None:
     shape = tuple(tile.get_shape())
     cost = local_cost(encoding, shared, shape, bits_of(memory), tuple(memory.get_alloc_shape()), arch, is_load=is_load)
     rows = tables.layout_of(tile), tables.layout_of(memory)
-    cost_json = CostJson(kind="shared memory", text=cost.text())
-    if is_load:
-        cost_json["loads"] = [cost.plain()]
-    else:
-        cost_json["stores"] = [cost.plain()]
+    cost_json = {"kind": "shared memory", "text": cost.text(), "loads" if is_load else "stores": [asdict(cost)]}
     return {
         "name": op.name, "line": line, "from": rows[is_load], "to": rows[not is_load], "bits": bits_of(memory), "cost": cost_json,
     }  # fmt: skip

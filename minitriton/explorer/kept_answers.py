@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, recorded
-from minitriton.explorer.lessons.tour import TOUR
+from minitriton.explorer.lessons.tour import SHORT_TOUR
 from minitriton.explorer.packing import packed
 from minitriton.explorer.session import (
     ExplorerSession,
@@ -61,11 +61,12 @@ def lessons_with_answers(session: ExplorerSession, progress: Callable[[str], Non
     if found is not None and name in found:
         return found[name].decode()
     found_lessons = lessons(session, {})
+    found_lessons["tour"] = [walk.plain() for walk in SHORT_TOUR]
     compiles = [
         compile_with_answers(
             session, walk.asked, lambda text, of=walk.name: progress(f"the tour's {of}: {text}"), triton=False
         )
-        for walk in TOUR
+        for walk in SHORT_TOUR
     ]
     for exercise, plain in zip(EXERCISES, found_lessons["exercises"], strict=True):
         if exercise.choices:

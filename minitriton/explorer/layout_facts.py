@@ -9,7 +9,7 @@ tensor is where the xor of the bases of its bits says.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 
 import numpy as np
@@ -20,7 +20,7 @@ from minitriton.dialects.parsing.parser import TritonParser
 from minitriton.emulator.memory.access_cost import wavefronts
 from minitriton.errors import MinitritonError
 from minitriton.explorer.notebook import layout_html
-from minitriton.explorer.wire import Bases, CostJson, LayoutJson, SharedCostJson
+from minitriton.explorer.wire import Bases, CostJson, LayoutJson
 from minitriton.language.gluon.layouts import read_layout
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
@@ -76,10 +76,7 @@ class LayoutFact:
 
     def plain(self) -> LayoutJson:
         """As JSON can hold it."""
-        found = LayoutJson(encoding=self.encoding, kind=self.kind, shape=self.shape, bases=self.bases)
-        if self.padding:
-            found["padding"] = self.padding
-        return found
+        return {name: value for name, value in asdict(self).items() if value or name != "padding"}
 
 
 def layout_fact(encoding: DistributedEncoding | SharedEncoding, shape: tuple[int, ...]) -> LayoutFact:
@@ -121,7 +118,8 @@ def read_distributed(text: str) -> DistributedEncoding:
 
 _EXAMPLE = (
     "write it as the IR does: "
-    "'#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>'"
+    "'#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>', "
+    "or as a kernel in Gluon: 'BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])'"
 )
 
 
@@ -135,13 +133,6 @@ class SharedCost:
     conflicts: int
     bytes: int
     """That a lane moves at a time."""
-
-    def plain(self) -> SharedCostJson:
-        """As JSON can hold it."""
-        return {
-            "instruction": self.instruction, "instructions": self.instructions, "wavefronts": self.wavefronts,
-            "conflicts": self.conflicts, "bytes": self.bytes,
-        }  # fmt: skip
 
     def text(self) -> str:
         """In one line."""
@@ -205,11 +196,7 @@ class ConversionFact:
 
     def plain(self) -> CostJson:
         """As JSON can hold it."""
-        return {
-            "kind": self.kind, "registers": self.registers, "shuffles": self.shuffles, "scratch_bytes": self.scratch_bytes,
-            "barriers": self.barriers, "stores": [one.plain() for one in self.stores], "loads": [one.plain() for one in self.loads],
-            "steps": self.steps, "text": self.text(),
-        }  # fmt: skip
+        return {**asdict(self), "text": self.text()}
 
     def text(self) -> str:
         """In a few lines."""

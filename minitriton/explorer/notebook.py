@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from minitriton.host.html import table
+from minitriton.host.tables import table
 
 _COLOURS = {"changed": "#fff1c9", "moved": "#dcebff", "removed": "#fde0de", "added": "#d9f5dd"}
 _MOST_CELLS = 4096

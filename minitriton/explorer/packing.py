@@ -140,12 +140,19 @@ def payload(recording: Recording) -> CompileJson:
                 "edit": step.is_edit, "counts": difference.counts() if difference else {}, "rows": _rows(difference),
             }
         )  # fmt: skip
-    return {
+    found: CompileJson = {
         "kernel": recording.kernel, "arch": recording.arch, "pipeline": recording.pipeline, "own": recording.default_pipeline,
         "files": files,
         "sources": {str(number[path]): text for path, text in recording.sources.items()},
         "states": states, "steps": steps,
     }  # fmt: skip
+    if recording.declared:
+        found["declared"] = [
+            {"file": number[one.file], "line": one.line, "text": one.text, "bits": one.bits, "layout": one.fact.plain()}
+            for one in recording.declared
+            if one.file in number
+        ]
+    return found
 
 
 def state_payload(state: Snapshot, number: dict[str, int]) -> StateJson:

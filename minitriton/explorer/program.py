@@ -22,7 +22,7 @@ from typing import Any
 
 from minitriton.commands.inferred_signature import signature_for
 from minitriton.commands.kernel_files import load_kernel, load_plugin
-from minitriton.commands.pipeline_edits import edited
+from minitriton.commands.shared_options import edited
 from minitriton.commands.signature import ast_source
 from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
@@ -36,6 +36,7 @@ from minitriton.lab.launches.recorded import RecordedLaunch, read_launch
 from minitriton.lab.launches.replay import replayed, source_of
 from minitriton.lab.parameters import architecture_of, parameters_of
 from minitriton.pipeline import stages
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, load_own_passes
@@ -100,6 +101,14 @@ class RequestedProgram:
     task: Any = None
     recorded: RecordedLaunch | None = None
 
+    @property
+    def made_up(self) -> str:
+        """The signature that was made up, where a kernel was given none."""
+        if self.asked.signature or self.task is not None or self.recorded is not None:
+            return ""
+        kernel: Any = self.source.fn if isinstance(self.source, ASTSource) else None
+        return "" if kernel is None else example_signature(kernel)
+
     def default_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""
         return stages.default_pipeline(self.target, self.options, self.source.ext)
@@ -130,13 +139,13 @@ class RequestedProgram:
         is_own = asked.grid is None and not (asked.numbers or asked.sizes or asked.inputs)
         if self.task is not None and is_own:
             launch = self.task.launch()
-            return Launch(self.source.entry, launch.arguments, launch.grid, self.target, self.options)
+            return Launch.of(self.source, launch.arguments, launch.grid, self.target, self.options)
         grid = grid_of(asked.grid or DEFAULT_GRID)
         arguments = launch_arguments(
             self.source, parameters_of(self.source), grid, self.target, self.options,
             sizes=named(list(asked.sizes)), numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed,
         )  # fmt: skip
-        return Launch(self.source.entry, arguments, grid, self.target, self.options)
+        return Launch.of(self.source, arguments, grid, self.target, self.options)
 
 
 def open_program(asked: CompileRequest) -> RequestedProgram:

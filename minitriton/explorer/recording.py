@@ -23,6 +23,7 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import EditedState
+from minitriton.explorer.declared_layouts import DeclaredLayout, DeclaredLayouts
 from minitriton.explorer.difference import Difference, compare
 from minitriton.explorer.module_lines import Identities
 from minitriton.explorer.notebook import recording_html
@@ -30,6 +31,7 @@ from minitriton.explorer.snapshot import Snapshot, StateRecorder
 from minitriton.host.source_text import text_at
 from minitriton.pipeline import stages
 from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.gluon_source import GluonASTSource
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pipeline.pass_registry import Property, Step
@@ -72,6 +74,8 @@ class Recording:
     descriptors: list[DescriptorCopy] | None = None
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes none."""
     steps: list[RecordedStep] = field(default_factory=list[RecordedStep])
+    declared: list[DeclaredLayout] = field(default_factory=list[DeclaredLayout])
+    """Of a kernel in Gluon, where its layouts are written."""
     shown: int | None = None
     """The one step whose states before and after it were printed, where not all were: in addition to the frontend's."""
 
@@ -136,7 +140,12 @@ def record(
     """
     context = make_context()
     start = time.perf_counter()
-    value = source.make_ir(target, options, context)
+    layouts = DeclaredLayouts() if isinstance(source, GluonASTSource) else None
+    value = (
+        source.make_ir(target, options, context)
+        if layouts is None or isinstance(source, IRSource)
+        else source.make_ir(target, options, context, seen=layouts)
+    )
     if isinstance(source, IRSource) and isinstance(value, ModuleOp):
         # The module of a file is the source's own: it is asked for its parameters later.
         value = value.clone()
@@ -147,6 +156,8 @@ def record(
     if contracts:
         pipeline.check(facts)
     recording = Recording(source.entry, target.capability, str(pipeline))
+    if layouts is not None and isinstance(value, ModuleOp):
+        recording.declared = layouts.on_shapes_of(value)
     edited_after = sorted(states, key=lambda one: one.after)
     if only is not None:
         texts = [format_step(step) for step in pipeline.steps]

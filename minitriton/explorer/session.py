@@ -7,6 +7,7 @@ session.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypedDict
 
@@ -140,7 +141,7 @@ def inspect_compile(opened: RecordedCompile, step: int) -> InspectionJson:
     """What `inspected` says of one step, without the tables."""
     if step not in opened.inspected:
         state = opened.recording.steps[step].after
-        opened.inspected[step] = inspect_state(state, opened.tables, opened.recording.arch)
+        opened.inspected[step] = inspect_state(state, opened.tables, opened.recording.arch, is_gluon=opened.is_gluon)
     return opened.inspected[step]
 
 
@@ -317,7 +318,7 @@ MOST_ELEMENTS = 1 << 20
 
 def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int) -> Drawn:
     """The layouts on `shape` of elements of `bits`. Raises `MinitritonError` for text that is no encoding, or does not fit the shape."""
-    if not shape or any(size < 1 or size & (size - 1) for size in shape) or _product(shape) > MOST_ELEMENTS:
+    if not shape or any(size < 1 or size & (size - 1) for size in shape) or math.prod(shape) > MOST_ELEMENTS:
         raise MinitritonError(f"{'x'.join(map(str, shape))} is not a shape that can be drawn")
     found = [read_encoding(text) for text in encodings]
     for one in found:
@@ -343,10 +344,3 @@ def _cost(found: list[DistributedEncoding | SharedEncoding], shape: tuple[int, .
             return local_cost(registers, shared, shape, bits, shape, arch, is_load=True).text()
         case _:
             raise MinitritonError("both are layouts of shared memory: nothing moves between buffers")
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count

@@ -6,7 +6,7 @@ RunJson         a run on the emulator, line by line      Json              any o
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from minitriton.host.json_values import Json
 
@@ -19,42 +19,27 @@ RowJson = list[str | int | None]
 """A row of a difference: kind, left, right, other; in runs of rows a count after them."""
 
 
+CostJson = dict[str, Any]
+"""A `layout_facts.ConversionFact` with its text, or what an access to shared memory costs."""
+LayoutJson = dict[str, Any]
+"""The fields of a `layout_facts.LayoutFact`, padding only where there is some."""
+AccessJson = dict[str, Any]
+"""The fields of an `accesses.AccessFact`, its line with the file's number."""
+WalkJson = dict[str, Any]
+"""The fields of a `lessons.tour.Walk`."""
+
 Bases = dict[str, tuple[tuple[int, ...], ...]]
 """Of a layout: for each bit of `register`, `lane`, `warp`, `block` or `offset` the index that it stands for."""
 
 
-class SharedCostJson(TypedDict):
-    """A `SharedCost` as JSON can hold it."""
+class DeclaredJson(TypedDict):
+    """A line of the kernel that writes a layout: the layout as it is written, and on a shape."""
 
-    instruction: str
-    instructions: int
-    wavefronts: int
-    conflicts: int
-    bytes: int
-
-
-class CostJson(TypedDict):
-    """What a movement costs, in words and, as far as it has them, in numbers."""
-
-    kind: str
+    file: int
+    line: int
     text: str
-    registers: NotRequired[int]
-    shuffles: NotRequired[int]
-    scratch_bytes: NotRequired[int]
-    barriers: NotRequired[int]
-    stores: NotRequired[list[SharedCostJson]]
-    loads: NotRequired[list[SharedCostJson]]
-    steps: NotRequired[tuple[str, ...]]
-
-
-class LayoutJson(TypedDict):
-    """A `LayoutFact` as JSON can hold it."""
-
-    encoding: str
-    kind: str
-    shape: tuple[int, ...]
-    bases: Bases
-    padding: NotRequired[tuple[tuple[int, int], ...]]
+    bits: int
+    layout: LayoutJson
 
 
 class StateJson(TypedDict):
@@ -97,6 +82,7 @@ class CompileJson(TypedDict):
     sources: dict[str, str]
     states: list[StateJson]
     steps: list[StepJson]
+    declared: NotRequired[list[DeclaredJson]]
     asked: NotRequired[Question]
     code: NotRequired[str]
     command: NotRequired[str]
@@ -129,26 +115,6 @@ class ValueJson(TypedDict, total=False):
     limits: dict[str, tuple[tuple[str, str, int] | None, ...]]
     constant: int
     range: tuple[int, int]
-
-
-class AccessJson(TypedDict):
-    """A load or store: `accesses.AccessFact`, its line with the file's number."""
-
-    op: int
-    name: str
-    line: FileLine | None
-    pointer: str
-    mask: str | None
-    bytes: int
-    width: int
-    most: int
-    of_thread: int
-    limit: str
-    reason: str
-    claim: str | None
-    axis: int
-    chain: tuple[str, ...]
-    hint: str
 
 
 MovementJson = TypedDict(
@@ -314,27 +280,6 @@ class KeptJson(TypedDict):
     buffers: BuffersJson | Failure
     patterns: dict[str, PatternJson | Failure]
     triton: NotRequired[str]
-
-
-class StopJson(TypedDict):
-    """A stop of the tour."""
-
-    title: str
-    text: str
-    step: str
-    level: str
-    op: str
-    line: str
-    tab: str
-
-
-class WalkJson(TypedDict):
-    """A kernel of the tour."""
-
-    name: str
-    title: str
-    asked: Question
-    stops: list[StopJson]
 
 
 class ExerciseJson(TypedDict):

@@ -40,6 +40,7 @@ from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.fast_paths.locations import file_line_col, named
 from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.function import Seen
 from minitriton.language.declare import Builtin
 from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import base_type, block_type, dtype
@@ -140,12 +141,14 @@ class IRBuilder:
         is_debugged: bool = False,
         is_verbatim: bool = False,
         is_gluon: bool = False,
+        seen: Seen | None = None,
     ) -> None:
         self.options = options
         self.target = target
         self.is_verbatim = is_verbatim
         """Whether each op is emitted that Triton's frontend emits, unused ones and unreachable blocks too: for comparisons of text."""
         self.is_gluon = is_gluon
+        self.seen = seen
         self.is_debugged = is_debugged
         """Whether breakpoints stop the kernel, which runs on the interpreter then."""
         self.block = Block()

@@ -32,7 +32,7 @@ from minitriton.dialects.attribute_values import i32_attr
 from minitriton.errors import MinitritonError
 from minitriton.frontend.builder import GLUON, IRBuilder, named_location
 from minitriton.frontend.errors import CompilationError as CompilationError
-from minitriton.frontend.function import JITCallable, kernel_name
+from minitriton.frontend.function import JITCallable, Seen, kernel_name
 from minitriton.frontend.functions import CompiledFunctions, flat_types
 from minitriton.frontend.generator.base import Generator, rebuild
 from minitriton.frontend.generator.branches import Branches
@@ -114,6 +114,9 @@ class CodeGenerator:
         if visibility == _PUBLIC:
             b.entry = entry
         self._bind_parameters(args, entry, location)
+        if b.seen is not None:
+            for node, arg in zip(tree.args.args, args, strict=False):
+                b.seen(fn, node, arg)
         self.statements.run(tree.body)
         result_type = self._end(b, region)
         if visibility == _PUBLIC and result_type != void:
@@ -211,8 +214,9 @@ def ast_to_ttir(
     is_debugged: bool = False,
     is_verbatim: bool = False,
     is_gluon: bool = False,
+    seen: Seen | None = None,
 ) -> ModuleOp:
-    """The TTIR of `fn`, unoptimised; if it `is_debugged`, with its breakpoints. Raises `CompilationError` with the kernel's line.
+    """The TTIR of `fn`, unoptimised; if it `is_debugged`, with its breakpoints. `seen` is called with what each expression gives. Raises `CompilationError` with the kernel's line.
 
     `signature`: parameter → type name (`*fp32`, `i32`, `constexpr`, or a tuple of such); `constexprs`: parameter or path →
     value; `attrs`: path → argument attributes. A path is `(parameter, element of a tuple, ...)`.
@@ -220,7 +224,7 @@ def ast_to_ttir(
     constants: dict[Path, object] = {
         (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
     }
-    generator = CodeGenerator(IRBuilder(options, target, is_debugged, is_verbatim, is_gluon))
+    generator = CodeGenerator(IRBuilder(options, target, is_debugged, is_verbatim, is_gluon, seen))
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
     with compiling_for(target):
         kernel, _ = generator.function(fn, kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)

@@ -365,3 +365,7 @@ def kernel_name(fn: JITCallable, signature: Mapping[str, object], constants: Map
     if re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) is None:
         raise CompilationError(None, None, f"invalid function identifier: {name}")
     return name
+
+
+Seen = Callable[[JITCallable, ast.AST, object], None]
+"""Called with what an expression or a parameter of a function is while it is compiled: a type for a parameter that is given at run time."""

@@ -14,13 +14,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.output import add_json
+from minitriton.commands.shared_options import add_time_limit, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.host.whole_file import write_whole
-from minitriton.lab.time_limit import add_time_limit, time_limit
 
 if TYPE_CHECKING:
     from minitriton.fuzz.kinds import FuzzKind
@@ -132,7 +132,7 @@ def chosen_oracles(text: str, known: Sequence[str]) -> list[str]:
     return names
 
 
-def _shrink_findings(given: argparse.Namespace, kind: FuzzKind, summary: Summary, oracles: list[str]) -> None:
+def _shrink_findings(given: argparse.Namespace, kind: FuzzKind[Any], summary: Summary, oracles: list[str]) -> None:
     """Writes a reproducer for the first kernel of each finding."""
     for finding, numbers in list(summary.findings.items())[:MOST_SHRUNK]:
         if finding.kind in ("crash", "timeout"):

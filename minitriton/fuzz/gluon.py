@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,15 +19,14 @@ import numpy as np
 from minitriton.fuzz.generation.elements import ELEMENTS, Element
 from minitriton.fuzz.generation.generator import kernel_seed
 from minitriton.fuzz.printing import KERNEL
-from minitriton.fuzz.reproducer import free_path
 from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, verdict_of
 from minitriton.fuzz.running.campaign import KernelReport, guarded_by
 from minitriton.fuzz.running.known import FAILED_PASS, PASS_FAILED, known_layout
 from minitriton.fuzz.running.launch import FuzzedLaunch, placed_arguments
 from minitriton.fuzz.running.oracles import OracleOutcome, available, run_oracles
+from minitriton.fuzz.shrinking import smallest, write_finding
 from minitriton.fuzz.tree import Array
 from minitriton.fuzz.validity.access_analysis import Written
-from minitriton.host.whole_file import write_whole
 
 NUMPY = "numpy"
 """The oracle that is the reference."""
@@ -351,44 +350,21 @@ def _known(program: GluonProgram, finding: FuzzFinding) -> str | None:
 
 def shrink(program: GluonProgram, shows: Callable[[GluonProgram], bool], most_seconds: float) -> GluonProgram:
     """Fewer steps that still show a finding."""
-    end, position = time.monotonic() + most_seconds, 0
-    while position < len(program.steps) and time.monotonic() < end:
-        fewer = replace(program, steps=program.steps[:position] + program.steps[position + 1 :])
-        if shows(fewer):
-            program = fewer
-        else:
-            position += 1
-    return program
 
+    def candidates(larger: GluonProgram) -> Iterator[GluonProgram]:
+        for position in range(len(larger.steps)):
+            yield replace(larger, steps=larger.steps[:position] + larger.steps[position + 1 :])
 
-_TEMPLATE = '''"""{kind}: {signature}
-
-Found by `python -m minitriton fuzz --kind gluon --seed {seed} --only {number}`, then made smaller. Run this file to compare again.
-"""
-
-import sys
-
-from minitriton.fuzz.generation.elements import ELEMENTS
-from minitriton.fuzz.gluon import GluonProgram, GluonStep, compare_again
-
-PROGRAM = GluonProgram({first}, {shape}, ELEMENTS[{element!r}], {warps}, {steps!r}, {planted})
-
-if __name__ == "__main__":
-    sys.exit(compare_again(PROGRAM, {oracles!r}))
-'''
+    return smallest(program, candidates, shows, most_seconds)
 
 
 def write_reproducer(
     folder: Path, program: GluonProgram, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
 ) -> Path:
     """Writes the file of a finding."""
-    path = free_path(folder, f"gluon_{seed}_{number}")
-    content = _TEMPLATE.format(
-        kind=finding.kind, signature=finding.signature, seed=seed, number=number, first=program.seed, shape=program.shape,
-        element=program.element.name, warps=program.num_warps, steps=program.steps, planted=program.planted, oracles=tuple(oracles),
-    )  # fmt: skip
-    write_whole(path, content)
-    return path
+    return write_finding(
+        folder, program, finding, seed, number, oracles, source=source_of(program), modules=[__name__], kind="gluon"
+    )
 
 
 def compare_again(program: GluonProgram, oracles: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ Types are not stored: `analysis` infers them from the leaves, so that a reduced 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -163,10 +164,7 @@ class Kernel:
     @property
     def programs(self) -> int:
         """Programs in the grid."""
-        count = 1
-        for size in self.grid:
-            count *= size
-        return count
+        return math.prod(self.grid)
 
 
 def nested(statement: Stmt) -> Iterator[tuple[Stmt, ...]]:

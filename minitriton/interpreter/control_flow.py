@@ -15,10 +15,9 @@ from xdsl.traits import is_side_effect_free
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.narrowing import instance_of
-from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Array, Meaning, scalar
 from minitriton.interpreter.values import dtype_of
 
 _Value = TypeVar("_Value")

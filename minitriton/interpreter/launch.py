@@ -49,6 +49,7 @@ def interpret(
     capability: int | None = None,
     seconds: float = 0.0,
     reachable: Sequence[np.ndarray] = (),
+    fences_by_author: bool = False,
 ) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
@@ -62,6 +63,7 @@ def interpret(
     `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused. `device_functions` likewise computes the functions of
     libdevice that NumPy lacks, as `minitriton.emulator.device_functions.evaluate` does.
     `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.
+    `fences_by_author`: the kernel has all fences between accesses by threads and by wgmma or bulk copies, as one in Gluon: a missing one is an error.
     `reachable` are further arrays, which the kernel reaches by their addresses.
     A launch that is not at its end after `seconds` (0: however long it takes) is an error at the loop that it is in.
     """
@@ -77,6 +79,7 @@ def interpret(
         device_functions=device_functions,
         capability=capability,
         seconds=seconds,
+        fences_by_author=fences_by_author,
     )
     for array in reachable:
         machine.memory.add(array, "an array reached by its address")

@@ -20,13 +20,12 @@ from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps,
 from minitriton.errors import MinitritonError
 from minitriton.host.interrupts import Deadline
 from minitriton.host.source_text import line_at
-from minitriton.interpreter.arrays import Array
 from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared import CheckedSharedMemory
 from minitriton.interpreter.memory.shared_views import BufferView
-from minitriton.interpreter.registry import Meaning, is_forwarding_terminator
+from minitriton.interpreter.registry import Array, Meaning, is_forwarding_terminator
 
 Grid = tuple[int, int, int]
 Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
@@ -100,6 +99,7 @@ class TileMachine:
         device_functions: DeviceFunctions | None = None,
         capability: int | None = None,
         seconds: float = 0.0,
+        fences_by_author: bool = False,
     ) -> None:
         self._meaning_of = meaning_of
         self.observer = observer
@@ -125,7 +125,9 @@ class TileMachine:
         """The innermost `ttg.warp_specialize` that runs at the moment."""
         shared_bytes = module.attributes.get(SHARED_BYTES)
         self.shared = CheckedSharedMemory(
-            shared_bytes.value.data if isinstance(shared_bytes, IntegerAttr) else None, check_races=barriers_placed
+            shared_bytes.value.data if isinstance(shared_bytes, IntegerAttr) else None,
+            check_races=barriers_placed,
+            check_fences=fences_by_author,
         )
         self.deadline = Deadline(seconds)
         self.turns = 0

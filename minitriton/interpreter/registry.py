@@ -1,4 +1,4 @@
-"""The registries of meanings: what each op does to NumPy arrays.
+"""The registries of meanings: what each op does to NumPy arrays, and the type of these.
 
 `PURE_OPS.of(op)(op)` looks at the op once and gives a function from operand values to the result. `STATEFUL_OPS.of(op)(op, machine)`
 does so for ops that touch memory, ask for the program's number, or run a region.
@@ -7,12 +7,22 @@ does so for ops that touch memory, ask for the program's number, or run a region
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias, cast
 
+import numpy as np
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
 from minitriton.dialects.op_rules import OpRules
+
+Array: TypeAlias = np.ndarray
+"""A NumPy array or a NumPy scalar: tensors and scalars are computed alike, and a scalar has the attributes and operators of an array."""
+
+
+def scalar(number: np.generic) -> Array:
+    """A NumPy scalar, which stays one, as an operand like any other."""
+    return cast(Array, number)
+
 
 Meaning = Callable[..., Any]
 

@@ -30,9 +30,9 @@ from xdsl.ir import Attribute
 
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, element_type, shape_of
-from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.numbers import formats
+from minitriton.interpreter.registry import Array, scalar
 
 _INTEGERS: dict[int, type[np.generic]] = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _UNSIGNED: dict[int, type[np.generic]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.commands.shared_options import time_limit
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import shown
 from minitriton.dialects.verification.verifier import verify
@@ -29,7 +30,6 @@ from minitriton.lab.locate import kernel_location, locate, locate_store
 from minitriton.lab.parameters import Source
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
-from minitriton.lab.time_limit import time_limit
 from minitriton.pipeline import stages
 from minitriton.pipeline.compile_source import shared_of_text
 from minitriton.pipeline.ir_source import IRSource
@@ -75,7 +75,7 @@ def check(
     facts = stages.facts_of(value, source.ext, target)
     if isinstance(value, ModuleOp):
         value = value.clone()
-    launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
+    launch = Launch.of(source, arguments, grid, target, options, shared=shared_bytes(source, value))
     if isinstance(value, ModuleOp):
         launch.tolerance = rounding_tolerance(value)
     first = launch.run(value, facts)

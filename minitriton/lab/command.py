@@ -7,15 +7,16 @@ minitriton check add.ttgir                                                      
 from __future__ import annotations
 
 import argparse
+import ast
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.output import add_json, print_json, progress
+from minitriton.commands.shared_options import add_launch_arguments, add_time_limit, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import add_launch_option
-from minitriton.lab.time_limit import add_time_limit, time_limit
 from minitriton.pipeline.pass_registry import load_own_passes
 from minitriton.target import known_architectures
 
@@ -38,39 +39,10 @@ def add_check_command(commands: Subcommands) -> None:
         help="FILE.py:kernel, IR text (FILE.ttir, .ttgir, .gluon, .llir, .ptx), or a name of `minitriton corpus` with its own launch",
     )
     add_launch_option(check)
-    check.add_argument(
-        "--signature",
-        default="",
-        help="argument types, as of `minitriton compile`; of IR text only where it does not say, as *fp32 for a pointer of PTX",
-    )
-    check.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
-    check.add_argument(
-        "--arg",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="the value of a number (default: 100 or made up)",
-    )
-    check.add_argument(
-        "--size",
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="elements of an array (default: as far as it is used)",
-    )
-    check.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
-    check.add_argument("--seed", type=int, default=0, help="of made-up contents")
+    add_launch_arguments(check, "; of IR text only where it does not say, as *fp32 for a pointer of PTX")
     check.add_argument(
         "--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: the IR's, else 90)"
     )
-    check.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
-    check.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
-    check.add_argument(
-        "--anyway",
-        action="store_true",
-        help="run passes in an order that their contracts refuse, to see what it breaks",
-    )
-    check.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     check.add_argument(
         "--reproducers", type=Path, default=Path("reproducers"), metavar="DIR", help="where to write them (%(default)s)"
     )
@@ -139,7 +111,7 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     arguments = launch_arguments(
         source, parameters, grid, target, options, sizes=sizes, numbers=numbers, inputs=given.inputs, seed=given.seed
     )
-    return source, Launch(source.entry, arguments, grid, target, options)
+    return source, Launch.of(source, arguments, grid, target, options)
 
 
 def _corpus_launch(given: argparse.Namespace) -> tuple[Source, Launch]:
@@ -228,7 +200,7 @@ def launch_arguments(
     lengths = {name: _count(size, "--size") for name, size in sizes.items()}
 
     def run_once(arguments: Arguments) -> None:
-        launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
+        launch = Launch.of(source, arguments, grid, target, options, shared=shared_bytes(source, value))
         fault = launch.run(value, first_facts(source.ext)).fault
         if fault is not None:
             raise fault

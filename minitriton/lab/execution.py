@@ -39,6 +39,7 @@ from minitriton.interpreter import interpret
 from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import Observer
 from minitriton.lab.arguments import Arguments
+from minitriton.lab.parameters import Source
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, Step, Translation
 from minitriton.pipeline.pipelines import emission_steps
@@ -107,12 +108,27 @@ class Launch:
     """Whether the emulator's report is to say what of global memory each CTA reaches."""
     tolerance: float = 0.0
     """How far numbers of two levels may be apart, relatively, where the element type's tolerance is less."""
+    fences_by_author: bool = False
+    """Whether a fence that is missing before wgmma or a bulk copy is the kernel's fault, as in Gluon."""
     barriers_seen: bool = False
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
     _by_ptx: dict[str, Outcome] = field(default_factory=dict[str, Outcome], repr=False)
 
     longest: float = 0.0
     """Seconds of processor time of the longest run so far that came to its end."""
+
+    @staticmethod
+    def of(
+        source: Source,
+        arguments: Arguments,
+        grid: tuple[int, ...],
+        target: GPUTarget,
+        options: CUDAOptions,
+        shared: int = 0,
+    ) -> Launch:
+        """One of the kernel that `source` is."""
+        is_gluon = source.ext == "gluon"
+        return Launch(source.entry, arguments, grid, target, options, shared, fences_by_author=is_gluon)
 
     def patience(self) -> float:
         """How many seconds a run may take that should take no longer than those so far: of the same IR with an op less, say."""
@@ -164,6 +180,7 @@ class Launch:
                 device_functions=device_functions.evaluate,
                 capability=self.target.capability,
                 seconds=knobs.emulator.seconds,
+                fences_by_author=self.fences_by_author,
             )
         except UnsupportedOpError as error:
             return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
@@ -217,7 +234,16 @@ class Launch:
             grid = (self.grid[0] * self.options.num_ctas, *self.grid[1:])
             seconds = knobs.emulator.seconds
             report = emulator.run(
-                ptx, None, grid, values, self.shared, names=names, scratch=SCRATCH, seconds=seconds, reach=self.reach
+                ptx,
+                None,
+                grid,
+                values,
+                self.shared,
+                names=names,
+                scratch=SCRATCH,
+                seconds=seconds,
+                reach=self.reach,
+                fences_by_author=self.fences_by_author,
             )
         except MinitritonError as error:
             return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])

@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(_forget_check)
     seconds = config.getoption("--emulator-seconds")
     if seconds is not None:
-        from minitriton.lab.time_limit import time_limit
+        from minitriton.commands.shared_options import time_limit
 
         limit = contextlib.ExitStack()
         limit.enter_context(time_limit(seconds))

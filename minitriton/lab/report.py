@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from minitriton.errors import SourceLocation
-from minitriton.host.html import table
+from minitriton.host.tables import aligned, table
 from minitriton.lab.comparison import Verdict
 
 
@@ -116,15 +116,7 @@ class CheckReport:
     def text(self) -> str:
         """The table, and below it what is known of each broken pass."""
         heads = ("pass", "ms", "before", "after", "ran on", "numbers", "since first", "verified", "sound")
-        table = [heads, *(_cells(row) for row in self.rows)]
-        widths = [max(len(line[i]) for line in table) for i in range(len(heads))]
-        lines = [
-            "  ".join(
-                c.rjust(w) if i in (1, 2, 3) else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))
-            )
-            for r in table
-        ]
-        lines = [line.rstrip() for line in lines]
+        lines = aligned([heads, *map(_cells, self.rows)], right=(1, 2, 3))
         for row in self.broken:
             lines += ["", *_details(row)]
         if self.races:

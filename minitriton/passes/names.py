@@ -14,6 +14,7 @@ PASSES = {
     "tritongpu-accelerate-matmul": "minitriton.passes.accelerate_matmul",
     "tritongpu-global-scratch-memory-allocation": "minitriton.passes.allocate",
     "tritongpu-allocate-warp-groups": "minitriton.passes.allocate",
+    "minitriton-algebra": "minitriton.passes.algebra",
     "minitriton-alternate-warp-groups": "minitriton.passes.asynchronous.alternate_warp_groups",
     "minitriton-cache-hints": "minitriton.passes.cache_hints",
     "canonicalize": "minitriton.passes.canonicalize",

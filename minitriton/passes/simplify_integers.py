@@ -4,16 +4,13 @@ In: TTIR. Out: TTIR that computes the same. First the rules below, then those of
 
     extui a != b                                =>  a ^ trunc b             where b is 0 or 1: of bits, not of words
     not (a < b);  not (x or y)                  =>  a >= b;  not x and not y           where x and y are such comparisons
-    (v + splat s) + splat t                     =>  v + splat (s + t)       what is uniform is computed once
-    x * a + x * b                               =>  x * (a + b)
     addptr (splat p), (splat s + v) : i64       =>  addptr (splat (addptr p, s)), v
     addptr p, (extsi v)                         =>  addptr p, v             pointers extend their offsets themselves
     cmpi (extsi a), (extsi b)                   =>  cmpi a, b
     mulhiui a, b and muli a, b                  =>  halves of muli (extui a), (extui b)
 
 Not a pass of Triton's. The first rule serves sorting networks, `(x > partner) != (flip ^ is_right)`: a comparison and the exclusive or with a
-predicate are one instruction. The second lets masks such as `~(offsets >= n)` be split (`analysis.access_width`). The last one serves random numbers: `mul.wide.u32` gives both halves at once. Sums are rearranged only where nothing
-else uses the parts. What LLVM does as well (shifts for powers of two, division by constants) is left to it. Left out by
+predicate are one instruction. The second lets masks such as `~(offsets >= n)` be split (`analysis.access_width`). The last one serves random numbers: `mul.wide.u32` gives both halves at once. What LLVM does as well (shifts for powers of two, division by constants) is left to it. Left out by
 `without="minitriton-simplify-integers"`.
 """
 
@@ -149,40 +146,6 @@ def _split_sum(value: SSAValue) -> tuple[SSAValue, SSAValue] | None:
         if scalar is not None and _uniform(varying) is None and constant_attr(varying) is None:
             return varying, scalar
     return None
-
-
-@patterns.pattern(arith.AddiOp)
-def gather_uniform(op: Operation, rewriter: Rewriter) -> bool:
-    """(v + splat s) + splat t = v + splat (s + t)"""
-    outer = _split_sum(op.results[0])
-    if outer is None or not outer[0].has_one_use():
-        return False
-    inner = _split_sum(outer[0])
-    if inner is None:
-        return False
-    total = rewriter.insert(arith.AddiOp(inner[1], outer[1]))
-    splat = rewriter.insert(tt.SplatOp(total.results[0], op.results[0].type))
-    rewriter.replace_with(op, arith.AddiOp(inner[0], splat.results[0]))
-    return True
-
-
-@patterns.pattern(arith.AddiOp)
-def factor(op: Operation, rewriter: Rewriter) -> bool:
-    """x * a + x * b = x * (a + b)"""
-    products = [defining(operand, arith.MuliOp) for operand in op.operands]
-    if op.attributes or products[0] is products[1]:
-        return False
-    if any(p is None or p.attributes or not p.results[0].has_one_use() for p in products):
-        return False
-    first, second = (list(p.operands) for p in products if p is not None)
-    shared = next((value for value in first if value in second), None)
-    if shared is None:
-        return False
-    first.remove(shared)
-    second.remove(shared)
-    total = rewriter.insert(arith.AddiOp(first[0], second[0]))
-    rewriter.replace_with(op, arith.MuliOp(shared, total.results[0]))
-    return True
 
 
 @patterns.pattern(tt.AddPtrOp)
@@ -327,4 +290,4 @@ def _may_match(op: Operation) -> bool:
         return True
     if cls is arith.XOrIOp:
         return defining(op.operands[0], arith.CmpiOp, arith.OrIOp) is not None
-    return cls is arith.AddiOp and any(defining(o, arith.AddiOp, arith.MuliOp) for o in op.operands)
+    return cls is tt.AddPtrOp and width_of(op.operands[1].type) == 64 and _split_sum(op.operands[1]) is not None

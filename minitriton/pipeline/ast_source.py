@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from minitriton.dialects.bindings import ModuleView
-    from minitriton.frontend.function import JITCallable
+    from minitriton.frontend.function import JITCallable, Seen
 
 
 TypeName: TypeAlias = "str | tuple[TypeName, ...]"
@@ -137,6 +137,7 @@ class ASTSource:
         *,
         is_debugged: bool = False,
         is_verbatim: bool = False,
+        seen: Seen | None = None,
     ) -> ModuleOp: ...
 
     @overload
@@ -154,20 +155,27 @@ class ASTSource:
         *,
         is_debugged: bool = False,
         is_verbatim: bool = False,
+        seen: Seen | None = None,
     ) -> ModuleOp | ModuleView:
-        """The frontend's TTIR; for the interpreter (`is_debugged`), with breakpoints; `is_verbatim`, with each op of Triton's. Raises `CompilationError` with the kernel's line.
+        """The frontend's TTIR; for the interpreter (`is_debugged`), with breakpoints; `is_verbatim`, with each op of Triton's. `seen` is called with what each expression and parameter is. Raises `CompilationError` with the kernel's line.
 
         Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
         those of `ir.module`; `codegen_fns` and `module_map` are passed over, since the frontend knows its target.
         """
         if context is None:
-            return self._first_ir(target, options, codegen_fns, is_debugged, is_verbatim)
+            return self._first_ir(target, options, codegen_fns, is_debugged, is_verbatim, seen)
         from minitriton.dialects.bindings import ModuleView
 
-        return ModuleView(self._first_ir(target, options, context, is_debugged, is_verbatim), context)
+        return ModuleView(self._first_ir(target, options, context, is_debugged, is_verbatim, seen), context)
 
     def _first_ir(
-        self, target: GPUTarget, options: CompileOptions, context: Context, is_debugged: bool, is_verbatim: bool
+        self,
+        target: GPUTarget,
+        options: CompileOptions,
+        context: Context,
+        is_debugged: bool,
+        is_verbatim: bool,
+        seen: Seen | None,
     ) -> ModuleOp:
         from minitriton.frontend.code_generator import ast_to_ttir
         from minitriton.frontend.errors import CompilationError
@@ -175,7 +183,7 @@ class ASTSource:
         try:
             return ast_to_ttir(
                 self.function, self.signature, self.constants, self.attrs, options, target, context, is_debugged,
-                is_verbatim, self.ext == "gluon",
+                is_verbatim, self.ext == "gluon", seen,
             )  # fmt: skip
         except CompilationError as error:
             if not knobs.compilation.front_end_debugging:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from minitriton.pipeline.ast_source import ASTSource
@@ -10,6 +11,8 @@ from minitriton.target import CompileOptions, GPUTarget
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
+
+    from minitriton.frontend.function import Seen
 
 
 class GluonASTSource(ASTSource):
@@ -21,7 +24,13 @@ class GluonASTSource(ASTSource):
         return f"gluon-{super().hash()}"
 
     def _first_ir(
-        self, target: GPUTarget, options: CompileOptions, context: Context, is_debugged: bool, is_verbatim: bool
+        self,
+        target: GPUTarget,
+        options: CompileOptions,
+        context: Context,
+        is_debugged: bool,
+        is_verbatim: bool,
+        seen: Seen | None,
     ) -> ModuleOp:
         from xdsl.dialects.builtin import StringAttr
 
@@ -31,7 +40,7 @@ class GluonASTSource(ASTSource):
         from minitriton.frontend.gluon import emitters as emitters  # registers Gluon's rules
         from minitriton.host.source_text import line_at
 
-        module = super()._first_ir(target, options, context, is_debugged, is_verbatim)
+        module = super()._first_ir(target, options, context, is_debugged, is_verbatim, seen)
         module.attributes.update(
             {
                 "ttg.num-ctas": i32_attr(options.num_ctas),
@@ -48,5 +57,8 @@ class GluonASTSource(ASTSource):
         except IRError as error:
             if error.location is not None:
                 error.source_line = line_at(error.location.file, error.location.line)
+            warps = re.search(r"Layout has (\d+) warps per CTA, but the context requires (\d+)", error.message)
+            if warps is not None:
+                error.help = f"launch with num_warps={warps[1]}, or give the layout {warps[2]} warps: gl.num_warps() is their number"
             raise
         return module

@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, dataclass_transform
@@ -206,6 +206,16 @@ class Pass(Contract, ModulePass):
             if getattr(self, name) not in allowed:
                 option = f"{self.name}: {name.replace('_', '-')}={getattr(self, name)}"
                 raise PipelineError(option, help=f"give {', '.join(str(each) or 'nothing' for each in allowed)}")
+
+    @classmethod
+    def details(cls) -> str:
+        """What `minitriton passes NAME` prints after options and contract."""
+        return ""
+
+    @classmethod
+    def prove(cls) -> Iterator[tuple[str, bool]]:
+        """Proves what the pass rests on, a line for each claim with whether it holds: `minitriton passes NAME --prove`."""
+        return iter(())
 
     beyond_triton: ClassVar[Mapping[str, object]] = {}
     """For options of a pass of Triton's that Triton does not have: by field, the value with which the pass does what Triton's does."""

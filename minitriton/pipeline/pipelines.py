@@ -22,8 +22,8 @@ _ONE_CTA_AN_SM = 32768
 """Elements of a sum that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such a sum waits, no other one computes."""
 
 
-def ttir_passes(target: GPUTarget) -> list[str]:
-    """Cleans up what the frontend emits; no layouts yet."""
+def ttir_passes(target: GPUTarget, algebra: str = "exact") -> list[str]:
+    """Cleans up what the frontend emits; no layouts yet. `algebra` is the compile option."""
     return [
         "inline",
         "triton-rewrite-tensor-pointer",
@@ -32,6 +32,7 @@ def ttir_passes(target: GPUTarget) -> list[str]:
         "minitriton-nan-in-argmax",
         "triton-combine",
         "triton-reorder-broadcast",
+        "minitriton-algebra" if algebra == "exact" else f"minitriton-algebra{{level={algebra}}}",
         "minitriton-simplify-integers",
         "cse",
         "symbol-dce",
@@ -215,7 +216,10 @@ def gluon_cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches
 def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps for an NVIDIA GPU."""
     return (
-        ttir_passes(target) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+        ttir_passes(target, options.algebra)
+        + ttgir_passes(target, options)
+        + llvm_passes()
+        + emission_steps(target, options, switches)
     )
 
 

@@ -48,7 +48,7 @@ class CompiledKernel(StoredKernel):
     def _repr_html_(self) -> str:
         """In a notebook: the stages, each to be opened."""
 
-        from minitriton.host.html import folded
+        from minitriton.host.tables import folded
 
         stages = [(name, text) for name, text in self.asm.items() if isinstance(text, str)]
         return f"<b>{escape(self.name)}</b>" + "".join(

@@ -9,6 +9,7 @@ The compiler is imported where the cache has no such kernel (`runtime.fresh_comp
 from __future__ import annotations
 
 import hashlib
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -151,8 +152,20 @@ def _cache_key(request: Request) -> str:
     source, target, options, switches = request.source, request.target, request.options, request.switches
     parts = [compiler_fingerprint(), source.hash(), source.ext, target, options, switches, chosen_assembler()]
     parts += [find_ptxas(), knobs.compilation.use_ir_loc, request.overrides.digest()]
-    if options.pipeline is not None or options.extern_libs:
-        from minitriton.runtime.foreign_parts import foreign_parts
+    if options.pipeline is not None:
+        parts.append(_foreign_passes(request))
+    if options.extern_libs:
+        from minitriton.codegen.nvidia.device_library import library_digest
 
-        parts += foreign_parts(request)
+        parts += (library_digest(Path(path)) for _, path in options.extern_libs)
     return hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
+
+
+def _foreign_passes(request: Request) -> str:
+    """The source of every module outside of minitriton whose passes the pipeline runs: another source, another result."""
+    from minitriton.pipeline.pipelines import pipeline_for
+
+    steps = pipeline_for(request.target, request.options, request.switches).steps
+    names = {type(step).__module__ for step in steps}
+    files = [getattr(sys.modules.get(n), "__file__", None) for n in sorted(names) if not n.startswith("minitriton.")]
+    return "-".join(hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files if file)

@@ -563,9 +563,14 @@ class JITFunction(JITCallable, KernelInterface):
             debug = knobs.runtime.debug
         return {**options, "debug": debug} if debug is not False else options
 
-    def _interpret(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> None:
+    def _interpret(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel:
         with finished_before_forks():
-            from minitriton.runtime.on_cpu.interpretation import interpretable_module, on_host, run_on_interpreter
+            from minitriton.runtime.on_cpu.interpretation import (
+                InterpretedKernel,
+                interpretable_module,
+                on_host,
+                run_on_interpreter,
+            )
 
         target = default_target()
         options = self._with_debug(options)
@@ -582,6 +587,8 @@ class JITFunction(JITCallable, KernelInterface):
         size = resolve_grid(grid, self.arg_names, args)
         with on_host(args) as copied:
             run_on_interpreter(module, source, copied, size, target)
+        compile_options = self._full_options(target, options)
+        return InterpretedKernel(lambda: _compile(source, target, compile_options, assemble=False))
 
 
 def _anything(args: tuple[object, ...]) -> None:

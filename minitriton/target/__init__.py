@@ -135,6 +135,8 @@ class CompileOptions:
     """A textual pipeline that replaces the target's own (minitriton's addition)."""
     triton_version: str = "3.6.0"
     """The version of Triton whose rules the language has where versions disagree (minitriton's addition)."""
+    algebra: str = "exact"
+    """`fast`: divisions and functions are rewritten by rules that round otherwise too (minitriton's addition)."""
     without: str = ""
     """Passes to be left out, separated by commas; `minitriton` leaves out all that Triton does not have (minitriton's addition)."""
 

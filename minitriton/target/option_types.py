@@ -76,6 +76,12 @@ def _name_list(value: object) -> str:
     return _text(value) if isinstance(value, str) else ",".join(_names(value))
 
 
+def _level(value: object) -> str:
+    if value not in ("exact", "fast"):
+        raise TypeError
+    return str(value)
+
+
 def _version(value: object) -> str:
     if not isinstance(value, str) or re.fullmatch(r"3\.[6-9]\.\d+", value) is None:
         raise TypeError
@@ -112,6 +118,7 @@ OPTION_TYPES: dict[str, OptionType] = {
     "default_dot_input_precision": OptionType("a string", "'tf32'", _text),
     "backend_name": OptionType("a string", "'cuda'", _text),
     "arch": OptionType("a string", "'sm90'", _text),
+    "algebra": OptionType("'exact' or 'fast'", "'fast'", _level),
     "without": OptionType("a string of pass names", "'minitriton'", _name_list),
     "triton_version": OptionType("a version of Triton, 3.6.0 to 3.9", "'3.9.0'", _version),
     "ir_override": OptionType("the path of a file", "'kernel.ttgir'", _path),

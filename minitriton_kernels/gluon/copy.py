@@ -42,6 +42,9 @@ def main():
         out = np.zeros_like(x)
         kernel = copy(x, out, layout=layout)
         np.testing.assert_array_equal(out, x)
+        if kernel.last_report is None:
+            print(f"{name:8} copied; what counts requests is the emulator")
+            continue
         moved = kernel.last_report.total("global")
         print(
             f"{name:8} {moved.requests:5} requests of warps, {moved.sectors:5} sectors of 32 bytes for {moved.bytes} bytes"

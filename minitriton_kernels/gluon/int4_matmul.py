@@ -87,7 +87,7 @@ def consume(scales, c, n, m, k, row, token, w_buffers, x_buffers, full, empty, h
     mbarrier.wait(full.index(0), 0)
     packed, scale = w_buffers.index(half).load(of_bytes), gl.load(scales + rows)
     for step in range(steps):
-        stage, after = step % STAGES, step + 1
+        stage, after = step % STAGES, gl.minimum(step + 1, steps - 1)
         low, high = unpacked(packed, scale)
         # The bytes of thread t of 4 are 16 next to each other; the MMA counts them as columns 2t, 2t+1, 2t+8, 2t+9, ...
         low = low.reshape(ROWS, 4, BYTES // 8, 2).permute(0, 2, 1, 3).reshape(ROWS, BYTES)
@@ -95,9 +95,9 @@ def consume(scales, c, n, m, k, row, token, w_buffers, x_buffers, full, empty, h
         tokens = x_buffers.index(stage).permute([1, 0])
         dot = warpgroup_mma(gl.convert_layout(low, operand), tokens.slice(0, BYTES), acc, is_async=True)
         dot = warpgroup_mma(gl.convert_layout(high, operand), tokens.slice(BYTES, BYTES), dot, is_async=True)
-        mbarrier.wait(full.index(after % STAGES), after // STAGES & 1, pred=after < steps)
+        mbarrier.wait(full.index(after % STAGES), after // STAGES & 1, pred=after > step)
         packed = w_buffers.index(2 * (after % STAGES) + half).load(of_bytes)
-        scale = gl.load(scales + gl.minimum(after, steps - 1) * n + rows)
+        scale = gl.load(scales + after * n + rows)
         acc = warpgroup_mma_wait(0, deps=[dot])
         mbarrier.arrive(empty.index(stage))
     stored: gl.constexpr = gl.BlockedLayout([8, 1], [8, 4], [1, 4], [0, 1])

@@ -16,7 +16,7 @@ pytest.importorskip("selenium")
 from driving import Page, wait_for
 
 from minitriton.commands.cli import main
-from minitriton.explorer.lessons.tour import TOUR
+from minitriton.explorer.lessons.tour import SHORT_TOUR
 
 SOFTMAX = (
     "minitriton_kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=256",
@@ -58,7 +58,7 @@ def test_it_is_small(file: Path) -> None:
 def test_the_tour_is_walked_from_disk(page: Page) -> None:
     page.press("6")
     walks = wait_for(lambda: page.all("#tour button"))
-    assert len(walks) == len(TOUR)
+    assert len(walks) == len(SHORT_TOUR)
     next(walk for walk in walks if "A matmul" in walk.text).click()
     titles = []
     while True:
@@ -72,6 +72,24 @@ def test_the_tour_is_walked_from_disk(page: Page) -> None:
             break
         following[0].click()
     assert len(titles) == 6
+
+
+def test_a_layout_of_gluon_is_drawn_at_the_line_that_writes_it(browser: Any, tmp_path: Path) -> None:
+    kernel = Path(__file__).parents[1] / "gluon" / "tool_kernels.py"
+    path = tmp_path / "transpose.html"
+    assert (
+        main(["explore", f"{kernel}:transpose", "--signature", "*fp32:16,*fp32:16,SIZE=32", "--html", str(path)]) == 0
+    )
+    page = Page(browser)
+    page.open(path.as_uri())
+    page.click_line("source", "swizzled: gl.constexpr")
+    assert "SwizzledSharedLayout(1, 1, 32, [1, 0])" in wait_for(lambda: page.text("#declared"))
+    page.press("2")
+    assert "SwizzledSharedLayout(1, 1, 32, [1, 0]) on 32" in wait_for(
+        lambda: page.all("#layout canvas") and page.text("#layout")
+    )
+    page.click_line("source", "rows: gl.constexpr = gl.BlockedLayout([1, 1]")
+    wait_for(lambda: "BlockedLayout([1, 1], [1, 32]" in page.text("#layout"))
 
 
 @needs_triton

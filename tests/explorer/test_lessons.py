@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,12 @@ import pytest
 
 from minitriton.explorer.compile_request import CompileRequest, EditedState
 from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, Exercise, Grade, find, grade, recorded
-from minitriton.explorer.lessons.tour import TOUR, Walk
+from minitriton.explorer.lessons.gluon_examples import GLUON_EXAMPLES
+from minitriton.explorer.lessons.tour import TOUR
+from minitriton.explorer.lessons.walks import Stop, Walk
+from minitriton.explorer.recording import Recording
 from minitriton.explorer.session import ExplorerSession
+from minitriton.lab.corpus.case import KERNELS
 
 TEXT = (LESSON_KERNELS / "exercises.py").read_text()
 PROMISE = "{tt.divisibility = dense<16> : tensor<1xi32>}"
@@ -109,14 +114,39 @@ def test_an_answer_that_breaks_the_kernel_is_no_answer(session: ExplorerSession)
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("walk", TOUR, ids=lambda walk: walk.name)
 def test_every_stop_shows_what_it_says(walk: Walk, session: ExplorerSession) -> None:
-    opened = session.opened(walk.asked)
-    steps = opened.recording.steps
-    assert steps[-1].error is None
-    source = Path(walk.asked.source.rpartition(":")[0]).read_text()
+    recording = session.opened(walk.asked).recording
+    assert recording.steps[-1].error is None
+    source = source_of(walk)
     for stop in walk.stops:
-        if stop.step:
-            state = next(step for step in steps if step.name == stop.step).after
-        else:
-            state = next(step for step in reversed(steps) if step.after.level == stop.level).after
-        assert stop.op in state.text, (stop.title, stop.op)
+        assert stop.op in shown_at(stop, recording), (stop.title, stop.op)
         assert stop.line in source, stop.title
+
+
+def source_of(walk: Walk) -> str:
+    return Path(walk.asked.source.rpartition(":")[0]).read_text()
+
+
+def shown_at(stop: Stop, recording: Recording) -> str:
+    """The text that a stop shows at the right."""
+    steps = recording.steps
+    if stop.step:
+        return next(step for step in steps if step.name == stop.step).after.text
+    return next(step for step in reversed(steps) if step.after.level == stop.level).after.text
+
+
+def test_each_example_in_gluon_is_a_walk() -> None:
+    smaller = {"transpose", "async_matmul"}  # the tour has a kernel of its own for what these show
+    examples = {path.stem for path in (KERNELS / "gluon").glob("*.py")}
+    assert {walk.name.removeprefix("gluon_") for walk in GLUON_EXAMPLES} == examples - smaller
+
+
+@pytest.mark.parametrize("walk", GLUON_EXAMPLES, ids=lambda walk: walk.name)
+def test_what_a_stop_quotes_stands_in_what_it_shows(walk: Walk, session: ExplorerSession) -> None:
+    recording, source = session.opened(walk.asked).recording, source_of(walk)
+    assert recording.steps[-1].error is None
+    for stop in walk.stops:
+        text = shown_at(stop, recording)
+        quoted = re.findall("`([^`]+)`", stop.text)
+        assert quoted and stop.op in text and stop.line in source, stop.title
+        missing = [one for one in quoted if one not in text and one not in source]
+        assert not missing and any(one in text for one in quoted), (stop.title, missing)

@@ -54,7 +54,7 @@ def test_they_display_themselves_in_a_notebook() -> None:
 
 
 def test_before_and_after_are_both_in_sight() -> None:
-    from minitriton.host.html import table
+    from minitriton.host.tables import table
 
     assert "table-layout:fixed;width:100%" in table(["before", "after"], [["x" * 500, "y"]], fits=True)
     assert "overflow-wrap:anywhere" in table(["a"], [["b"]], fits=True) and "fixed" not in table(["a"], [["b"]])

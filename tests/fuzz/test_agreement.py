@@ -7,9 +7,8 @@ import pytest
 
 from minitriton.fuzz.generation.builder import apply
 from minitriton.fuzz.generation.elements import ELEMENTS
-from minitriton.fuzz.running.agreement import differing, verdict_of
+from minitriton.fuzz.running.agreement import differing, run_case, verdict_of
 from minitriton.fuzz.running.campaign import fuzz_one
-from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
 from minitriton.fuzz.running.oracles import OracleOutcome, available
 from minitriton.fuzz.tree import Apply, Array, Assign, Expr, For, Kernel, Literal, Name, Scalar, Stmt, Store, While

@@ -18,7 +18,6 @@ from minitriton.fuzz.running.campaign import as_json, as_text
 def test_a_run_survives_kernels_that_kill_or_hold_up_a_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(campaign, "MOST_SECONDS", 3.0)
-    monkeypatch.setattr(campaign, "BATCH", 5)
     seen: list[int] = []
     summary = campaign.run(1, range(45), ["a", "b"], 2, lambda report: seen.append(report.number), work=run_or_die)
     assert sorted(seen) == list(range(45))

@@ -13,9 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects import arith
 from minitriton.fuzz.generation.generator import generate, kernel_seed
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.reproducer import candidates, shrink, tree_text, write_reproducer
+from minitriton.fuzz.reproducer import candidates, shrink, write_reproducer
 from minitriton.fuzz.running import oracles as oracles_module
-from minitriton.fuzz.running.case import run_case
+from minitriton.fuzz.running.agreement import run_case
+from minitriton.fuzz.shrinking import tree_text
 from minitriton.fuzz.tree import Apply, Kernel, expressions, parts, statements
 from minitriton.fuzz.validity.analysis import analyse
 from minitriton.fuzz.validity.facts import Unsound

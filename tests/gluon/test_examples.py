@@ -26,6 +26,15 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.float32) @ b.astype(np.float32)
 
 
+@pytest.mark.parametrize("name", [path.stem for path in sorted(EXAMPLES.glob("*.py"))])
+def test_each_runs_on_the_interpreter(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MINITRITON_INTERPRET", "1")
+    example(name).main()
+    assert capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("layout", "load"), [("WIDE", "ld.global.v4.b32"), ("ACROSS", "ld.global.b32")])
 def test_a_copy_moves_what_its_layout_gives_a_thread(layout: str, load: str) -> None:
     x, out = RNG.standard_normal((20, 208), np.float32), np.zeros((20, 208), np.float32)
@@ -93,10 +102,11 @@ def test_a_matmul_of_scaled_fp8() -> None:
     np.testing.assert_allclose(c, module.expected(a, b, a_scales, b_scales), rtol=1e-2, atol=1e-2)
 
 
-def test_a_matmul_of_weights_of_4_bits() -> None:
+@pytest.mark.parametrize("k", [128, 256])
+def test_a_matmul_of_weights_of_4_bits(k: int) -> None:
     module = example("int4_matmul")
-    weights = RNG.integers(-8, 8, (128, 256))
-    x, scales = half(20, 256), (RNG.random((2, 128)) / 8).astype(np.float16)
+    weights = RNG.integers(-8, 8, (128, k))
+    x, scales = half(20, k), (RNG.random((k // 128, 128)) / 8).astype(np.float16)
     c = np.zeros((20, 128), np.float16)
     module.matmul(x, module.pack(weights), scales, c, tokens=32, stages=2)
     np.testing.assert_allclose(c, module.expected(x, weights, scales), rtol=1e-2, atol=2e-2)

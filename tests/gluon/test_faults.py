@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,17 @@ def test_a_right_kernel_is_clean(kernel: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", FAULTS[::3], ids=lambda fault: fault.id)
 def test_a_fault_is_found_at_its_line(fault: Fault, tmp_path: Path) -> None:
     found, what = verdict(fault, tmp_path)
+    assert found, what
+
+
+@pytest.mark.parametrize(
+    "fault", [fault for fault in FAULTS if fault.says == "proxy-fence"], ids=lambda fault: fault.id
+)
+def test_the_interpreter_finds_a_missing_fence_at_its_line(
+    fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINITRITON_INTERPRET", "1")
+    found, what = verdict(replace(fault, says="with no fence between them"), tmp_path)
     assert found, what
 
 

@@ -40,6 +40,19 @@ def test_a_copy_in_the_layout_that_was_asked_for(layout: DistributedLayout) -> N
 
 
 @gluon.jit
+def histogram(x, counts, n, BLOCK: gl.constexpr, layout: gl.constexpr):
+    i = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout)
+    gl.atomic_add(counts + gl.load(x + i, mask=i < n, other=0), 1, mask=i < n, sem="relaxed")
+    gl.atomic_cas(counts + 8 + gl.arange(0, 8, layout), 0, -1)
+
+
+def test_atomics_take_a_number_for_each_pointer() -> None:
+    x, counts = RNG.integers(0, 8, 1000).astype(np.int32), np.zeros(16, np.int32)
+    histogram[(4,)](x, counts, 1000, 256, gl.BlockedLayout([2], [32], [4], [0]))
+    np.testing.assert_array_equal(counts, [*np.bincount(x, minlength=8), *[-1] * 8])
+
+
+@gluon.jit
 def row_sums(x, out, M: gl.constexpr, N: gl.constexpr, layout: gl.constexpr):
     i = gl.arange(0, M, layout=gl.SliceLayout(1, layout))
     j = gl.arange(0, N)

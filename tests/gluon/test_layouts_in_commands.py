@@ -61,6 +61,26 @@ def test_explain_knows_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no conflicts" in capsys.readouterr().out
 
 
+def test_a_layout_of_another_number_of_warps_says_what_to_launch_with(capsys: pytest.CaptureFixture[str]) -> None:
+    layout = "layout=BlockedLayout([4], [32], [8], [0])"
+    assert (
+        main(["compile", f"{KERNELS}:copy", "--signature", f"*fp32,*fp32,i32,BLOCK=1024,{layout}", "--emit", "ptx"])
+        == 1
+    )
+    assert "help: launch with num_warps=8, or give the layout 4 warps" in capsys.readouterr().err
+
+
+def test_explain_draws_on_layouts_and_speaks_gluon(capsys: pytest.CaptureFixture[str]) -> None:
+    line = _line("swizzled: gl.constexpr")
+    assert main(["explain", f"{KERNELS}:{line}", "--signature", SIGNATURES["transpose"]]) == 0
+    assert "layout 'ttgl.SwizzledSharedLayout(1, 1, 32, [1, 0])' --shape 32x32" in capsys.readouterr().out
+    line = _line("gl.load(x + i, mask=i < n), mask=i < n)")
+    signature = "*fp32:16,*fp32:16,i32,BLOCK=512,layout=BlockedLayout([4], [32], [4], [0])"
+    assert main(["explain", f"{KERNELS}:{line}", "--signature", signature]) == 0
+    said = capsys.readouterr().out
+    assert "write gl.assume(n % 16 == 0)" in said and "  ttgl.BlockedLayout([4], [32], [4], [0])\n" in said
+
+
 def test_search_varies_passes(capsys: pytest.CaptureFixture[str]) -> None:
     assert "instructions" in _said(capsys, "search", "softmax", "--budget", "1")
 

@@ -21,6 +21,7 @@ from minitriton.explorer.program import open_program
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.lab.call import check_call, with_passes
+from minitriton.lab.command import example_signature
 from minitriton.lab.corpus.case import load_file
 from minitriton.lab.launches.recorded import read_launch
 from minitriton.lab.launches.recorder import Recorder
@@ -114,6 +115,21 @@ def test_a_pass_is_put_into_the_pipeline_of_a_kernel() -> None:
     assert check_call(staged, [x, x.copy(), layout, True], (1,), pipeline=pipeline).ok
     with pytest.raises(MinitritonError, match="lacks pass 'gluon-inline'"):
         with_passes({"gluon-inline": "cse"})
+
+
+@gluon.jit
+def counted(values, bins, n, BLOCK: gl.constexpr, layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])):
+    i = gl.arange(0, BLOCK, layout)
+    where = bins + gl.load(values + i, mask=i < n, other=0)
+    gl.atomic_add(where, 1)
+
+
+def test_pointers_of_a_signature_that_nobody_gave_are_what_offsets_are_added_to() -> None:
+    signature = f"*fp32:16,*fp32:16,i32,BLOCK=128,layout={counted.params[4].default}"
+    assert example_signature(counted) == signature
+    with pytest.raises(MinitritonError) as caught:
+        ExplorerSession().answer("compile", {"asked": {"source": f"{__file__}:counted"}})
+    assert caught.value.help is not None and f"they were guessed, --signature '{signature}'" in caught.value.help
 
 
 @pytest.mark.oracle

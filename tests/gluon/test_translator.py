@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,13 @@ import pytest
 
 import minitriton
 import minitriton.language as tl
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.runtime.gluon import GluonJITFunction
+from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.tools.tensor_descriptor import TensorDescriptor
+from minitriton.tools.triton_to_gluon_translater import translator_helpers
 from minitriton.tools.triton_to_gluon_translater.translator import convert_triton_to_gluon
 from minitriton.tools.triton_to_gluon_translater.translator_helpers import convert_host_descriptor
 
@@ -106,6 +112,31 @@ def scaled_matmul(a, b, a_scale, b_scale, c, M: tl.constexpr, N: tl.constexpr, K
 
 
 @minitriton.jit
+def half_scaled_matmul(a, b, b_scale, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Its numbers need the 11 bits of float16."""
+    m, n, k, g = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K), tl.arange(0, K // 32)
+    left = tl.load(a + m[:, None] * K + k[None, :])
+    right = tl.load(b + k[:, None] * N + n[None, :])
+    scale = tl.load(b_scale + n[:, None] * (K // 32) + g[None, :])
+    tl.store(c + m[:, None] * N + n[None, :], tl.dot_scaled(left, None, "fp16", right, scale, "e5m2"))
+
+
+@minitriton.jit
+def batched(a, b, c, N: tl.constexpr):
+    z, m, n = tl.arange(0, 2)[:, None, None], tl.arange(0, N)[None, :, None], tl.arange(0, N)[None, None, :]
+    at = z * N * N + m * N + n
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+
+
+@minitriton.jit
+def moved_rows(x, out, rows, N: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [64, N], [N, 1], [1, N])
+    target = tl.make_tensor_descriptor(out, [64, N], [N, 1], [1, N])
+    at = tl.load(rows + tl.arange(0, 32))
+    target.scatter(source.gather(at, 0), at, 0)
+
+
+@minitriton.jit
 def copied(source, target, out, N: tl.constexpr):
     block = source.load([0, 0])
     made = tl.make_tensor_descriptor(out, [N, N], [N, 1], [N, N])
@@ -130,9 +161,12 @@ CASES: dict[str, tuple[Any, Callable[[], list[Any]], tuple[int, ...], dict[str, 
     **{kind: (shapes, lambda kind=kind: [X, np.zeros(384, np.float32), kind], (1,), {}) for kind in ("method", "separate", "tuple", "plain")},
     "scalar": (scalar, lambda: [np.zeros(129, np.int32)], (1,), {}),
     "matmul": (matmul, lambda: [A, B, np.zeros((32, 16), np.float32), 64, 32, 16, 32], (1,), {}),
+    "batched": (batched, lambda: [WHOLE, WHOLE, np.zeros((2, 32, 32), np.float32), 32], (1,), {}),
+    "half scaled": (half_scaled_matmul, lambda: [HALVES, FP8, RIGHT, np.zeros((32, 16), np.float32), 32, 16, 64], (1,), {}),
     "scaled": (scaled_matmul, lambda: [FP4, FP8, LEFT, RIGHT, np.zeros((32, 16), np.float32), 32, 16, 64], (1,), {}),
 }  # fmt: skip
-A, B = whole(32, 64), whole(64, 16)
+A, B, WHOLE = whole(32, 64), whole(64, 16), whole(2, 32, 32)
+HALVES = (whole(32, 64) + 1 + 2.0**-10).astype(np.float16)
 FP4 = RNG.integers(0, 256, (32, 32)).astype(np.uint8)
 FP8 = RNG.integers(0x38, 0x44, (64, 16)).astype(np.uint8)
 LEFT, RIGHT = (RNG.integers(124, 131, (rows, 2)).astype(np.uint8) for rows in (32, 16))
@@ -159,6 +193,38 @@ def test_descriptors_of_the_host_and_of_the_kernel(tmp_path: Path) -> None:
         launched[(1,)](*described, out, 64)
         np.testing.assert_array_equal(target, x * 2)
         np.testing.assert_array_equal(out, x * 2)
+
+
+BLACKWELL = GPUTarget("cuda", 100, 32)
+
+
+def ir_on_blackwell(kernel: Any, types: dict[str, str], constants: dict[str, object], folder: Path) -> str:
+    function = translated(kernel, folder)
+    source = function.ASTSource(function, {**types, **dict.fromkeys(constants, "constexpr")}, constants)
+    options = CUDAOptions.for_target(BLACKWELL)
+    return print_module(source.make_ir(BLACKWELL, options, make_context()))
+
+
+def test_on_blackwell_a_dot_is_in_tensor_memory_where_it_can_be(tmp_path: Path) -> None:
+    pointers = {"a": "*fp16", "b": "*fp16", "c": "*fp32", "K": "i32"}
+    large = ir_on_blackwell(matmul, pointers, {"M": 128, "N": 64, "BLOCK": 32}, tmp_path)
+    assert "ttng.tc_gen5_mma" in large and "ttng.tmem_load" in large and "tt.dot" not in large
+    small = ir_on_blackwell(matmul, pointers, {"M": 32, "N": 16, "BLOCK": 32}, tmp_path)
+    assert "tt.dot" in small and "tc_gen5" not in small
+
+
+def test_rows_of_a_descriptor_are_gathered_and_scattered(tmp_path: Path) -> None:
+    ir = ir_on_blackwell(moved_rows, {"x": "*fp16", "out": "*fp16", "rows": "*i32"}, {"N": 64}, tmp_path)
+    assert "ttng.async_tma_gather" in ir and "ttng.async_tma_scatter" in ir and "ttng.fence_async_shared" in ir
+
+
+@pytest.mark.oracle
+def test_helpers_have_the_names_of_tritons() -> None:
+    pytest.importorskip("triton")
+    path = "triton.tools.triton_to_gluon_translater.translator_helpers"
+    code = f"import {path} as helpers; print(*(n for n, v in vars(helpers).items() if getattr(v, '__module__', '') == '{path}'))"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert len(names) > 40 and not [name for name in names if not hasattr(translator_helpers, name)]
 
 
 def test_what_gluon_lacks_is_refused_at_its_line() -> None:

@@ -9,10 +9,10 @@ import pytest
 from broken_passes import broken
 from checked_kernels import counted_down_call, loops_call, mixed_call
 
+from minitriton.commands.shared_options import time_limit
 from minitriton.dialects import arith
 from minitriton.lab import CheckReport, check_call, with_passes
 from minitriton.lab.comparison import Verdict
-from minitriton.lab.time_limit import time_limit
 from minitriton.pipeline.pass_manager import read_reproducer
 
 SHOWN_IN_MIXED: list[tuple[Any, str]] = [

@@ -13,6 +13,7 @@ from minitriton import lab
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
+from minitriton.lab.corpus.case import KERNELS, load_file
 from minitriton.lab.sweeping.references import references
 from minitriton.lab.sweeping.store import Store, compiler_name
 
@@ -38,6 +39,22 @@ def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "reducing.py").write_text(OWN.format(name=name, by=by))
     return tmp_path
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("compiler", ["minitriton", "triton"])
+def test_a_kernel_of_another_file_comes_from_the_same_compiler(compiler: str) -> None:
+    if compiler == "triton":
+        pytest.importorskip("triton")
+    clusters, shapes = (load_file(KERNELS / "families" / f"{name}.py", compiler) for name in ("clusters", "shapes"))
+    assert clusters.gather_in_rows is shapes.gather_in_rows
+    assert type(shapes.gather_in_rows).__module__.split(".")[0] == compiler
+
+
+def test_a_further_case_of_a_kernel_has_a_name_of_its_own() -> None:
+    case, first = corpus.find("more_stages_than_iterations"), corpus.find("pipelined_sum")
+    assert case.kernel == first.kernel == "pipelined_sum" and case.constexprs != first.constexprs
+    assert corpus.ops(case.name) == corpus.ops(first.name)
 
 
 def test_names_of_kernels_are_different() -> None:

@@ -171,7 +171,7 @@ def test_an_address_is_no_client() -> None:
 
 def test_a_cluster_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MinitritonError, match="a cluster needs Dask"):
+    with pytest.raises(MinitritonError, match="a cluster of Dask needs distributed"):
         lab.sweep("running_sums", count=1, client=object())
 
 

@@ -93,40 +93,7 @@ def test_a_number_that_may_be_two_is_not_a_bit():
     )
 
 
-SPLATS = "  %ss = tt.splat %s : i32 -> tensor<8xi32>\n  %ts = tt.splat %t : i32 -> tensor<8xi32>\n"
 STORE = "\n  tt.store %out, %d : tensor<8x!tt.ptr<i32>>"
-
-
-def test_uniform_parts_of_a_sum_are_added_as_scalars():
-    simplifies(
-        SPLATS + "  %a = arith.addi %ss, %x : tensor<8xi32>\n  %d = arith.addi %a, %ts : tensor<8xi32>" + STORE,
-        """
-        // CHECK: %[[S:.*]] = arith.addi %arg5, %arg6 : i32
-        // CHECK: %[[W:.*]] = tt.splat %[[S]] : i32 -> tensor<8xi32>
-        // CHECK: arith.addi %arg1, %[[W]] : tensor<8xi32>
-        """,
-    )
-
-
-def test_a_sum_that_something_else_uses_is_kept():
-    assert unchanged(
-        SPLATS
-        + "  %a = arith.addi %ss, %x : tensor<8xi32>\n  %d = arith.addi %a, %ts : tensor<8xi32>"
-        + STORE
-        + STORE.replace("%d", "%a")
-    )
-
-
-def test_a_common_factor_is_taken_out():
-    simplifies(
-        "  %a = arith.muli %x, %y : tensor<8xi32>\n  %c = arith.constant dense<3> : tensor<8xi32>\n"
-        "  %b = arith.muli %c, %x : tensor<8xi32>\n  %d = arith.addi %a, %b : tensor<8xi32>" + STORE,
-        """
-        // CHECK: %[[S:.*]] = arith.addi %arg2, %{{.*}} : tensor<8xi32>
-        // CHECK: arith.muli %arg1, %[[S]] : tensor<8xi32>
-        """,
-    )
-
 
 WIDE = """
   %ps = tt.splat %p : !tt.ptr<f32> -> tensor<8x!tt.ptr<f32>>

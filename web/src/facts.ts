@@ -1,6 +1,6 @@
 // A value's facts with the chain behind each, the width of a load or store with what limits it, what a movement costs.
 import { make, table, withCode } from "./dom";
-import { stepOf, type Access, type Claim, type Inspection, type Movement, type ValueFact } from "./payload";
+import { declaredAt, stepOf, type Access, type Claim, type Inspection, type Movement, type ValueFact } from "./payload";
 import type { Session } from "./session";
 
 const CLAIMS: Record<Claim, string> = {
@@ -31,7 +31,7 @@ export class FactsTab {
     if (number !== this.shown) return;
     const found = [right, left].find((one) => one && ((name !== null && one.inspection.values[name]) || one.inspection.movements[view.op] || one.inspection.accesses[view.op] || one.inspection.in_flight?.[view.op])) ?? right;
     if (!found) {
-      this.into.replaceChildren(make("p.hint", {}, "Facts are known of TTIR and TTGIR: choose a pass of theirs, and click a value."));
+      this.into.replaceChildren(make("p.hint", {}, "Facts are known of TTIR and TTGIR: choose a pass of theirs, and click a value."), ...this.declared());
       return;
     }
     const { inspection } = found;
@@ -47,6 +47,7 @@ export class FactsTab {
     const fact = name === null ? undefined : inspection.values[name];
     if (name !== null && fact) parts.push(this.value(name, fact, inspection));
     else if (!access && !movement && !inFlight) parts.push(this.ofLine(inspection));
+    if (name === null) parts.push(...this.declared());
     this.into.replaceChildren(...parts);
   }
 
@@ -96,6 +97,13 @@ export class FactsTab {
       rows.length ? table(["fact", "along each axis", "because of"], rows) : make("p.hint", {}, "Of numbers that are computed with nothing more is known: facts are of integers and pointers."),
       fact.rule ? make("p.rule", {}, `Rule of ${fact.origin}: ${fact.rule}`) : null,
     );
+  }
+
+  /** The layouts that the chosen line writes. */
+  private declared(): HTMLElement[] {
+    const { view, compile } = this.session;
+    const found = declaredAt(compile, view.place);
+    return found.length ? [make("section.card", { id: "declared" }, make("h4", {}, `Layouts of line ${view.place?.line ?? ""}`), ...found.map((one) => make("p", {}, make("code.type", {}, one.text))), this.layoutLink())] : [];
   }
 
   private layoutLink(): HTMLElement {
@@ -158,6 +166,7 @@ export class FactsTab {
   private ofLine(inspection: Inspection): HTMLElement {
     const { place } = this.session.view;
     const values = place ? Object.entries(inspection.values).filter(([, fact]) => fact.line?.[0] === place.file && fact.line[1] === place.line) : [];
+    if (!values.length && declaredAt(this.session.compile, place).length) return make("p.hint", {}, "No op of this line is left in this state.");
     if (!values.length) return make("p.hint", {}, "Click a value (%12), a load or store, or a line of the kernel.");
     return make("section.card", { id: "line-facts" }, make("h4", {}, `line ${place?.line ?? ""}`), table(
       ["value", "type", "contiguity", "divisibility", "constancy", "range"],

@@ -3,7 +3,7 @@
 import { Trouble } from "./answers";
 import { button, make } from "./dom";
 import { aliasOf, EncodingForm, parseEncoding, type Alias } from "./encodings";
-import type { Inspection, Layout } from "./payload";
+import { declaredAt, type Inspection, type Layout } from "./payload";
 import { bankOf, colouringsOf, describe, Picture, type Colouring } from "./picture";
 import type { Session } from "./session";
 import type { WhatIfTab } from "./whatif";
@@ -47,10 +47,15 @@ export class LayoutTab {
       const drawing = this.drawingIn(found.inspection, this.session.stateOf(shown).text);
       if (!drawing) continue;
       const place = compile === this.session.compile ? { step: found.step, text: compile.states[compile.steps[found.step]!.state]!.text } : null;
-      this.draw(drawing, place);
+      this.into.replaceChildren(make("div", { id: "layout" }, this.card(drawing, place)));
       return;
     }
-    this.into.replaceChildren(make("p.hint", {}, "Click a tensor, a memory descriptor, an encoding (#blocked) or a ttg.convert_layout of TTGIR."));
+    const declared = declaredAt(this.session.compile, view.place);
+    if (declared.length) {
+      this.into.replaceChildren(make("div", { id: "layout" }, ...declared.map((one) => this.card({ title: `${one.text} on ${one.layout.shape.join(" × ")} elements`, layouts: [one.layout], bits: one.bits, cost: null }, null))));
+      return;
+    }
+    this.into.replaceChildren(make("p.hint", {}, "Click a tensor, a memory descriptor, an encoding (#blocked) a ttg.convert_layout of TTGIR, or a line of a Gluon kernel that writes a layout."));
   }
 
   private drawingIn(inspection: Inspection, text: readonly string[]): Drawing | null {
@@ -71,11 +76,8 @@ export class LayoutTab {
     return { title: `${value ?? ""} on ${row.shape.join(" × ")} elements`, layouts: [row], bits: of?.bits ?? 32, cost: null };
   }
 
-  private draw(drawing: Drawing, place: Place | null): void {
-    if (drawing.layouts.some((one) => size(one) > MOST_ELEMENTS)) {
-      this.into.replaceChildren(make("p.hint", {}, `${drawing.title}: ${Math.max(...drawing.layouts.map(size))} elements are too many to draw`));
-      return;
-    }
+  private card(drawing: Drawing, place: Place | null): HTMLElement {
+    if (drawing.layouts.some((one) => size(one) > MOST_ELEMENTS)) return make("p.hint", {}, `${drawing.title}: ${Math.max(...drawing.layouts.map(size))} elements are too many to draw`);
     const words = make("div", {});
     const pictures = make("div.drawn", {});
     const fill = (now: Drawing): void => {
@@ -85,7 +87,7 @@ export class LayoutTab {
     };
     fill(drawing);
     const form = place && this.session.answers.live ? this.form(drawing, place, fill) : null;
-    this.into.replaceChildren(make("section.card.wide", { id: "layout" }, make("div.words", {}, make("h4", {}, drawing.title), words, form), pictures));
+    return make("section.card.wide.layout", {}, make("div.words", {}, make("h4", {}, drawing.title), words, form), pictures);
   }
 
   /** What is said of one layout, and its picture. */

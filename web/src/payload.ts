@@ -83,6 +83,7 @@ export interface Compile {
   sources: Record<string, string>;
   states: State[];
   steps: Step[];
+  declared?: Declared[];
   asked?: CompileRequest;
   code?: string;
   command?: string;
@@ -97,6 +98,18 @@ export interface Compile {
   rest?: Promise<Compile>;
   label?: string;
   kept?: Kept;
+}
+
+/** A layout of a Gluon kernel at a line that writes it. */
+export interface Declared extends Place {
+  text: string;
+  bits: number;
+  layout: Layout;
+}
+
+/** The layouts that the chosen line of a compile writes. */
+export function declaredAt(compile: Compile, place: Place | null): Declared[] {
+  return place === null ? [] : (compile.declared ?? []).filter((one) => one.file === place.file && one.line === place.line);
 }
 
 /** Answers that a page without a server has within it. */

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
 )
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.codegen import registers
@@ -33,6 +34,7 @@ from minitriton.codegen.registers import Constants, Expression, Pointwise, Range
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.arith.float import FloatBinaryOp
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import PointerType
@@ -377,7 +379,6 @@ LOWERINGS.update(
     {
         arith.AddfOp: on_vectors(lambda b, v: b.fadd(v[0], v[1])),
         arith.SubfOp: on_vectors(lambda b, v: b.fsub(v[0], v[1])),
-        arith.MulfOp: on_vectors(lambda b, v: b.fmul(v[0], v[1])),
         arith.NegfOp: on_vectors(lambda b, v: b.fneg(v[0])),
         arith.RemfOp: on_vectors(lambda b, v: b.float_binary(L.FRemOp, v[0], v[1])),
         arith.MaximumfOp: on_vectors(lambda b, v: b.overloaded("llvm.maximum", v)),
@@ -386,6 +387,13 @@ LOWERINGS.update(
         arith.MinnumfOp: on_vectors(lambda b, v: b.overloaded("llvm.minnum", v)),
     }
 )
+
+
+@lowers(arith.MulfOp)
+def mulf(f: FunctionLowering, op: FloatBinaryOp) -> None:
+    """A multiplication; one that stands for a division (`arcp`) is rounded before anything is added to it, as that was."""
+    stands_for_division = FastMathFlag.ALLOW_RECIP in op.fastmath.data
+    on_vectors(lambda b, v: (b.fmul_rounded if stands_for_division else b.fmul)(v[0], v[1]))(f, op)
 
 
 _FLOAT_PREDICATES = tuple(str(p) for p in (

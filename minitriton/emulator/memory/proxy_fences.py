@@ -8,8 +8,8 @@ thread that starts the copy, after that barrier.
     st.shared; fence.proxy.async; bar.sync; cp.async.bulk...                   →   sound
     st.shared; bar.sync; fence.proxy.async and cp.async.bulk of one thread     →   sound
 
-The other direction needs no fence: the completion that a wait observes is one. What `cp.async` writes counts as fenced, as both
-compilers take it (docs/emulator.md).
+The other direction needs no fence: the completion that a wait observes is one. What `cp.async` writes counts as stored when its wait
+completes it where `fences_copies`, else as fenced, as compilers of `tl` take it (docs/emulator.md).
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class ProxyFences:
         self.known_at_fence = np.zeros_like(known)
         self.first, self.last = granules, -1
         """Of those that threads have ever stored to."""
+        self.fences_copies = False
         self.took_part = np.zeros(WARP_SIZE * len(known), np.bool_)
         """Which threads were active at the last fence of their warp."""
 

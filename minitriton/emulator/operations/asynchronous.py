@@ -126,5 +126,8 @@ def _complete(x: Machine, copy: ExecutedCopy, done: np.ndarray) -> None:
         g = x.shared.granules(offsets, size)
         np.subtract.at(x.shared.pending, g, 1)
         x.shared.written_by(offsets, size, x.warp[lanes], x.lane[lanes], np.ones(len(lanes), np.bool_))
-        if x.shared.proxies is not None:
-            x.shared.proxies.overwritten(g)
+        proxies = x.shared.proxies
+        if proxies is not None and proxies.fences_copies:
+            proxies.stored(copy.site, g, lanes, x.shared.clock)
+        elif proxies is not None:
+            proxies.overwritten(g)

@@ -12,7 +12,7 @@ from typing import Unpack
 
 import numpy as np
 
-from minitriton.commands.pipeline_edits import edited
+from minitriton.commands.shared_options import edited
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
 from minitriton.explorer.compiles import Compiles

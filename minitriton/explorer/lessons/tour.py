@@ -1,56 +1,14 @@
-"""The tour: seven kernels from Python to PTX. A stop is a view of the explorer and what to see in it.
-
-A stop names what it shows: `step`, a pass (or `level`, the last state of a representation), `op`, text of the op to click at the right, `line`,
-text of the kernel's line to mark, `tab`, the tab below.
-"""
+"""The tour: seven kernels from Python to PTX, and the larger ones in Gluon."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Unpack
 
 from minitriton.explorer.compile_request import CompileRequest, CompileRequestFields
 from minitriton.explorer.lessons.exercises import LESSON_KERNELS
-from minitriton.explorer.wire import StopJson, WalkJson
+from minitriton.explorer.lessons.gluon_examples import GLUON_EXAMPLES
+from minitriton.explorer.lessons.walks import Stop, Walk
 from minitriton.lab.corpus.case import KERNELS
-
-
-@dataclass(frozen=True)
-class Stop:
-    """One view."""
-
-    title: str
-    text: str
-    step: str = ""
-    level: str = ""
-    op: str = ""
-    line: str = ""
-    tab: str = "facts"
-
-    def plain(self) -> StopJson:
-        """As JSON can hold it."""
-        return {
-            "title": self.title, "text": self.text, "step": self.step, "level": self.level, "op": self.op, "line": self.line, "tab": self.tab,
-        }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Walk:
-    """One kernel, stop by stop."""
-
-    name: str
-    title: str
-    asked: CompileRequest
-    stops: tuple[Stop, ...]
-
-    def plain(self) -> WalkJson:
-        """As JSON can hold it."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "asked": self.asked.plain(),
-            "stops": [stop.plain() for stop in self.stops],
-        }
 
 
 def _kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> CompileRequest:
@@ -58,7 +16,7 @@ def _kernel(name: str, signature: str, **more: Unpack[CompileRequestFields]) -> 
     return CompileRequest(f"{file}:{name}", signature, **more)
 
 
-TOUR: tuple[Walk, ...] = (
+SHORT_TOUR: tuple[Walk, ...] = (
     Walk(
         "vector_add", "A vector add: from Python to PTX",
         _kernel("vector_add", "*fp32:16,*fp32:16,*fp32:16,i32:16,BLOCK=1024", grid="2", numbers=("n=2000",)),
@@ -153,3 +111,7 @@ TOUR: tuple[Walk, ...] = (
         ),
     ),
 )  # fmt: skip
+"""The walks that a page without a server has within it."""
+
+TOUR = SHORT_TOUR + GLUON_EXAMPLES
+"""The kernels that the tour goes through."""

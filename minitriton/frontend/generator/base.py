@@ -225,6 +225,8 @@ class Generator:
                 node if lazy_location is not None else self.current, self.describe(error), help_for(error, self.lscope)
             ) from None
         self.current = outer
+        if b.seen is not None and isinstance(node, ast.expr):
+            b.seen(self.fn, node, result)
         if lazy_location is not None:
             # Triton's rule: an op has the location of the last expression finished before it, not of the one it belongs to.
             b.lazy_location = lazy_location

@@ -14,7 +14,7 @@ from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.arithmetic import and_, logical_not, lshr, where
 from minitriton.frontend.semantic.casts import bitcast, cast, with_scalar
 from minitriton.frontend.semantic.memory import choice
-from minitriton.frontend.semantic.values import broadcast_to_shape, to_tensor
+from minitriton.frontend.semantic.values import broadcast_like, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import dtype, get_int_dtype, pointer_type
 from minitriton.language.values import Operand, tensor
@@ -45,7 +45,7 @@ def atomic_cas(
     operands: list[tensor] = []
     for given in (cmp, val):
         value = cast(b, to_tensor(b, given), element)
-        operands.append(broadcast_to_shape(b, value, pointer.type.shape) if pointer.type.is_block() else value)
+        operands.append(broadcast_like(b, value, pointer.type))
     compared, new = operands
     op = tt.AtomicCASOp(
         pointer.handle,
@@ -71,7 +71,7 @@ def _mask(b: IRBuilder, ptr: tensor, mask: Operand | None) -> tensor:
         raise LanguageValueError(
             "Mask must have boolean scalar type", f"got {given.dtype}; compare first, as in `i < n`"
         )
-    return broadcast_to_shape(b, given, ptr.type.shape) if ptr.type.is_block() else given
+    return broadcast_like(b, given, ptr.type)
 
 
 def _read_pointer(b: IRBuilder, pointer: object, what: str) -> tuple[tensor, dtype]:
@@ -117,8 +117,7 @@ def atomic_store(
     value = cast(b, to_tensor(b, val), element)
     if value.type.is_block() and not ptr.type.is_block():
         raise LanguageValueError("Value argument cannot be block type if pointer argument is not a block")
-    if ptr.type.is_block():
-        value = broadcast_to_shape(b, value, ptr.type.shape)
+    value = broadcast_like(b, value, ptr.type)
     op = tt.AtomicStoreOp(
         ptr.handle,
         (cast(b, value, dt.int8) if element.is_int1() else value).handle,
@@ -149,9 +148,7 @@ def atomic_poll(
         if limit.type.is_block() or not limit.dtype.is_int():
             raise LanguageValueError("atomic_poll timeout_ns must be a scalar integer", f"got {limit.type}")
         timeout = cast(b, limit, dt.uint64).handle
-    expected = cast(b, to_tensor(b, expected_value), element)
-    if ptr.type.is_block():
-        expected = broadcast_to_shape(b, expected, ptr.type.shape)
+    expected = broadcast_like(b, cast(b, to_tensor(b, expected_value), element), ptr.type)
     type = with_scalar(ptr.type, dt.int1)
     op = tt.AtomicPollOp(
         ptr.handle,
@@ -176,12 +173,9 @@ def _operands(b: IRBuilder, ptr: tensor, val: Operand, mask: Operand | None, nam
         type = with_scalar(ptr.type, dt.int1)
         mask = tensor(b.constant(type, True), type)
     mask = to_tensor(b, mask)
-    if ptr.type.is_block():
-        mask = broadcast_to_shape(b, mask, ptr.type.shape)
-        val = broadcast_to_shape(b, val, ptr.type.shape)
-    elif val.type.is_block():
+    if val.type.is_block() and not ptr.type.is_block():
         raise LanguageValueError("Value argument cannot be block type if pointer argument is not a block")
-    return cast(b, val, element), mask
+    return cast(b, broadcast_like(b, val, ptr.type), element), broadcast_like(b, mask, ptr.type)
 
 
 def _rmw(b: IRBuilder, op: str, ptr: tensor, val: tensor, mask: tensor, sem: str | None, scope: str | None) -> tensor:

@@ -324,6 +324,13 @@ def broadcast_to_shape(b: IRBuilder, value: tensor, shape: tuple[int, ...]) -> t
     return tensor(b.op(tt.BroadcastOp, (value.handle,), ir_type(type)), type)
 
 
+def broadcast_like(b: IRBuilder, value: tensor, type: dtype) -> tensor:
+    """`value` in the shape of `type`, and in its layout where it is a number; as it is where `type` is a number's."""
+    if not type.is_block():
+        return value
+    return broadcast_to_shape(b, value, type.shape) if value.type.is_block() else splat_like(b, value, type)
+
+
 def broadcast_all(b: IRBuilder, values: list[tensor]) -> list[tensor]:
     """All values broadcast to one shape."""
     if len(values) < 2:

@@ -8,7 +8,6 @@ refuses what is no program any more.
 
 from __future__ import annotations
 
-import itertools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,13 +21,11 @@ from minitriton.fuzz.control_flow.program import Block, Line, Node, Program, sou
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.control_flow.values import Rejected
 from minitriton.fuzz.generation.generator import kernel_seed
-from minitriton.fuzz.reproducer import free_path, tree_text
-from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, verdict_of
+from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, verdict_of, with_pass
 from minitriton.fuzz.running.campaign import KernelReport, guarded_by
-from minitriton.fuzz.running.case import with_pass
 from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, available, run_oracles
+from minitriton.fuzz.shrinking import smallest, write_finding
 from minitriton.fuzz.validity.access_analysis import Written
-from minitriton.host.whole_file import write_whole
 
 PYTHON = "python"
 """The oracle that is the reference."""
@@ -92,27 +89,10 @@ _SIMPLER = (
 
 
 def shrink(program: Program, shows: Shows, most_seconds: float = 60.0) -> Program:
-    """The smallest program found in time that `shows` the finding.
-
-    What did not help a program is tried again only when nothing else is left to try.
-    """
-    end = time.monotonic() + most_seconds
-    tried: set[str] = set()
-    start, helped = 0, False
-    while True:
-        for position, candidate in enumerate(itertools.islice(candidates(program), start, None), start):
-            if time.monotonic() > end:
-                return program
-            candidate = _without_unused(candidate)
-            key = repr(candidate)
-            if key not in tried and _is_program(candidate) and shows(candidate):
-                program, start, helped = candidate, position, True
-                break
-            tried.add(key)
-        else:
-            if not helped:
-                return program
-            start, helped = 0, False
+    """The smallest program found in time that `shows` the finding."""
+    return smallest(
+        program, lambda each: map(_without_unused, candidates(each)), lambda each: _is_program(each) and shows(each), most_seconds
+    )  # fmt: skip
 
 
 def _is_program(program: Program) -> bool:
@@ -187,45 +167,19 @@ def _name_of(function: str) -> str:
     return function.partition("def ")[2].partition("(")[0]
 
 
-_TEMPLATE = '''"""{kind}: {signature}
-
-Found by `python -m minitriton fuzz --kind control-flow --seed {seed} --only {number}`, then made smaller. Run this file to compare again.
-
-{text}
-
-{source}
-"""
-
-import sys
-
-from minitriton.fuzz.control_flow.program import Block, Buffer, Line, Program
-from minitriton.fuzz.control_flow.comparison import compare_again
-from minitriton.fuzz.generation.elements import ELEMENTS
-from minitriton.fuzz.tree import Scalar
-
-PROGRAM = {tree}
-
-if __name__ == "__main__":
-    sys.exit(compare_again(PROGRAM, {oracles!r}))
-'''
-
-
 def write_reproducer(
     folder: Path, program: Program, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
 ) -> Path:
     """Writes the file of a finding."""
-    path = free_path(folder, f"control_flow_{seed}_{number}")
-    text = finding.text.replace("\\", "\\\\").replace('"""', "'''")
-    content = _TEMPLATE.format(
-        kind=finding.kind, signature=finding.signature, seed=seed, number=number, text=text, source=source_of(program),
-        tree=tree_text(replace(program, features=frozenset())), oracles=tuple(oracles),
+    return write_finding(
+        folder, replace(program, features=frozenset()), finding, seed, number, oracles,
+        source=source_of(program), modules=[__name__, Program.__module__], kind="control-flow",
     )  # fmt: skip
-    write_whole(path, content)
-    return path
 
 
 def compare_again(program: Program, oracles: Sequence[str]) -> int:
     """Runs a program by the oracles that are at hand and prints what differs. 0 if all agree, else 1."""
+    print(f"{program.programs} programs, {program.num_warps} warps")
     print(source_of(program))
     for parameter in program.scalars:
         print(f"# {parameter.name}: {parameter.element.short} = {parameter.value}")

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton.commands.output import add_json
+from minitriton.commands.shared_options import add_time_limit, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
 from minitriton.host.subcommands import Subcommands
 from minitriton.host.whole_file import write_whole
-from minitriton.lab.time_limit import add_time_limit, time_limit
 
 if TYPE_CHECKING:
     from minitriton.fuzz.mutation.verdict import Tools

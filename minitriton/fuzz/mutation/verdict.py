@@ -23,9 +23,10 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.mutation.mutants import TEXTS, Mutant, mutant
 from minitriton.fuzz.running.agreement import FuzzFinding
@@ -52,7 +53,8 @@ def evaluate(seed: int, number: int, kinds: Sequence[str], *, tools: Tools) -> K
     folder.mkdir(parents=True)
     back = os.getcwd()
     try:
-        with _own_cache():
+        with tempfile.TemporaryDirectory(prefix="minitriton-mutants") as cache, knobs.cache.scope():
+            knobs.cache.dir = cache  # away from the user's
             made = mutant(kind, seed, number, folder)
             os.chdir(folder)
             outcome, finding = run(made, tools)
@@ -68,22 +70,6 @@ def evaluate(seed: int, number: int, kinds: Sequence[str], *, tools: Tools) -> K
 
 def _below(cls: type) -> list[type]:
     return [one for direct in cls.__subclasses__() for one in (direct, *_below(direct))]
-
-
-@contextlib.contextmanager
-def _own_cache() -> Generator[None]:
-    """A kernel cache of this process's own, away from the user's."""
-    kept = os.environ.get("TRITON_CACHE_DIR")
-    folder = Path(tempfile.gettempdir()) / f"minitriton-mutants-{os.getpid()}"
-    os.environ["TRITON_CACHE_DIR"] = str(folder)
-    try:
-        yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if kept is None:
-            del os.environ["TRITON_CACHE_DIR"]
-        else:
-            os.environ["TRITON_CACHE_DIR"] = kept
 
 
 def run(made: Mutant, tools: Tools) -> tuple[str, FuzzFinding | None]:

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import faulthandler
 import gc
+import itertools
 import multiprocessing
 import os
 import shutil
@@ -18,20 +19,16 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from minitriton.fuzz.generation.generator import generate_analysed, kernel_seed
-from minitriton.fuzz.running.agreement import FuzzFinding
-from minitriton.fuzz.running.case import run_case
+from minitriton.fuzz.running.agreement import FuzzFinding, run_case
 from minitriton.fuzz.running.known import known_difference
 from minitriton.fuzz.running.oracles import ENDED, end_this_process_after
 from minitriton.fuzz.tree import features_of
 from minitriton.host import interrupts
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-BATCH = 20
-"""Kernels handed to a process at a time."""
 MOST_SERVED = 400
 """Kernels run by one process before another takes over: compilers keep some of everything they have seen."""
 MOST_SECONDS = 60.0
@@ -173,46 +170,62 @@ def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str], work: Work)
 
 
 def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str], work: Work) -> None:
-    """A process: announces each kernel before it runs it. What it writes to standard error goes to the file `said`, its temporary
-    files next to that: they go with the campaign where this process is killed."""
+    """A process: says that it has begun, then answers each kernel with its report and whether it takes another. What it writes to standard
+    error goes to the file `said`, its temporary files next to that: they go with the campaign where this process is killed."""
     # Modules and caches stay; what one kernel leaves need not be looked for at each of its allocations.
     gc.set_threshold(300_000, 20, 100)
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     os.environ["TMPDIR"] = tempfile.tempdir = str(Path(said).parent)
     end_this_process_after(TRITON_SECONDS)
-    served = 0
-    while served < MOST_SERVED:
-        numbers = connection.recv()
-        if numbers is None:
-            return
-        served += len(numbers)
-        for item in numbers:
-            os.ftruncate(2, 0)
-            connection.send(item)
-            faulthandler.dump_traceback_later(0.9 * MOST_SECONDS, file=2)
-            if item >= 0:
-                report = work(seed, item, oracles)
-            else:
-                report = work(seed, ~item, [each for each in oracles if each != "triton"])
-                report = dataclasses.replace(report, known=(*report.known, ENDLESS_IN_TRITON))
-            faulthandler.cancel_dump_traceback_later()
-            connection.send(report)
-            if any(f.signature.startswith("minitriton: GPU:") for f in report.findings):
-                # After a fault nothing runs on the GPU in this process any more.
-                return
+    connection.send((None, True))
+    goes_on, served = True, 0
+    while goes_on:
+        item = connection.recv()
+        os.ftruncate(2, 0)
+        faulthandler.dump_traceback_later(0.9 * MOST_SECONDS, file=2)
+        if item >= 0:
+            report = work(seed, item, oracles)
+        else:
+            report = work(seed, ~item, [each for each in oracles if each != "triton"])
+            report = dataclasses.replace(report, known=(*report.known, ENDLESS_IN_TRITON))
+        faulthandler.cancel_dump_traceback_later()
+        served += 1
+        # After a fault nothing runs on the GPU in this process any more.
+        faulted = any(f.signature.startswith("minitriton: GPU:") for f in report.findings)
+        goes_on = served < MOST_SERVED and not faulted
+        connection.send((report, goes_on))
 
 
-@dataclass
 class _CampaignWorker:
-    """A process, what it still has to do, and since when it has been at the kernel it is at."""
+    """A process, the kernel that is its own, and since when it has been at it: None before the process has begun."""
 
-    process: BaseProcess
-    connection: Connection
-    said: Path
-    left: list[int]
-    """Numbers of kernels; `~number` of one that is to run without Triton."""
-    since: float
-    at: int | None = None
+    def __init__(self, item: int, said: Path, *given: object) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["minitriton.fuzz.running.preloaded"])
+        self.item, self.said = item, said
+        self.since: float | None = None
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, str(said), *given), daemon=True)
+        with _one_thread():
+            interrupts.start(self.process)
+        theirs.close()
+
+    def begin(self, item: int) -> None:
+        """Has the process run a kernel: its number, `~number` of one that is to run without Triton."""
+        self.item, self.since = item, time.monotonic()
+        with contextlib.suppress(OSError):  # a process that has ended is noticed by its silence
+            self.connection.send(item)
+
+    def failed(self, kind: str, signature: str, text: str = "") -> KernelReport:
+        """The report of the kernel that the process is at, with its last words."""
+        last = self.said.read_text(errors="replace")[-2000:] if self.said.exists() else ""
+        return failed(self.item if self.item >= 0 else ~self.item, FuzzFinding(kind, signature, text + last))
+
+    def end(self) -> None:
+        """Ends the process, and waits for it."""
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
 
 
 @contextlib.contextmanager
@@ -231,104 +244,58 @@ def _one_thread() -> Generator[None]:
 def _in_processes(
     seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int, work: Work
 ) -> Generator[KernelReport]:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["minitriton.fuzz.running.preloaded"])
-    pending = [list(numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)][::-1]
+    pending, again = iter(numbers), list[int]()
     workers: list[_CampaignWorker] = []
-    started: list[Path] = []
-    folder = tempfile.mkdtemp(prefix="fuzz")
+    folder = Path(tempfile.mkdtemp(prefix="fuzz"))
+    files = (folder / f"{number}.txt" for number in itertools.count())
 
-    def start(left: list[int]) -> None:
-        ours, theirs = context.Pipe()
-        said = Path(folder) / f"{len(started)}.txt"
-        started.append(said)
-        process = context.Process(target=_serve, args=(theirs, str(said), seed, tuple(oracles), work), daemon=True)
-        with _one_thread():
-            interrupts.start(process)
-        theirs.close()
-        ours.send(left)
-        workers.append(_CampaignWorker(process, ours, said, left, time.monotonic()))
+    def next_item() -> int | None:
+        return again.pop() if again else next(pending, None)
 
-    for _ in range(min(jobs, len(pending))):
-        start(pending.pop())
     try:
-        while workers:
-            ready = wait([w.connection for w in workers], timeout=_LOOK_EVERY)
+        while True:
+            while len(workers) < jobs and (item := next_item()) is not None:
+                workers.append(_CampaignWorker(item, next(files), seed, tuple(oracles), work))
+            if not workers:
+                return
+            ready = wait([worker.connection for worker in workers], timeout=_LOOK_EVERY)
             for worker in list(workers):
                 if worker.connection in ready:
-                    report = _receive(worker)
-                elif worker.at is not None and time.monotonic() - worker.since > MOST_SECONDS:
-                    report = _timed_out(worker)
+                    report, goes_on = _answer(worker, again)
+                elif worker.since is not None and time.monotonic() - worker.since > MOST_SECONDS:
+                    text = f"more than {MOST_SECONDS:.0f} s\n"
+                    report, goes_on = worker.failed("timeout", "a kernel takes too long", text), False
                 else:
                     continue
                 if report is not None:
                     yield report
-                if not worker.process.is_alive() and worker.connection.closed:
+                item = worker.item if report is None else next_item() if goes_on else None
+                if goes_on and item is not None:
+                    worker.begin(item)
+                else:
+                    worker.end()
                     workers.remove(worker)
-                    if worker.left:
-                        start(worker.left)
-                    elif pending:
-                        start(pending.pop())
-                elif not worker.left and worker.at is None:
-                    if pending:
-                        worker.left = pending.pop()
-                        # A process that has ended meanwhile is noticed, and its work given to another, further above.
-                        with contextlib.suppress(OSError):
-                            worker.connection.send(worker.left)
-                    else:
-                        with contextlib.suppress(OSError):
-                            worker.connection.send(None)
-                        worker.process.join()
-                        workers.remove(worker)
     finally:
         for worker in workers:
-            worker.process.kill()
-            worker.process.join()
+            worker.end()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _receive(worker: _CampaignWorker) -> KernelReport | None:
-    """What a process says: the number of a kernel that it begins, or a report. Its silence is a finding, unless it had enough of
-    Triton's compiler: then its kernel is left to run without that."""
+def _answer(worker: _CampaignWorker, again: list[int]) -> tuple[KernelReport | None, bool]:
+    """What a process says: a report, or none yet, and whether it takes another kernel. Its silence is a finding, unless it has not begun,
+    or had enough of Triton's compiler: then its kernel is to run `again`, without that."""
     try:
-        said = worker.connection.recv()
+        return worker.connection.recv()
     except (EOFError, OSError):
         worker.process.join()
-        code, at = worker.process.exitcode, worker.at
-        report = _given_up(worker, FuzzFinding("crash", f"a process ended with {code}", _last_words(worker)))
-        if code == ENDED and at is not None and at >= 0:
-            worker.left.insert(0, ~at)
-            return None
-        return report
-    worker.since = time.monotonic()
-    if isinstance(said, int):
-        worker.at = said
-        return None
-    worker.left = [n for n in worker.left if n != worker.at]
-    worker.at = None
-    return said
-
-
-def _last_words(worker: _CampaignWorker) -> str:
-    return worker.said.read_text(errors="replace")[-2000:] if worker.said.exists() else ""
-
-
-def _timed_out(worker: _CampaignWorker) -> KernelReport | None:
-    """Ends a process that takes too long."""
-    text = f"more than {MOST_SECONDS:.0f} s\n{_last_words(worker)}"
-    return _given_up(worker, FuzzFinding("timeout", "a kernel takes too long", text))
-
-
-def _given_up(worker: _CampaignWorker, finding: FuzzFinding) -> KernelReport | None:
-    """Ends a process; the kernel it was at gets the finding."""
-    worker.process.kill()
-    worker.process.join()
-    worker.connection.close()
-    if worker.at is None:
-        return None
-    item, worker.at = worker.at, None
-    worker.left = [n for n in worker.left if n != item]
-    return failed(item if item >= 0 else ~item, finding)
+    code = worker.process.exitcode
+    if worker.since is None:
+        again.append(worker.item)
+    elif code == ENDED and worker.item >= 0:
+        again.append(~worker.item)
+    else:
+        return worker.failed("crash", f"a process ended with {code}"), False
+    return None, False
 
 
 def as_json(summary: Summary) -> dict[str, object]:

@@ -20,8 +20,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt.types import shape_of
 from minitriton.fuzz.generation.elements import INT32
-from minitriton.fuzz.running.agreement import FuzzFinding
-from minitriton.fuzz.running.case import case_of, run_case
+from minitriton.fuzz.running.agreement import FuzzFinding, case_of, run_case
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.oracles import triton_ttgir
 from minitriton.fuzz.tree import (

@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import os
 import signal
 import tempfile
 import traceback
@@ -344,15 +343,9 @@ def launch_on_gpu(case: FuzzedLaunch, source: ASTSource) -> list[np.ndarray]:
 
 def _compiled(case: FuzzedLaunch, source: ASTSource, capability: int) -> CompiledKernel:
     """The kernel; the user's cache is left alone, as no fuzzed kernel comes twice."""
-    before = os.environ.get("TRITON_CACHE_DIR")
-    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        os.environ["TRITON_CACHE_DIR"] = folder
-        try:
-            return compile_kernel(source, GPUTarget("cuda", capability, 32), case.options)
-        finally:
-            del os.environ["TRITON_CACHE_DIR"]
-            if before is not None:
-                os.environ["TRITON_CACHE_DIR"] = before
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder, knobs.cache.scope():
+        knobs.cache.dir = folder
+        return compile_kernel(source, GPUTarget("cuda", capability, 32), case.options)
 
 
 def _capability() -> int:

@@ -10,7 +10,7 @@ import signal
 
 from minitriton.fuzz.control_flow.comparison import fuzz_control_flow
 from minitriton.fuzz.generation.generator import generate, kernel_seed
-from minitriton.fuzz.running.case import run_case
+from minitriton.fuzz.running.agreement import run_case
 
 # Ctrl-C in the terminal is for the campaign, which then ends its processes.
 signal.signal(signal.SIGINT, signal.SIG_IGN)

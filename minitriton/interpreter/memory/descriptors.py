@@ -23,14 +23,13 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt.types import TensorDescType, shape_of
 from minitriton.dialects.ttng.tma import TensormapCreateOp
-from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.interpreter.machine import DescribedTensor, TileMachine
 from minitriton.interpreter.memory.atomics import combination, update
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
 from minitriton.interpreter.memory.ops import load_where, not_a_number, padding_value, store_where
-from minitriton.interpreter.registry import STATEFUL_OPS
+from minitriton.interpreter.registry import STATEFUL_OPS, Array, scalar
 from minitriton.interpreter.values import dtype_of, encoder, is_float
 from minitriton.target.architectures import architecture_of
 from minitriton.target.tensor_map import end_of_row, illegal_corner
@@ -307,6 +306,7 @@ def _store_by(like: type[Operation]) -> Callable[[Operation, TileMachine], Calla
         def run(descriptor: DescriptorValue, *operands: Any) -> None:
             *indices, view = operands
             values = machine.shared.load(op, view, ONE_WARP)
+            machine.shared.check_fenced(op, view)
             store(descriptor, *(indices if values_last else ()), values, *(() if values_last else indices))
             machine.shared.begin_async_read(op, view)
             machine.tensor_copies.stores.append(view)

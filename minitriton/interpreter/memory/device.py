@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from minitriton.interpreter.arrays import Array
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.registry import Array
 
 
 class MemoryFault(InterpreterError):

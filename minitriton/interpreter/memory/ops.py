@@ -17,10 +17,9 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import PointerType, is_tensor_pointer, shape_of
-from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
-from minitriton.interpreter.registry import STATEFUL_OPS
+from minitriton.interpreter.registry import STATEFUL_OPS, Array, scalar
 from minitriton.interpreter.values import dtype_of, encoder
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from minitriton.analysis.locations import user_location
+from minitriton.dialects.facts.synchronization import OfAsyncProxy
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory.shared_views import AllocatedBuffer, BufferView
 from minitriton.interpreter.warps.partition_order import PartitionOrder
@@ -84,6 +85,8 @@ class Bytes:
     written_by: np.ndarray
     read_by: np.ndarray
     """The numbers of the ops that did so last."""
+    unfenced: np.ndarray
+    """Whether threads have written it, or a `cp.async` of theirs, and no fence for the async proxy has come since."""
 
     @staticmethod
     def poison(size: int) -> Bytes:
@@ -98,6 +101,7 @@ class Bytes:
             np.zeros(size, np.int32),
             np.zeros(size, np.int32),
             np.zeros(size, np.int32),
+            np.zeros(size, np.bool_),
         )
 
     def followed_by(self, other: Bytes) -> Bytes:
@@ -110,7 +114,7 @@ class Bytes:
 def _parts(state: Bytes) -> tuple[np.ndarray, ...]:
     return (
         state.data, state.defined, state.buffer, state.copy, state.writers, state.readers, state.pinned,
-        state.written_by, state.read_by,
+        state.written_by, state.read_by, state.unfenced,
     )  # fmt: skip
 
 
@@ -120,6 +124,8 @@ class CheckedSharedMemory:
 
     limit: int | None = None
     check_races: bool = False
+    check_fences: bool = False
+    """Whether wgmma and bulk copies may read only what a fence stands between after threads, or their `cp.async`, have written it."""
     base: int = 0
     """Where the memory of the function that runs begins."""
     _bytes: Bytes = field(default_factory=lambda: Bytes.poison(0))
@@ -169,6 +175,7 @@ class CheckedSharedMemory:
         self._number += 1
         buffer = self._buffers[self._number] = AllocatedBuffer(op, self._number, start, size)
         self._bytes.defined[part] = False
+        self._bytes.unfenced[part] = False
         self._bytes.buffer[part] = buffer.number
         return buffer
 
@@ -257,6 +264,22 @@ class CheckedSharedMemory:
         self._bytes.defined[copy.where] = True
         self._mark_written(copy.op, copy.where, copy.warps)
 
+    def fence(self) -> None:
+        """Threads order what they have written before what wgmma and bulk copies read. It is taken to be of all threads that wrote."""
+        self._bytes.unfenced[:] = False
+
+    def check_fenced(self, op: Operation, view: BufferView) -> None:
+        """Whether wgmma or a bulk copy may read `view`."""
+        where = view.byte_addresses()
+        missing = self._bytes.unfenced[where]
+        if self.check_fences and missing.any():
+            writer = self._op_list[int(self._bytes.written_by[where[np.flatnonzero(missing)[0]]])]
+            raise InterpreterError(
+                f"{op.name} reads {_element(view, missing)} of the buffer of {_op_text(view.buffer.op)}, which {_op_text(writer)} "
+                "has written, with no fence between them",
+                help="fence_async_shared() after the store, or after the wait for the copy, before what reads it",
+            )
+
     def begin_async_read(self, op: Operation, view: BufferView) -> None:
         """An op goes on reading `view` until `end_async_read`: nothing may write it."""
         where = view.byte_addresses()
@@ -341,6 +364,9 @@ class CheckedSharedMemory:
                 self._complain_of_race(op, view, late, by[where], "writes", what)
 
     def _mark_written(self, op: Operation, where: np.ndarray, warps: np.ndarray) -> None:
+        if self.check_fences:
+            self._bytes.unfenced[where] = OfAsyncProxy.of(op) is None
+            self._bytes.written_by[where] = self._op_number(op)
         if self.check_races:
             self._bytes.writers[where] = warps
             self._bytes.written_by[where] = self._op_number(op)

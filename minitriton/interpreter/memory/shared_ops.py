@@ -22,13 +22,12 @@ from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
-from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.shared_views import BufferView, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
-from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
+from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Array, Meaning, scalar
 from minitriton.interpreter.values import encoder
 
 TOKEN = scalar(np.bool_(True))

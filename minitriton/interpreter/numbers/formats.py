@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from minitriton.interpreter.arrays import Array
+from minitriton.interpreter.registry import Array
 
 Convert = Callable[[Array], Array]
 

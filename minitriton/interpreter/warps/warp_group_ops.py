@@ -63,10 +63,12 @@ def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Meaning:
         accumulator = c.value if isinstance(c, Unfinished) else c
         if use_c is not None and not use_c:
             accumulator = nothing
+        buffers = [operand for operand in (a, b) if isinstance(operand, BufferView)]
+        for view in buffers:
+            shared.check_fenced(op, view)
         result = multiply(load_or_self(op, machine, a), load_or_self(op, machine, b), accumulator)
         if not is_async:
             return result
-        buffers = [operand for operand in (a, b) if isinstance(operand, BufferView)]
         for view in buffers:
             shared.begin_async_read(op, view)
         return Unfinished(result, machine.dots.start(buffers))
@@ -93,7 +95,7 @@ def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Meaning:
 
 @STATEFUL_OPS.add(ttng.FenceAsyncSharedOp)
 def _fence(op: ttng.FenceAsyncSharedOp, machine: TileMachine) -> Callable[[], None]:
-    return lambda: None
+    return machine.shared.fence
 
 
 # The barrier of a cluster, which all its threads arrive at and later wait for: `ttng.cluster_arrive`, `ttng.cluster_wait`.

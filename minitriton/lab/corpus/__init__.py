@@ -12,13 +12,12 @@ A file of one's own joins by `corpus.add("my_kernels.py")`: a Triton program who
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, did_you_mean
 from minitriton.lab.corpus.case import KERNELS, Case, load_file
 
 if TYPE_CHECKING:
@@ -91,12 +90,9 @@ def find(name: str) -> Case:
             f"{name!r} cannot be run: it is not a .ttir or .ttgir file, and no kernel in it is named",
             help="write FILE.py:kernel; a .ptx or .llir file is run by `minitriton check`",
         )
-    close = difflib.get_close_matches(name, names(), n=1)
     raise MinitritonError(
         f"the corpus lacks a kernel {name!r}",
-        help=f"did you mean {close[0]!r}?"
-        if close
-        else "`minitriton corpus` lists its kernels; one of a file is FILE.py:kernel",
+        help=did_you_mean(name, names()) or "`minitriton corpus` lists its kernels; one of a file is FILE.py:kernel",
     )
 
 

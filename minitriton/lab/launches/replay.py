@@ -215,4 +215,4 @@ def replayed(
     if sizes:
         raise MinitritonError("the sizes of a recorded launch's arrays are known", help="leave out --size, or --launch")
     arguments = arguments_of(launch, parameters_of(source), numbers=numbers, contents=arrays_in(inputs), seed=seed)
-    return Launch(source.entry, arguments, grid or launch.grid, target, options)
+    return Launch.of(source, arguments, grid or launch.grid, target, options)

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minitriton.errors import MinitritonError
+from minitriton.host.tables import aligned
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.references import Reference, references_of
@@ -166,9 +167,7 @@ class Ablation:
             cells = [self._cell(kernel, name, metric) for kernel in kernels]
             if not changed_only or any(cell != "=" for cell in cells):
                 rows.append([name, *cells])
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-        return "\n".join(lines)
+        return "\n".join(aligned(rows, right=range(1, len(rows[0]))))
 
     def _cell(self, kernel: str, name: str, metric: str) -> str:
         if name not in self.without[kernel]:

@@ -16,11 +16,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, optional_library
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
-from minitriton.lab.sweeping.serving import BatchProgress, ConfigurationBatch, Drawn, Work, WorkerState, nothing_drawn
+from minitriton.lab.sweeping.serving import (
+    BatchProgress,
+    ConfigurationBatch,
+    Drawn,
+    Measured,
+    Work,
+    WorkerState,
+    nothing_drawn,
+)
 from minitriton.lab.sweeping.store import Store
 
 GPU = {"GPU": 1}
@@ -53,17 +61,8 @@ def answer(batch: ConfigurationBatch, run: bool, measured: Measured | None = Non
         return BatchAnswer(
             records, programs, state.own_configuration(batch.reference), made=state.made(batch.reference)
         )
-    numbers, cubins = state.numbers(batch, measured.programs, measured.own, measured.known)
+    numbers, cubins = state.numbers(batch, measured)
     return BatchAnswer(numbers=numbers, cubins=cubins)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a batch that measures needs of the store."""
-
-    programs: list[KernelProgram]
-    own: KernelProgram | None
-    known: dict[str, dict[str, float]]
 
 
 SECONDS_WITHOUT_WORKERS = 60.0
@@ -109,10 +108,7 @@ class _WorkerWatch:
 
 def check_client(client: Any) -> None:
     """Raises `MinitritonError` where Dask is not installed, and for what is no client of a cluster, as its address."""
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError:
-        raise MinitritonError("a cluster needs Dask", help="pip install 'minitriton[lab]'") from None
+    distributed = optional_library("distributed", "a cluster of Dask")
     if not isinstance(client, distributed.Client):
         raise MinitritonError(
             f"client={client!r} is not a client of a cluster", help='give distributed.Client("tcp://ADDRESS:8786")'
@@ -169,21 +165,13 @@ class ClusterWorkers:
                 "no worker of the cluster has the resource GPU: none can take times",
                 help="start one by `dask worker ADDRESS --resources GPU=1` on a machine with a GPU",
             )
-        about = self._measured(store, batch) if batch.measure else None
+        own = store.kernels()[batch.reference.name][1] if batch.measure else ""
+        about = Measured.of(store, batch, own) if batch.measure else None
         return self.client.submit(answer, batch, self.work.run, about, pure=False, resources=resources)
 
     def present(self) -> dict[str, Any]:
         """The workers that the cluster has now, by address."""
         return self.client.scheduler_info(n_workers=-1)["workers"]
-
-    @staticmethod
-    def _measured(store: Store, batch: ConfigurationBatch) -> Measured:
-        name = batch.reference.name
-        records = list(store.records(name))
-        own_configuration = store.kernels()[name][1]
-        own = [r.program for r in records if r.pipeline == own_configuration and r.program]
-        known = {r.program: r.metrics for r in records if r.program in batch.pipelines}
-        return Measured(store.programs(name, batch.pipelines), next(iter(store.programs(name, own)), None), known)
 
     @staticmethod
     def _write(store: Store, batch: ConfigurationBatch, found: BatchAnswer) -> None:

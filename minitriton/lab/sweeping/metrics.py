@@ -14,7 +14,6 @@ program of the store: assembled by what `codegen.assemblers` finds, nvJitLink or
 
 from __future__ import annotations
 
-import difflib
 import functools
 import hashlib
 import math
@@ -28,7 +27,7 @@ import numpy as np
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources, text_bytes
 from minitriton.emulator import Report
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, did_you_mean
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.pipeline.pipelines import assembly_step
 from minitriton.pipeline.request import environment_switches
@@ -139,9 +138,7 @@ def groups_of(names: Iterable[str]) -> tuple[str, ...]:
 
 def unknown_metric_help(name: str) -> str:
     """What to write instead of `name`."""
-    close = difflib.get_close_matches(name, [*METRICS, *GROUPS], n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}metrics: " + ", ".join(METRICS)
+    return f"{did_you_mean(name, [*METRICS, *GROUPS])} metrics: {', '.join(METRICS)}".strip()
 
 
 def program_digest(ptx: str, shared: int, launch: str = "") -> str:

@@ -7,14 +7,13 @@ save(figure, "pareto.png")           .png, .svg, .pdf or .html
 from __future__ import annotations
 
 import html
-import importlib
 import io
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, TextIO
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, optional_library
 from minitriton.host.whole_file import write_whole
 from minitriton.lab.sweeping.ablation import DESTROYED, DIFFER, ENABLED, FAILS, SAME, Ablation, Commutation
 from minitriton.lab.sweeping.correctness import Class
@@ -62,11 +61,7 @@ class Axes(Protocol):
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
-    try:
-        library = importlib.import_module("matplotlib.figure")
-    except ImportError:
-        raise MinitritonError("plots need matplotlib", help="pip install 'minitriton[lab]'") from None
-    figure = library.Figure(figsize=(width, height), layout="constrained")
+    figure = optional_library("matplotlib.figure", "a plot").Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 
 

@@ -18,14 +18,13 @@ A sampler is a generator that asks for configurations; between two it may be lef
 
 from __future__ import annotations
 
-import importlib
 import math
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, optional_library
 from minitriton.lab.sweeping.candidates import Ask, Candidates, Sampler, with_layout_step, with_memory_step
 from minitriton.lab.sweeping.configuration import Configuration, Value
 from minitriton.lab.sweeping.space import LLVM_PASSES, is_fixed, is_legal, segments, with_llvm_pass, with_option
@@ -43,10 +42,7 @@ _AS_IT_IS = 0.5
 
 def load_optuna() -> Any:
     """Optuna. Raises `MinitritonError` where it is not installed."""
-    try:
-        optuna = importlib.import_module("optuna")
-    except ImportError:
-        raise MinitritonError("this sampler needs Optuna", help="pip install 'minitriton[lab]'") from None
+    optuna = optional_library("optuna", "this sampler")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
 
@@ -55,10 +51,7 @@ def optuna_sampler(name: str, objectives: int, seed: int) -> Sampler:
     """The sampler called `name`, for so many objectives."""
     optuna = load_optuna()
     if name == "cma-es":
-        try:
-            importlib.import_module("cmaes")
-        except ImportError:
-            raise MinitritonError("Optuna's cma-es needs cmaes", help="pip install 'minitriton[lab]'") from None
+        optional_library("cmaes", "Optuna's cma-es")
     made = {
         "tpe": lambda: optuna.samplers.TPESampler(seed=seed),
         "cma-es": lambda: optuna.samplers.CmaEsSampler(seed=seed),

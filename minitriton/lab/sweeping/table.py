@@ -15,7 +15,6 @@ differs by more than `GAP`; `spearman_beyond` leaves out the pairs that timing c
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
 import re
@@ -26,7 +25,8 @@ from operator import le
 from pathlib import Path
 from typing import Any
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, optional_library
+from minitriton.host.tables import aligned
 from minitriton.host.whole_file import write_whole
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, Evaluation
@@ -100,11 +100,7 @@ class Table:
 
     def frame(self) -> Any:
         """A pandas `DataFrame`, a row a configuration. Raises `MinitritonError` where pandas is not installed."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            raise MinitritonError("a data frame needs pandas", help="pip install 'minitriton[lab]'") from None
-        return pandas.DataFrame(
+        return optional_library("pandas", "a data frame").DataFrame(
             [
                 {
                     "kernel": r.kernel, "pipeline": r.pipeline, "class": str(r.result), "culprit": r.culprit,
@@ -116,19 +112,14 @@ class Table:
 
     def to_parquet(self, path: str | Path) -> None:
         """Writes the data frame as a Parquet file. Raises `MinitritonError` where pandas or pyarrow is not installed."""
-        frame = self.frame()
-        try:
-            write_whole(Path(path), frame.to_parquet())
-        except ImportError:
-            raise MinitritonError("Parquet needs pyarrow", help="pip install 'minitriton[lab]'") from None
+        optional_library("pyarrow", "Parquet")
+        write_whole(Path(path), self.frame().to_parquet())
 
     @classmethod
     def read_parquet(cls, path: str | Path) -> Table:
         """The table that `to_parquet` wrote. Raises `MinitritonError` where pandas or pyarrow is not installed."""
-        try:
-            frame = importlib.import_module("pandas").read_parquet(path)
-        except ImportError:
-            raise MinitritonError("Parquet needs pandas and pyarrow", help="pip install 'minitriton[lab]'") from None
+        optional_library("pyarrow", "Parquet")
+        frame = optional_library("pandas", "a data frame").read_parquet(path)
         return cls([_record_of(row) for row in frame.to_dict("records")])
 
     def text(self) -> str:
@@ -138,15 +129,13 @@ class Table:
             counts = self.counts(kernel)
             classes = ", ".join(f"{count} {name}" for name, count in counts.items())
             rows.append((kernel, str(sum(counts.values())), str(self.programs(kernel)), classes))
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = ["  ".join((*(c.ljust(w) for c, w in zip(r, widths, strict=False)), r[3])) for r in rows]
         rate = (
             f", {60 * self.evaluated / self.seconds:.0f} configurations a minute"
             if self.evaluated and self.seconds
             else ""
         )
         total = ", ".join(f"{count} {name}" for name, count in self.counts().items())
-        return "\n".join([*lines, "", f"{len(self.records)} configurations: {total}{rate}", *self._examples()])
+        return "\n".join([*aligned(rows), "", f"{len(self.records)} configurations: {total}{rate}", *self._examples()])
 
     def faults(self) -> list[list[Evaluation]]:
         """What is `not_right`, together what has class, pass and reason (but for its numbers) in common, most first."""

@@ -209,7 +209,7 @@ class TuningTask:
         """The launch that is timed."""
         if self.large is None:
             return self.launch()
-        return Launch(self.source.entry, self.large.arguments(), self.timed_grid, self.target, self.options)
+        return Launch.of(self.source, self.large.arguments(), self.timed_grid, self.target, self.options)
 
     def launch(self) -> Launch:
         """The launch, at every level."""
@@ -217,7 +217,7 @@ class TuningTask:
 
     def launch_with(self, arguments: Arguments) -> Launch:
         """The launch with other arguments."""
-        return Launch(self.source.entry, arguments, self.grid, self.target, self.options)
+        return Launch.of(self.source, arguments, self.grid, self.target, self.options)
 
     def pipeline(self) -> Pipeline:
         """The target's default pipeline, from where the source stands."""

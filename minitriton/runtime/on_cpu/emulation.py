@@ -46,7 +46,7 @@ _HELP = {
     "shared-race": "order the two by a barrier of the CTA, an arrival at an mbarrier and its wait, or the wait for a copy",
     "async-read": "wait for what writes this before: commit_group and wait_group, mbarrier.wait, warpgroup_mma_wait, store_wait",
     "async-write": "wait for what reads this before: store_wait, warpgroup_mma_wait, an mbarrier that its reader arrives at",
-    "proxy-fence": "fence_async_shared() after the store, before what reads it",
+    "proxy-fence": "fence_async_shared() after the store, or after the wait for the copy, before what reads it",
     "uninitialised": "store the memory, or initialise the mbarrier, before it is used",
     "deadlock": "check the phases, arrivals and bytes that the threads wait for; programs that wait for each other need launch_cooperative_grid=True",
 }
@@ -109,6 +109,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
             seconds=knobs.emulator.seconds,
             programs=TIMING.programs,
             reachable=reachable,
+            fences_by_author=kernel.src.ext == "gluon",
         )
     except emulator.EmulationError as error:
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER

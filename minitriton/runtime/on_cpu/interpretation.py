@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -27,6 +27,7 @@ from minitriton.interpreter import interpret
 from minitriton.passes.argmax import NaNInArgmax
 from minitriton.passes.inline import Inline
 from minitriton.pipeline.ast_source import ASTSource, TypeName
+from minitriton.runtime.compiled_kernel import CompiledKernel
 from minitriton.runtime.cuda_driver import torch_module
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
@@ -44,6 +45,32 @@ def interpretable_module(source: ASTSource, target: GPUTarget, options: CompileO
         Inline().apply(context, module)
         NaNInArgmax().apply(context, module)
     return module
+
+
+class InterpretedKernel(CompiledKernel):
+    """What a launch on the interpreter returns: the kernel, compiled when something of it is asked for. Nothing of it ran: `last_report` is None."""
+
+    def __init__(self, compile: Callable[[], CompiledKernel]) -> None:
+        self._compile = compile
+        self.last_report = None
+        self.checked_on_emulator = False
+
+    def __getattr__(self, name: str) -> object:
+        """What only a compile says."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        vars(self).update(vars(self._compile()))
+        return getattr(self, name)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
+        """In another process it is a compiled kernel."""
+        return copy.copy, (self._compile(),)
+
+    def __copy__(self) -> Self:
+        return type(self)(self._compile)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self.__copy__()
 
 
 def run_on_interpreter(
@@ -67,6 +94,7 @@ def run_on_interpreter(
         capability=capability,
         seconds=seconds,
         reachable=reachable,
+        fences_by_author=source.ext == "gluon",
     )
 
 

@@ -21,6 +21,7 @@ import minitriton.language.gluon as gluon_language
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.frontend.function import JITCallable, compiled_function, described
 from minitriton.language.declare import Builtin, ConstexprFunction, LibraryFunction
+from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import dtype
 from minitriton.language.iterators import range as language_range
 from minitriton.language.iterators import static_range
@@ -231,6 +232,8 @@ class _Translation(ast.NodeTransformer):
             return _expression(
                 f"ttgl.{value.name if hasattr(gluon_language, value.name) else cast(ast.Attribute, node).attr}"
             )
+        if value is tensor_descriptor:
+            return _expression("ttgl.nvidia.hopper.tma.tensor_descriptor")
         if isinstance(value, type) and value in (constexpr, tensor, dtype):
             return _expression(f"ttgl.{value.__name__}")
         if isinstance(value, ConstexprFunction):

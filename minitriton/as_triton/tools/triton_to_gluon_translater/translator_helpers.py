@@ -10,7 +10,9 @@ from typing import Any
 import minitriton.language as tl
 from minitriton.as_triton.experimental import gluon
 from minitriton.language import gluon as ttgl
+from minitriton.language import target_info
 from minitriton.language.core import builtin
+from minitriton.language.gluon.nvidia import blackwell
 from minitriton.language.gluon.nvidia.ampere import mma_v2
 from minitriton.language.gluon.nvidia.hopper import fence_async_shared, mbarrier, tma
 from minitriton.runtime.driver import driver
@@ -37,6 +39,11 @@ def reset_to_default_layout(value):
         return ttgl.convert_layout(value, default_blocked_layout(value.shape, ttgl.num_warps()))
     else:
         return value
+
+
+@gluon.constexpr_function
+def get_num_threads_per_warp():
+    return WARP_SIZE
 
 
 @builtin
@@ -86,6 +93,9 @@ def tl_broadcast_to(value, *shape):
     return value.broadcast_to(*shape)
 
 
+cat = ttgl.cat
+
+
 @gluon.jit
 def tl_cat(input, other, can_reorder=False):
     return ttgl.cat(
@@ -116,13 +126,16 @@ def set_split_src_layout(value):
 
 
 @gluon.constexpr_function
-def _mma_layout(rank, num_warps):
-    return ttgl.NVMMADistributedLayout([2, 0], [1] * (rank - 2) + [num_warps, 1], [1] * (rank - 2) + [16, 8])
+def tl_dot_mma_sync_layout(shape, num_warps):
+    """The layout of a dot by `mma.sync`, warps along M."""
+    batch = [1] * (len(shape) - 2)
+    return ttgl.NVMMADistributedLayout([2, 0], [num_warps, *[1] * (len(shape) - 1)], [*batch, 16, 8])
 
 
 @gluon.constexpr_function
-def _k_width(a, b):
-    return max(32 // min(a.primitive_bitwidth, b.primitive_bitwidth), 1)
+def tl_dot_mma_sync_k_width(a_ty, b_ty):
+    """How many neighbours along K are 32 bits of the narrower operand."""
+    return max(32 // min(a_ty.element_ty.primitive_bitwidth, b_ty.element_ty.primitive_bitwidth), 1)
 
 
 @gluon.constexpr_function
@@ -131,58 +144,261 @@ def _out_dtype(a, wanted):
 
 
 @gluon.jit
-def tl_dot(
-    a,
-    b,
-    acc=None,
-    input_precision=None,
-    allow_tf32=None,
-    max_num_imprecise_acc=None,
-    out_dtype: ttgl.constexpr = ttgl.float32,
-):
+def tl_dot_mma_sync(a, b, acc_init=None, input_precision=None, out_dtype: ttgl.constexpr = ttgl.float32):
     """`tl.dot` by `mma.sync`, which every target has."""
-    rank: ttgl.constexpr = len(a.shape)
-    mma: ttgl.constexpr = _mma_layout(rank, ttgl.num_warps())
-    k_width: ttgl.constexpr = _k_width(a.dtype, b.dtype)
+    mma: ttgl.constexpr = tl_dot_mma_sync_layout(a.shape, ttgl.num_warps())
+    k_width: ttgl.constexpr = tl_dot_mma_sync_k_width(a.type, b.type)
     a = ttgl.convert_layout(a, ttgl.DotOperandLayout(0, mma, k_width))
     b = ttgl.convert_layout(b, ttgl.DotOperandLayout(1, mma, k_width))
-    if acc is None:
+    if acc_init is None:
         total = ttgl.full([*a.shape[:-1], b.shape[-1]], 0, _out_dtype(a.dtype, out_dtype), mma)
     else:
-        total = ttgl.convert_layout(acc, mma)
+        total = ttgl.convert_layout(acc_init, mma)
     return reset_to_default_layout(mma_v2(a, b, total, input_precision))
 
 
+@gluon.constexpr_function
+def _is_blackwell():
+    target = target_info.current_target()
+    return target is not None and target.backend == "cuda" and 100 <= target.arch < 120
+
+
+@gluon.constexpr_function
+def tl_dot_mmav5_supported(a_ty, b_ty, num_warps, input_precision, allow_tf32, max_num_imprecise_acc):
+    """Whether `tcgen05.mma`, if the target has it, computes the dot. Raises `AssertionError` for arguments that only another instruction has."""
+    assert max_num_imprecise_acc is None, "max_num_imprecise_acc is a parameter of wgmma"
+    assert input_precision is None or allow_tf32 is None, "input_precision says what allow_tf32 would"
+    a, b = a_ty.element_ty, b_ty.element_ty
+    rounds = input_precision == "tf32" or (input_precision is None and allow_tf32 in (None, True))
+    if a.is_int() or b.is_int() or (min(a.primitive_bitwidth, b.primitive_bitwidth) >= 32 and not rounds):
+        return False
+    if num_warps not in (4, 8) or len(a_ty.shape) != 2 or len(b_ty.shape) != 2:
+        return False
+    return a_ty.shape[0] >= 64 and b_ty.shape[1] >= 16 and a_ty.shape[1] * a.primitive_bitwidth >= 256
+
+
+@gluon.constexpr_function
+def get_shared_memory_mma_layout(type, operand_index, allow_transpose, is_fp4_padded=False, force_transpose=False):
+    """The buffer of an operand: the second one is transposed; where transposing is not allowed, `force_transpose` says the opposite."""
+    transposed = (operand_index == 1) != (force_transpose and not allow_transpose)
+    return ttgl.NVMMASharedLayout.get_default_for(list(type.shape), type.element_ty, transposed, is_fp4_padded)
+
+
 @gluon.jit
-def _as_bf16(value, scale, format: ttgl.constexpr, k_dim: ttgl.constexpr):
-    """An operand of a scaled dot, times the power of two that 32 neighbours along k share."""
-    if format == "e2m1":
-        value = ttgl.fp4_to_fp(reset_to_default_layout(value), ttgl.bfloat16, k_dim)
+def get_shared_memory_mma_operand(
+    value, operand_index: ttgl.constexpr, allow_transpose: ttgl.constexpr, is_fp4_padded: ttgl.constexpr = False, force_transpose: ttgl.constexpr = False
+):  # fmt: skip
+    layout: ttgl.constexpr = get_shared_memory_mma_layout(
+        value.type, operand_index, allow_transpose, is_fp4_padded, force_transpose
+    )
+    return ttgl.allocate_shared_memory(value.dtype, value.shape, layout, value)
+
+
+@gluon.constexpr_function
+def _accumulator_layout(shape, dtype, rows):
+    return blackwell.TensorMemoryLayout([min(shape[0], rows), min(shape[1], 256)], 32 // dtype.primitive_bitwidth)
+
+
+@gluon.jit
+def _accumulator(shape, acc, out_dtype: ttgl.constexpr):
+    """The accumulator in tensor memory: `acc`, or zero."""
+    dtype: ttgl.constexpr = out_dtype if acc is None else acc.dtype
+    layout: ttgl.constexpr = _accumulator_layout(shape, dtype, 128)
+    registers: ttgl.constexpr = blackwell.get_tmem_reg_layout(dtype, shape, layout, ttgl.num_warps())
+    if acc is None:
+        first = ttgl.zeros(shape, dtype, registers)
     else:
-        if format == "e4m3" and value.dtype.is_int():
-            value = value.to(ttgl.float8e4nv, bitcast=True)
-        if format == "e5m2" and value.dtype.is_int():
-            value = value.to(ttgl.float8e5, bitcast=True)
-        value = value.to(ttgl.bfloat16)
-    value = reset_to_default_layout(value)
+        first = ttgl.convert_layout(acc, registers)
+    return blackwell.allocate_tensor_memory(dtype, shape, layout, first)
+
+
+@gluon.jit
+def _finished(total):
+    """What is in tensor memory when all MMAs so far are done."""
+    bar = ttgl.allocate_shared_memory(ttgl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    blackwell.tcgen05_commit(bar)
+    mbarrier.wait(bar, phase=0)
+    mbarrier.invalidate(bar)
+    registers: ttgl.constexpr = blackwell.get_tmem_reg_layout(total.dtype, total.shape, total.layout, ttgl.num_warps())
+    return reset_to_default_layout(total.load(registers))
+
+
+@gluon.jit
+def tl_dot_blackwell(
+    a, b, acc=None, input_precision=None, allow_tf32=None, max_num_imprecise_acc=None, out_dtype: ttgl.constexpr = ttgl.float32
+):  # fmt: skip
+    """`tl.dot` by `tcgen05.mma`."""
+    moves: ttgl.constexpr = a.dtype.primitive_bitwidth != 32
+    left, right = get_shared_memory_mma_operand(a, 0, moves), get_shared_memory_mma_operand(b, 1, moves)
+    total = _accumulator([a.shape[0], b.shape[1]], acc, out_dtype)
+    fence_async_shared()
+    blackwell.tcgen05_mma(left, right, total, use_acc=True)
+    return _finished(total)
+
+
+@gluon.jit
+def tl_dot(
+    a, b, acc=None, input_precision=None, allow_tf32=None, max_num_imprecise_acc=None, out_dtype: ttgl.constexpr = ttgl.float32
+):  # fmt: skip
+    """`tl.dot`, by `tcgen05.mma` on Blackwell where it can; else, on Hopper too, by `mma.sync`, as Triton 3.6.0 translates it."""
+    if _is_blackwell() and tl_dot_mmav5_supported(
+        a.type, b.type, ttgl.num_warps(), input_precision, allow_tf32, max_num_imprecise_acc
+    ):
+        return tl_dot_blackwell(a, b, acc, input_precision, allow_tf32, max_num_imprecise_acc, out_dtype)
+    else:
+        return tl_dot_mma_sync(a, b, acc, input_precision, out_dtype)
+
+
+@gluon.constexpr_function
+def tl_dot_scaled_mmav5_supported(a_ty, b_ty, num_warps):
+    """Whether `tcgen05.mma` with scales computes the dot."""
+    fits = num_warps in (4, 8) and len(a_ty.shape) == len(b_ty.shape) == 2
+    wide = fits and a_ty.shape[1] * a_ty.element_ty.primitive_bitwidth >= 256
+    return wide and a_ty.shape[0] >= 128 and b_ty.shape[1] >= 16
+
+
+@gluon.constexpr_function
+def get_swizzle_byte_width(bitwidth):
+    return min(bitwidth, 128) if bitwidth >= 32 else 0
+
+
+@gluon.constexpr_function
+def get_int_type(bitwidth):
+    """The signed integer of that many bits."""
+    return getattr(ttgl, f"int{bitwidth}")
+
+
+@gluon.jit
+def tl_dot_decomposed_scale_to_16(scale, compute_type: ttgl.constexpr):
+    """The powers of two that bytes (e8m0) stand for, as `compute_type`; of float16 by way of float32."""
+    wide: ttgl.constexpr = ttgl.float32 if compute_type == ttgl.float16 else compute_type
+    bits: ttgl.constexpr = get_int_type(wide.primitive_bitwidth)
+    return (scale.to(bits) << wide.fp_mantissa_width).to(wide, bitcast=True).to(compute_type)
+
+
+@gluon.constexpr_function
+def tl_dot_get_permute_order(rank, dim):
+    """Moves the last of `rank` + 1 dimensions behind dimension `dim`."""
+    return [*range(dim + 1), rank, *range(dim + 1, rank)]
+
+
+@gluon.constexpr_function
+def tl_dot_get_reshape_shape(scale_ty, dim):
+    """The shape with the last dimension, of 32, merged into dimension `dim`."""
+    return [size * 32 if at == dim else size for at, size in enumerate(scale_ty.shape[:-1])]
+
+
+@gluon.constexpr_function
+def tl_dot_get_expand_dims_layout(scale_ty, num_warps, rank):
+    """Of scales that get one more dimension at the end."""
+    return ttgl.SliceLayout(rank, default_blocked_layout([*scale_ty.shape, 1], num_warps))
+
+
+@gluon.jit
+def tl_dot_decomposed_broadcast_scale(scale, dim: ttgl.constexpr):
+    """Each scale for the 32 neighbours along `dim` that share it."""
+    rank: ttgl.constexpr = len(scale.shape)
+    layout: ttgl.constexpr = tl_dot_get_expand_dims_layout(scale.type, ttgl.num_warps(), rank)
+    spread = ttgl.expand_dims(ttgl.convert_layout(scale, layout), rank).broadcast_to([*scale.shape, 32])
+    order: ttgl.constexpr = tl_dot_get_permute_order(rank, dim)
+    shape: ttgl.constexpr = tl_dot_get_reshape_shape(spread.type, dim)
+    return spread.permute(order).reshape(shape)
+
+
+@gluon.constexpr_function
+def tl_dot_decomposed_get_transposed_order(rank):
+    return [*range(rank - 2), rank - 1, rank - 2]
+
+
+@gluon.jit
+def tl_dot_decomposed_extend_and_broadcast_scale(v, scale, compute_type: ttgl.constexpr, operand_index: ttgl.constexpr):
+    """The scale of each element of the operand `v`, and the scales with K along the dimension where `v` has it."""
+    rank: ttgl.constexpr = len(v.shape)
+    if operand_index == 1:
+        order: ttgl.constexpr = tl_dot_decomposed_get_transposed_order(rank)
+        scale = scale.permute(order)
+    of_each = tl_dot_decomposed_scale_to_16(scale, compute_type)
+    spread = tl_dot_decomposed_broadcast_scale(of_each, rank - 1 if operand_index == 0 else rank - 2)
+    return ttgl.convert_layout(spread, v.type.layout), scale
+
+
+@gluon.jit
+def tl_dot_decomposed_mask_nan(mxfp, scale, fast_math: ttgl.constexpr):
+    """The scaled operand. A scale that is no number (255) became infinity; Triton's translation refuses all but `fast_math`."""
+    return mxfp
+
+
+@gluon.jit
+def tl_dot_decomposed_scale_arg(
+    v, scale, arg_format: ttgl.constexpr, operand_index: ttgl.constexpr, compute_type: ttgl.constexpr, fast_math: ttgl.constexpr
+):  # fmt: skip
+    """An operand as `compute_type`, times its scales."""
+    if arg_format == "e2m1":
+        v = ttgl.fp4_to_fp(v, compute_type, len(v.shape) - 1 - operand_index)
+    else:
+        if arg_format == "e4m3" and v.dtype.is_int():
+            v = v.to(ttgl.float8e4nv, bitcast=True)
+        if arg_format == "e5m2" and v.dtype.is_int():
+            v = v.to(ttgl.float8e5, bitcast=True)
+        v = v.to(compute_type)
+    v = reset_to_default_layout(v)
     if scale is None:
-        return value
+        return v
     else:
-        power = (scale.to(ttgl.int16) << 7).to(ttgl.bfloat16, bitcast=True)
-        shape: ttgl.constexpr = [power.shape[0], power.shape[1], 32]
-        spread = tl_broadcast_to(tl_expand_dims(power, 2), shape).reshape([shape[0], shape[1] * 32])
-        return value * reset_to_default_layout(spread if k_dim == 1 else spread.trans(1, 0))
+        spread, scale = tl_dot_decomposed_extend_and_broadcast_scale(v, scale, compute_type, operand_index)
+        return tl_dot_decomposed_mask_nan(v * spread, scale, fast_math)
+
+
+@gluon.jit
+def tl_dot_decomposed_block_scales(
+    lhs, lhs_scale, lhs_format: ttgl.constexpr, rhs, rhs_scale, rhs_format: ttgl.constexpr, acc=None, fast_math: ttgl.constexpr = False,
+    lhs_k_pack: ttgl.constexpr = True, rhs_k_pack: ttgl.constexpr = True, out_dtype: ttgl.constexpr = ttgl.float32,
+):  # fmt: skip
+    """`tl.dot_scaled` as a dot of bf16, or of float16 where an operand is; scales are e8m0."""
+    ttgl.static_assert(lhs_k_pack and rhs_k_pack, "operands of fp4 are packed along k")
+    is_half: ttgl.constexpr = lhs_format == "fp16" or rhs_format == "fp16"
+    compute_type: ttgl.constexpr = ttgl.float16 if is_half else ttgl.bfloat16
+    left = tl_dot_decomposed_scale_arg(lhs, lhs_scale, lhs_format, 0, compute_type, fast_math)
+    right = tl_dot_decomposed_scale_arg(rhs, rhs_scale, rhs_format, 1, compute_type, fast_math)
+    return tl_dot(left, right, acc, out_dtype=out_dtype)
+
+
+@gluon.jit
+def _scales_in_tensor_memory(scale):
+    layout: ttgl.constexpr = blackwell.TensorMemoryScalesLayout()
+    registers: ttgl.constexpr = blackwell.get_tmem_reg_layout(scale.dtype, scale.shape, layout, ttgl.num_warps())
+    return blackwell.allocate_tensor_memory(scale.dtype, scale.shape, layout, ttgl.convert_layout(scale, registers))
+
+
+@gluon.jit
+def tl_dot_scaled_blackwell(
+    lhs, lhs_scale, lhs_format: ttgl.constexpr, rhs, rhs_scale, rhs_format: ttgl.constexpr, acc=None, fast_math: ttgl.constexpr = False,
+    lhs_k_pack: ttgl.constexpr = True, rhs_k_pack: ttgl.constexpr = True, out_dtype: ttgl.constexpr = ttgl.float32,
+):  # fmt: skip
+    """`tl.dot_scaled` by `tcgen05.mma` with both scales in tensor memory. Of two formats, fp4 is padded to a byte a number."""
+    lhs_fp4: ttgl.constexpr = lhs_format == "e2m1"
+    rhs_fp4: ttgl.constexpr = rhs_format == "e2m1"
+    lhs_padded: ttgl.constexpr = (lhs_fp4 and not rhs_fp4) or not lhs_k_pack
+    rhs_padded: ttgl.constexpr = (rhs_fp4 and not lhs_fp4) or not rhs_k_pack
+    left = get_shared_memory_mma_operand(lhs, 0, not lhs_fp4, lhs_padded, not lhs_k_pack)
+    right = get_shared_memory_mma_operand(rhs, 1, not rhs_fp4, rhs_padded, not rhs_k_pack)
+    total = _accumulator([lhs.shape[0], rhs.shape[1]], acc, out_dtype)
+    fence_async_shared()
+    scales = _scales_in_tensor_memory(lhs_scale), _scales_in_tensor_memory(rhs_scale)
+    blackwell.tcgen05_mma_scaled(left, right, total, scales[0], scales[1], lhs_format, rhs_format, use_acc=True)
+    return _finished(total)
 
 
 @gluon.jit
 def tl_dot_scaled(
-    lhs, lhs_scale, lhs_format: ttgl.constexpr, rhs, rhs_scale, rhs_format: ttgl.constexpr, acc=None, fast_math=False,
+    lhs, lhs_scale, lhs_format: ttgl.constexpr, rhs, rhs_scale, rhs_format: ttgl.constexpr, acc=None, fast_math: ttgl.constexpr = False,
     lhs_k_pack: ttgl.constexpr = True, rhs_k_pack: ttgl.constexpr = True, out_dtype: ttgl.constexpr = ttgl.float32,
 ):  # fmt: skip
-    """`tl.dot_scaled` as a dot of bf16; scales are e8m0, NaNs among them (255) are infinity."""
-    ttgl.static_assert(lhs_k_pack and rhs_k_pack, "operands of fp4 are packed along k")
-    left, right = _as_bf16(lhs, lhs_scale, lhs_format, 1), _as_bf16(rhs, rhs_scale, rhs_format, 0)
-    return tl_dot(left, right, acc, out_dtype=out_dtype)
+    """`tl.dot_scaled`, of scaled operands: Triton 3.6.0 translates none to `tl_dot_scaled_blackwell`."""
+    return tl_dot_decomposed_block_scales(
+        lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc, fast_math, lhs_k_pack, rhs_k_pack, out_dtype
+    )
 
 
 @gluon.jit
@@ -243,9 +459,41 @@ def tl_obj_store(obj, offsets, value):
         obj.store(offsets, value)
 
 
+@gluon.constexpr_function
+def _rows_layout(num_warps):
+    """Of the rows of a gather or scatter: each thread of a warp has all."""
+    return ttgl.SliceLayout(0, ttgl.BlockedLayout([1, 4], [WARP_SIZE, 1], [1, num_warps], [1, 0]))
+
+
 @gluon.jit
-def tl_obj_gather(obj, index, axis):
-    return reset_to_default_layout(obj.gather(index, axis))
+def tl_obj_gather(obj, x_offsets, y_offset):
+    """Rows of a descriptor, from a column on, by Blackwell's copies; or a tensor's `gather`."""
+    if isinstance(obj, tma.tensor_descriptor):
+        count: ttgl.constexpr = x_offsets.shape[0]
+        block = ttgl.allocate_shared_memory(obj.dtype, [count, obj.block_shape[1]], obj.layout)
+        bar = ttgl.allocate_shared_memory(ttgl.int64, [1], mbarrier.MBarrierLayout())
+        mbarrier.init(bar, count=1)
+        mbarrier.expect(bar, count * obj.block_type.nbytes)
+        rows = ttgl.convert_layout(x_offsets, _rows_layout(ttgl.num_warps()))
+        blackwell.tma.async_gather(obj, rows, y_offset, bar, block)
+        mbarrier.wait(bar, phase=0)
+        mbarrier.invalidate(bar)
+        return block.load(default_blocked_layout(block.shape, ttgl.num_warps()))
+    else:
+        return reset_to_default_layout(obj.gather(x_offsets, y_offset))
+
+
+@gluon.jit
+def tl_obj_scatter(obj, value, x_offsets, y_offset):
+    """Stores rows through a descriptor, from a column on, by Blackwell's copies."""
+    if isinstance(obj, tma.tensor_descriptor):
+        block = ttgl.allocate_shared_memory(obj.dtype, value.shape, obj.layout, value)
+        fence_async_shared()
+        rows = ttgl.convert_layout(x_offsets, _rows_layout(ttgl.num_warps()))
+        blackwell.tma.async_scatter(obj, rows, y_offset, block)
+        tma.store_wait(0)
+    else:
+        obj.scatter(value, x_offsets, y_offset)
 
 
 def convert_host_descriptor(desc: Any) -> Any:

@@ -1,12 +1,23 @@
-"""Tables and texts as HTML, for objects that display themselves in a notebook (`_repr_html_`).
+"""Tables as text, and tables and texts as HTML for objects that display themselves in a notebook (`_repr_html_`).
 
+aligned([("pass", "ms"), ("cse", "0.2")], right=[1])
 table(["pass", "ms"], [["cse", "0.2"]])
 folded("ptx, 300 lines", text)              a text under a title that opens it
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from html import escape
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """A line a row, the cells of a column equally wide; those of the columns `right` end together."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    ]  # fmt: skip
 
 
 def table(heads: list[str], rows: list[list[str]], paints: list[str] | None = None, *, fits: bool = False) -> str:

@@ -1,0 +1,103 @@
+"""Options that several commands have.
+
+--skip cse --move 'cse before sccp' --set 'optimize-llvm-ir{level=2}'      changes of a pipeline
+--grid 4 --arg n=4000 --size x=4096       how a kernel is launched
+--emulator-seconds 5        a loop that never ends is an error at its line, after 5 s at most
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+from collections.abc import Generator
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError, PipelineError
+from minitriton.pipeline.pass_manager import Pipeline
+
+
+def add_launch_arguments(command: argparse.ArgumentParser, signature: str) -> None:
+    """What a kernel is compiled by and run with; `signature` says what its types are taken from."""
+    command.add_argument("--signature", default="", help=f"argument types, as of `minitriton compile`{signature}")
+    command.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
+    command.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    anyway = "run passes in an order that their contracts refuse, to see what it breaks"
+    command.add_argument("--anyway", action="store_true", help=anyway)
+    command.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    command.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
+    number = "the value of a number (default: 100 or made up)"
+    command.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help=number)
+    elements = "elements of an array (default: as far as it is used)"
+    command.add_argument("--size", action="append", default=[], metavar="NAME=N", help=elements)
+    command.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
+    command.add_argument("--seed", type=int, default=0, help="of made-up contents")
+
+
+def add_pipeline_edits(command: argparse.ArgumentParser) -> None:
+    """Adds the options; what they collect, in the order of the command line, is `edits`."""
+    where = "PASS may be canonicalize#2, the second of its name"
+    for name, form, help in (
+        ("--skip", "PASS", f"leave a pass out; {where}"),
+        ("--move", "'PASS before|after PASS'", "put a pass elsewhere"),
+        ("--insert", "'PASS{OPTIONS} before|after PASS'", "add a pass"),
+        ("--set", "'PASS{OPTIONS}'", "give a pass of the pipeline these options, the others as they are"),
+    ):
+        command.add_argument(name, action=_Edit, dest="edits", default=[], metavar=form, help=help)
+
+
+class _Edit(argparse.Action):
+    """Collects the changes of the pipeline in the order of the command line."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.edits = [*namespace.edits, ((option_string or "").removeprefix("--"), values)]
+
+
+def edited(pipeline: Pipeline, edits: list[tuple[str, str]]) -> Pipeline:
+    """`pipeline` after changes such as `("skip", "cse")` and `("move", "cse before sccp")`. Raises `PipelineError`."""
+    for kind, text in edits:
+        if kind == "skip":
+            pipeline = pipeline.skip(text)
+            continue
+        if kind == "set":
+            pipeline = pipeline.with_options(text)
+            continue
+        found = re.fullmatch(r"\s*(.*?)\s+(before|after)\s+(\S+)\s*", text)
+        if found is None:
+            raise PipelineError(
+                f"--{kind} {text!r} says not where", help=f"write --{kind} 'PASS before PASS', or after"
+            )
+        change = pipeline.move if kind == "move" else pipeline.insert
+        pipeline = change(found[1], **{found[2]: found[3]})
+    return pipeline
+
+
+def add_time_limit(parser: argparse.ArgumentParser, seconds: float | None = None) -> None:
+    """Adds the option; where it is not given, `seconds`, and for None what `MINITRITON_EMULATOR_SECONDS` says."""
+    default = f"{seconds:g}" if seconds is not None else "MINITRITON_EMULATOR_SECONDS, 300"
+    parser.add_argument(
+        "--emulator-seconds",
+        type=float,
+        default=seconds,
+        metavar="S",
+        help=f"of one run on the emulator or interpreter, before it is an error; 0: no limit (default: {default})",
+    )
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None) -> Generator[None]:
+    """The limit of a command line, for this process and those that it starts. Raises `MinitritonError` for no length of time."""
+    if seconds is None:
+        yield
+        return
+    if not 0 <= seconds < float("inf"):
+        raise MinitritonError(f"--emulator-seconds takes a number of seconds, got {seconds:g}", help="0: no limit")
+    with knobs.emulator.scope():
+        knobs.emulator.seconds = seconds
+        yield
