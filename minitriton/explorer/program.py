@@ -20,7 +20,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from minitriton.commands.inferred_signature import signature_for
+from minitriton.commands.inferred_signature import inferred_signature, signature_for
 from minitriton.commands.kernel_files import load_kernel, load_plugin
 from minitriton.commands.shared_options import edited
 from minitriton.commands.signature import ast_source
@@ -107,7 +107,7 @@ class RequestedProgram:
         if self.asked.signature or self.task is not None or self.recorded is not None:
             return ""
         kernel: Any = self.source.fn if isinstance(self.source, ASTSource) else None
-        return "" if kernel is None else example_signature(kernel)
+        return "" if kernel is None else inferred_signature(kernel).text
 
     def default_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""

@@ -7,7 +7,6 @@ minitriton check add.ttgir                                                      
 from __future__ import annotations
 
 import argparse
-import ast
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
