@@ -9,6 +9,7 @@ become phis, constants are written where they are used, locations become debug m
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
@@ -20,7 +21,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation
 
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo, VariableInfo
 from minitriton.codegen.text import llvm_ops as llvm_ops  # fills the table
@@ -34,6 +34,7 @@ from minitriton.codegen.text.writer import (
     ModuleWriter,
 )
 from minitriton.dialects.attribute_values import integer, integers, plain_text
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError
 
@@ -45,8 +46,10 @@ def write_module(
     local_variables: bool = False,
     ptx_version: int = 87,
     reflect_ftz: bool = True,
+    flags: Sequence[str] = (),
 ) -> str:
-    """The LLVM IR text of a module of the `llvm` and `nvvm` dialects. There are no `local_variables` without `line_info`."""
+    """The LLVM IR text of a module of the `llvm` dialect and a back end's own. There are no `local_variables` without `line_info`; `flags` are the
+    module's in addition to NVIDIA's."""
     if not line_info:
         debug = NoDebugInfo()
     else:
@@ -63,7 +66,7 @@ def write_module(
             globals_.append(_global(op))
         else:
             raise LoweringError(f"{op.name} cannot stand in a module of LLVM IR", help="lower it first")
-    flags = ['!{i32 4, !"nvvm-reflect-ftz", i32 1}'] if reflect_ftz else []
+    flags = [*flags, *(['!{i32 4, !"nvvm-reflect-ftz", i32 1}'] if reflect_ftz else [])]
     parts = ["; ModuleID = 'LLVMDialectModule'", 'source_filename = "LLVMDialectModule"', ""]
     parts += [*(f"{name} = type {fields}" for fields, name in writer.structs.items())]
     parts += [*reversed(globals_), "", *functions, *writer.declarations.values(), ""]
@@ -151,6 +154,8 @@ def _parameter_attributes(attributes: Attribute) -> str:
             text += f" byval({type_text(value)})"
         elif name == "llvm.align" and instance_of(value, IntegerAttr):
             text += f" align {value.value.data}"
+        elif name == "llvm.inreg":
+            text += " inreg"
         elif name in PARAMETER_ATTRIBUTES:
             text += f' "{name}"'
     return text

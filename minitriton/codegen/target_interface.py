@@ -40,6 +40,9 @@ class TargetInfo(Protocol):
     Each method appends ops at the builder's position and returns their result.
     """
 
+    cta_scope: str
+    """What LLVM calls the scope of the threads of a CTA."""
+
     # Which thread, CTA and program this is ----------------------------------------------------------------------------
 
     def thread_id(self, b: Builder) -> SSAValue:
@@ -105,6 +108,10 @@ class TargetInfo(Protocol):
 
     def kernel_attributes(self, num_threads: int, num_ctas: int, registers: int | None) -> Mapping[str, Attribute]:
         """The attributes of the `llvm.func` of a kernel; `registers` is the limit of a thread, if there is one."""
+        ...
+
+    def parameter_attributes(self) -> Mapping[str, Attribute]:
+        """The attributes of a kernel's other parameters."""
         ...
 
     def descriptor_attributes(self) -> Mapping[str, Attribute]:

@@ -20,13 +20,14 @@ from minitriton.host.subcommands import Subcommands, write_output
 from minitriton.pipeline.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import environment_switches
-from minitriton.target import CUDAOptions, GPUTarget, known_architectures
-from minitriton.target.backends import STAGES
+from minitriton.target import GPUTarget, known_architectures, options_for, target_named
+from minitriton.target.backends import ALL_STAGES, STAGES, stages_of
 
 if TYPE_CHECKING:
     from minitriton.lab.parameters import Source
 
-EMITTED = (*STAGES, "cubin", "sass", "pipeline")
+EMITTED = (*ALL_STAGES, "sass", "amdgcn", "hsaco", "pipeline")
+_BY_DEFAULT = {"cuda": "ptx", "hip": "amdgcn"}
 
 
 def add_compile_command(commands: Subcommands) -> None:
@@ -40,8 +41,14 @@ def add_compile_command(commands: Subcommands) -> None:
         default="",
         help="argument types in order: TYPE[:16], NAME=TYPE[:16] or NAME=VALUE (constexpr), comma-separated",
     )
-    compile.add_argument("--emit", default="ptx", choices=EMITTED, metavar="STAGE", help=", ".join(EMITTED))
-    compile.add_argument("--arch", type=int, default=90, help=f"compute capability times ten ({known_architectures()})")
+    compile.add_argument(
+        "--emit", choices=EMITTED, metavar="STAGE", help=", ".join(EMITTED) + "; default: the target's assembly"
+    )
+    compile.add_argument(
+        "--arch",
+        default="90",
+        help=f"compute capability times ten ({known_architectures()}), or a GPU of AMD's: gfx942",
+    )
     compile.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
     )
@@ -59,7 +66,8 @@ def add_compile_command(commands: Subcommands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compiles and writes the stage asked for."""
-    target = GPUTarget("cuda", arguments.arch, 32)
+    target = target_named(arguments.arch)
+    arguments.emit = arguments.emit or _BY_DEFAULT[target.backend]
     options = {name: literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
     source: Source | str = arguments.source
     if arguments.source.partition(":")[0].endswith(".py"):
@@ -73,7 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
                 f"kernel {arguments.source!r} of the corpus has its own signature",
                 help=f"name its file: {corpus.find(arguments.source).file}.py:{arguments.source}",
             )
-        source = corpus.task(arguments.source, arch=arguments.arch).source
+        known = {} if target.backend != "cuda" else {"arch": target.capability}
+        source = corpus.task(arguments.source, **known).source
         options = {**corpus.find(arguments.source).launch_options, **options}
     report = _Report(arguments)
     hooks = report.hooks()
@@ -82,11 +91,11 @@ def run(arguments: argparse.Namespace) -> int:
         # A pass may print: a cached result would hide it.
         hooks = hooks or [Hook()]
     if arguments.edits:
-        default = whole_pipeline(target, CUDAOptions.for_target(target, **options), environment_switches())
+        default = whole_pipeline(target, options_for(target, **options), environment_switches())
         options["pipeline"] = str(edited(default, arguments.edits))
         hooks = hooks or [Hook()]
     try:
-        kernel = compile(source, target, options, hooks=hooks, until=_last_stage(arguments.emit, hooks))
+        kernel = compile(source, target, options, hooks=hooks, until=_last_stage(arguments.emit, target, hooks))
     finally:
         if not arguments.json:
             report.print()
@@ -95,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.emit == "pipeline":
         _write(arguments, kernel.metadata.pipeline)
-    elif arguments.emit in STAGES and arguments.emit not in kernel.asm:
+    elif _is_missing(arguments.emit, kernel):
         raise MinitritonError(
             f"this compile lacks stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
         )
@@ -104,14 +113,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _is_missing(stage: str, kernel: CompiledKernel) -> bool:
+    """Whether the compile lacks a stage and cannot make it: machine code of NVIDIA's is made when it is asked for."""
+    made_when_asked = kernel.metadata.target.backend == "cuda" and stage in ("cubin", "sass")
+    return stage not in kernel.asm and not made_when_asked
+
+
 def _print_json(arguments: argparse.Namespace, kernel: CompiledKernel, report: _Report) -> None:
     """The stage (a cubin in base64), the pipeline, and what was asked for of the passes."""
-    is_pipeline = arguments.emit == "pipeline"
-    if not is_pipeline and arguments.emit in STAGES and arguments.emit not in kernel.asm:
-        raise MinitritonError(
-            f"this compile lacks stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
-        )
-    content = kernel.metadata.pipeline if is_pipeline else kernel.asm[arguments.emit]
+    stage: str = arguments.emit
+    if stage != "pipeline" and _is_missing(stage, kernel):
+        raise MinitritonError(f"this compile lacks stage {stage!r}", help="its stages: " + ", ".join(kernel.asm))
+    content = str(kernel.metadata.pipeline) if stage == "pipeline" else kernel.asm[stage]
     if arguments.output:
         _write(arguments, content)
     text = base64.b64encode(content).decode() if isinstance(content, bytes) else content
@@ -123,11 +136,11 @@ def _print_json(arguments: argparse.Namespace, kernel: CompiledKernel, report: _
     })  # fmt: skip
 
 
-def _last_stage(emitted: str, hooks: list[Hook]) -> str | None:
+def _last_stage(emitted: str, target: GPUTarget, hooks: list[Hook]) -> str | None:
     """After which stage nothing needs to be run for `emitted`. The pipeline is known before any pass has run."""
     if emitted == "pipeline":
         return None if hooks else STAGES[0]
-    return emitted if emitted in STAGES else None
+    return emitted if emitted in stages_of(target.backend) else None
 
 
 class _Report:

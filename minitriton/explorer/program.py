@@ -117,7 +117,7 @@ class RequestedProgram:
     def facts(self) -> frozenset[Property]:
         """What holds before the first pass."""
         value = self.source.make_ir(self.target, self.options, make_context())
-        return stages.facts_of(value, self.source.ext, self.target)
+        return stages.properties_of(value, self.source.ext, self.target)
 
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too unless it is to run anyway."""

@@ -193,14 +193,14 @@ def launch_arguments(
     from minitriton.lab.arguments import arrays_in, generate_arguments
     from minitriton.lab.checker import shared_bytes
     from minitriton.lab.execution import Launch
-    from minitriton.pipeline.stages import first_facts
+    from minitriton.pipeline.stages import first_properties
 
     value = source.make_ir(target, options, make_context())
     lengths = {name: _count(size, "--size") for name, size in sizes.items()}
 
     def run_once(arguments: Arguments) -> None:
         launch = Launch.of(source, arguments, grid, target, options, shared=shared_bytes(source, value))
-        fault = launch.run(value, first_facts(source.ext)).fault
+        fault = launch.run(value, first_properties(source.ext)).fault
         if fault is not None:
             raise fault
 

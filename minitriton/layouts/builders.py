@@ -16,6 +16,7 @@ from minitriton.layouts import f2
 from minitriton.layouts.algebra import unit
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import (
+    AmdMfma,
     Bases,
     Blocked,
     DotOperand,
@@ -124,11 +125,28 @@ def swizzled_shared_for_mma(
     return SwizzledShared(vec, per_phase, max(max_phase // per_phase, 1), tuple(order), cga)
 
 
+def _swizzled_shared_for_mfma(
+    mfma: AmdMfma, operand: DotOperand, shape: Shape, order: Shape, cga: Bases, bitwidth: int, need_trans: bool
+) -> SwizzledShared:
+    """A buffer that lanes read without bank conflicts as an operand of MFMA. Where k is not contiguous neighbouring lanes read neighbours
+    anyway, but on gfx950, which transposes as it reads."""
+    k_dim = int((operand.op_idx == 0) != need_trans)
+    transposes = mfma.version == 4 and bitwidth in (8, 16)
+    if order[0] != k_dim and not transposes:
+        return SwizzledShared(1, 1, 1, tuple(order), cga)
+    banks, lanes_at_once = (64 if mfma.version == 4 else 32), 16
+    fastest, vec = shape[order[0]], operand.k_width
+    per_phase = max(1, banks * 32 // bitwidth // fastest)
+    return SwizzledShared(vec, per_phase, max(min(lanes_at_once // per_phase, fastest // vec), 1), tuple(order), cga)
+
+
 def swizzled_shared_for_dot(
     operand: DotOperand, shape: Shape, order: Shape, cga: Bases, bitwidth: int, need_trans: bool = False
 ) -> SwizzledShared:
     """A buffer from which `operand` is read: swizzled for tensor cores, plain for fused multiply-adds."""
     parent = operand.parent
+    if isinstance(parent, AmdMfma):
+        return _swizzled_shared_for_mfma(parent, operand, shape, order, cga, bitwidth, need_trans)
     if isinstance(parent, NvidiaMma) and (parent.is_ampere or parent.is_hopper):
         return swizzled_shared_for_mma(operand.op_idx, operand.k_width, shape, order, cga, bitwidth, need_trans)
     return SwizzledShared(1, 1, 1, tuple(order), cga)

@@ -17,7 +17,7 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources, did_you_mean
 from minitriton.host.damaged_files import read_regular
 from minitriton.target.architectures import ARCHITECTURES, LIMITS, WARP_SIZE, Architecture
-from minitriton.target.backends import backend
+from minitriton.target.backends import BACKENDS, backend
 from minitriton.target.option_types import OptionType, checked, integer
 
 
@@ -81,6 +81,15 @@ class GPUTarget:
         if numbered is None:
             raise MinitritonError(f"arch is {arch!r}, which names no architecture", help="write it as in sm90")
         return self if int(numbered[1]) == self.arch else GPUTarget(self.backend, int(numbered[1]), self.warp_size)
+
+
+def target_named(text: str) -> GPUTarget:
+    """The target that an architecture names: `90`, `sm90` or `gfx942`. Raises `MinitritonError` for a name that no back end has."""
+    numbered = _ARCHITECTURE.fullmatch(text)
+    if numbered is not None:
+        return GPUTarget("cuda", int(numbered[1]))
+    named = [name for name, found in BACKENDS.items() if text in found.load("architectures")]
+    return GPUTarget(named[0] if named else "cuda", text)
 
 
 SUPPORTED_ARCHITECTURES = tuple(ARCHITECTURES)

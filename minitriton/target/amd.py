@@ -1,4 +1,4 @@
-"""AMD's GPUs as targets of Gluon: kernels become IR with their options. No pass lowers it yet.
+"""AMD's GPUs as targets: what each can do, and the options of a compile for it. Kernels in Gluon become IR, and no pass lowers that yet.
 
 GPUTarget("hip", "gfx942", 64)      module attributes {ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32}
 """
@@ -17,15 +17,20 @@ from minitriton.target.option_types import OptionType, integer
 _FP8 = ("fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
 _CDNA = Architecture(
     "gfx90a", 0, shared_memory_kib=64, shared_kib_per_sm=64, warps_per_sm=32, ctas_per_sm=32, registers_per_sm=131072,
-    registers_per_thread=512, warp_size=64, fp8_types=_FP8,
+    registers_per_thread=512, warp_size=64, fp8_types=_FP8, mfma_version=2,
 )  # fmt: skip
-_RDNA = replace(_CDNA, sm="gfx1100", warp_size=32, registers_per_thread=256)
+_RDNA = replace(_CDNA, sm="gfx1100", warp_size=32, registers_per_thread=256, mfma_version=0)
 
 ARCHITECTURES: dict[str, Architecture] = {
     "gfx90a": _CDNA,
-    "gfx942": replace(_CDNA, sm="gfx942"),
+    "gfx942": replace(_CDNA, sm="gfx942", mfma_version=3),
     "gfx950": replace(
-        _CDNA, sm="gfx950", shared_memory_kib=160, shared_kib_per_sm=160, deprecated_fp8_types=("fp8e4b8", "fp8e5b16")
+        _CDNA,
+        sm="gfx950",
+        shared_memory_kib=160,
+        shared_kib_per_sm=160,
+        deprecated_fp8_types=("fp8e4b8", "fp8e5b16"),
+        mfma_version=4,
     ),
     "gfx1100": _RDNA,
     "gfx1101": replace(_RDNA, sm="gfx1101"),
@@ -54,6 +59,8 @@ class HIPOptions(CompileOptions):
     waves_per_eu: int = 0
     matrix_instr_nonkdim: int = 0
     kpack: int = 1
+    allow_flush_denorm: bool = False
+    schedule_hint: str = "none"
     maxnreg: int | None = None
     """Of NVIDIA's: always None."""
 
@@ -66,8 +73,8 @@ class HIPOptions(CompileOptions):
 
 
 def no_steps(target: GPUTarget, *_: object) -> NoReturn:
-    """Raises `MinitritonError`: there are no passes for AMD's GPUs."""
+    """Raises `MinitritonError`: there are no passes for Gluon's kernels on AMD's GPUs."""
     raise MinitritonError(
-        f"kernels for {target.ttg_target} become IR, and cannot be compiled further: the back end does not exist yet",
-        help="compile for cuda, or read the IR that the frontend makes",
+        f"kernels in Gluon for {target.ttg_target} become IR, and cannot be compiled further: no pass lowers `amdg` yet",
+        help="write the kernel with tl, compile for cuda, or read the IR that the frontend makes",
     )

@@ -54,6 +54,8 @@ class Architecture:
 
     # Families of instructions (PTX ISA, "Target ISA Notes" of each)
 
+    mfma_version: int = 0
+    """Matrix cores of AMD's: 2 gfx90a, 3 gfx942, 4 gfx950; 0 none that are used."""
     mma_version: int = 0
     """Tensor cores: 0 none that are used, 2 `mma.sync` with all types since sm_80, 3 also `wgmma`."""
     has_f64_mma: bool = False

@@ -89,10 +89,21 @@ BACKENDS: dict[str, BackEnd] = {
     ),
     "hip": BackEnd(
         architectures="minitriton.target.amd:ARCHITECTURES",
-        pipeline="minitriton.target.amd:no_steps",
+        target_info="minitriton.codegen.amd.target_info:AMD",
+        pipeline="minitriton.pipeline.amd_pipelines:hip_steps",
         gluon_pipeline="minitriton.target.amd:no_steps",
         options="minitriton.target.amd:HIPOptions",
-        dialects={"amdg": "minitriton.dialects.amdg:AMDG"},
+        passes={
+            "translate-to-amdgpu-llvm-ir": "minitriton.codegen.amd.emission",
+            "optimize-amdgpu-llvm-ir": "minitriton.codegen.amd.emission",
+            "emit-amdgcn": "minitriton.codegen.amd.emission",
+            "link-hsaco": "minitriton.codegen.amd.emission",
+            "tritonamdgpu-accelerate-matmul": "minitriton.passes.amd.accelerate_matmul",
+            "tritonamdgpu-optimize-epilogue": "minitriton.passes.amd.optimize_epilogue",
+        },
+        dialects={"amdg": "minitriton.dialects.amdg:AMDG", "rocdl": "minitriton.dialects.rocdl:ROCDL"},
+        stages=("amdgcn", "hsaco"),
+        binary="hsaco",
     ),
 }
 """By name."""

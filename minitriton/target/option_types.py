@@ -114,6 +114,7 @@ OPTION_TYPES: dict[str, OptionType] = {
     "max_num_imprecise_acc_default": integer(0, 2**31 - 1, 0),
     "ptx_options": OptionType("a string", "'-O3'", _text),
     "pipeline": OptionType("a string", "'tritongpu-coalesce,...'", _text),
+    "schedule_hint": OptionType("a string", "'none'", _text),
     "instrumentation_mode": OptionType("a string", "''", _text),
     "default_dot_input_precision": OptionType("a string", "'tf32'", _text),
     "backend_name": OptionType("a string", "'cuda'", _text),
@@ -128,6 +129,7 @@ OPTION_TYPES: dict[str, OptionType] = {
     "allowed_dot_input_precisions": _NAMES,
     **dict.fromkeys(
         (
+            "allow_flush_denorm",
             "enable_fp_fusion",
             "enable_reflect_ftz",
             "launch_cooperative_grid",

@@ -93,18 +93,23 @@ class Kernel:
         _Machine(function, arguments, program).run()
 
 
-_KERNELS = {"nvvm.kernel", "toy.kernel"}
+_KERNELS = {"nvvm.kernel", "toy.kernel", "rocdl.kernel"}
+
+
+def _launched(function: Any) -> tuple[int, int]:
+    """Threads of the block, and of a warp."""
+    given = function.attributes
+    if "toy.threads" in given:
+        return given["toy.threads"].value.data, 64
+    if "rocdl.kernel" in given:
+        return int(given["amdgpu-flat-work-group-size"].data.partition(",")[2]), 64
+    return given["nvvm.reqntid"].get_values()[0], 32
 
 
 class _Machine:
     def __init__(self, function: Any, arguments: Sequence[Any], program: tuple[int, int, int]):
-        is_toy = "toy.threads" in function.attributes
-        self.threads = (
-            function.attributes["toy.threads"].value.data
-            if is_toy
-            else function.attributes["nvvm.reqntid"].get_values()[0]
-        )
-        self.lanes = 64 if is_toy else 32
+        self.threads, self.lanes = _launched(function)
+        self.active = np.full(self.threads, True)
         self.program = program
         self.function = function
         self.shared = np.full(SHARED_BYTES, 0xA5, np.uint8)
@@ -148,8 +153,11 @@ class _Machine:
         array[offset : offset + raw.size] = raw
 
     def run(self) -> None:
-        block = self.function.regions[0].first_block
-        while block is not None:
+        self.run_from(self.function.regions[0].first_block, None)
+
+    def run_from(self, block: Any, end: Any) -> None:
+        """Blocks from `block` on, up to `end`."""
+        while block is not None and block is not end:
             for op in block.ops:
                 if op.name in ("llvm.br", "llvm.cond_br"):
                     block = self.branch(op)
@@ -169,6 +177,8 @@ class _Machine:
             condition = self.env[op.operands[0]]
             count = len(op.successors[0].args)
             taken = bool(condition.any())
+            if "rocdl.kernel" in self.function.attributes and taken and not condition.all():
+                return self.some_go(op, condition, op.operands[1 + count :])
             # A thread may be taken along where the target only computes (the long way of `sin`).
             assert condition.all() or not taken or not op.successors[0].args, "threads would go different ways"
             target = op.successors[0 if taken else 1]
@@ -177,6 +187,19 @@ class _Machine:
         for argument, value in zip(target.args, found, strict=True):
             self.env[argument] = value
         return target
+
+    def some_go(self, op: Any, condition: np.ndarray, others: Any) -> Any:
+        """Some threads go into a branch, whose end is where the others go on."""
+        inside, after = op.successors
+        before, others = self.active, [self.env[v] for v in others]
+        self.active = before & condition
+        self.run_from(inside, after)
+        self.active = before
+        for argument, other in zip(after.args, others, strict=True):
+            made = self.env[argument]
+            went = condition.reshape(-1, *[1] * (made.ndim - 1))
+            self.env[argument] = np.where(went, made, other)
+        return after
 
 
 Handler = Callable[..., Any]
@@ -292,7 +315,7 @@ def _fneg(m: _Machine, op: Any, a: np.ndarray) -> np.ndarray:
 @_handles("llvm.bitcast")
 def _bitcast(m: _Machine, op: Any, a: np.ndarray) -> np.ndarray:
     type_ = op.results[0].type
-    raw = _to_bits(a, op.operands[0].type).reshape(m.threads, -1).view(np.uint8)
+    raw = np.ascontiguousarray(_to_bits(a, op.operands[0].type).reshape(m.threads, -1)).view(np.uint8)
     values = _from_bits(raw, type_).reshape(m.threads, -1)
     return values if isinstance(type_, VectorType) else values[:, 0]
 
@@ -339,15 +362,20 @@ def _gep(m: _Machine, op: Any, pointer: np.ndarray, *dynamic: np.ndarray) -> np.
 @_handles("llvm.load")
 def _load(m: _Machine, op: Any, pointer: np.ndarray) -> np.ndarray:
     type_ = op.results[0].type
-    rows = [m.load(p, op.operands[0].type, _lanes(type_), type_) for p in pointer]
+    nothing = np.zeros(_lanes(type_), _dtype(_element(type_)))
+    rows = [
+        m.load(p, op.operands[0].type, _lanes(type_), type_) if active else nothing
+        for p, active in zip(pointer, m.active, strict=True)
+    ]
     values = np.stack(rows)
     return values if isinstance(type_, VectorType) else values[:, 0]
 
 
 @_handles("llvm.store")
 def _store(m: _Machine, op: Any, value: np.ndarray, pointer: np.ndarray) -> None:
-    for v, p in zip(value, pointer, strict=True):
-        m.store(p, op.operands[1].type, v, op.operands[0].type)
+    for v, p, active in zip(value, pointer, m.active, strict=True):
+        if active:
+            m.store(p, op.operands[1].type, v, op.operands[0].type)
 
 
 @_handles("llvm.call_intrinsic")
@@ -366,6 +394,7 @@ def _intrinsic(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
         "fabs": lambda: np.abs(v[0]),
         "rint": lambda: np.rint(v[0]),
         "copysign": lambda: np.copysign(v[0], v[1]),
+        "exp2": lambda: np.exp2(v[0]),
         "ssub": lambda: np.clip(v[0].astype(np.int64) - v[1], -(2**31), 2**31 - 1).astype(np.int32),
         "vector": lambda: v[0].any(axis=1),
     }[name]()
@@ -378,21 +407,24 @@ def _each_lane(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
             "llvm.nvvm.ex2.approx.f": lambda: np.exp2(v[0]),
             "llvm.nvvm.ex2.approx.ftz.f": lambda: np.exp2(v[0]),
             "llvm.nvvm.div.full": lambda: v[0] / v[1],
+            "llvm.amdgcn.rsq.f32": lambda: 1 / np.sqrt(v[0]),
             "toy_exp": lambda: np.exp(v[0]),
         }[op.properties["callee"].data]()
 
 
-@_handles("nvvm.read.ptx.sreg.tid.x")
+@_handles("nvvm.read.ptx.sreg.tid.x", "rocdl.workitem.id.x")
 def _tid(m: _Machine, op: Any) -> np.ndarray:
     return np.arange(m.threads, dtype=np.int32)
 
 
-@_handles("nvvm.read.ptx.sreg.ctaid.x")
+@_handles("nvvm.read.ptx.sreg.ctaid.x", "rocdl.workgroup.id.x")
 def _block(m: _Machine, op: Any) -> np.ndarray:
     return m.full(op.results[0].type, m.program[0])
 
 
-@_handles("nvvm.barrier", "nvvm.bar.warp.sync", "nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group")
+@_handles(
+    "nvvm.barrier", "nvvm.bar.warp.sync", "nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group", "rocdl.barrier", "rocdl.wave.barrier",
+)  # fmt: skip
 def _barrier(m: _Machine, op: Any) -> None:
     """Threads run in lockstep, and copies are done at once."""
 
@@ -407,6 +439,67 @@ def _of_lane(m: _Machine, kind: str, value: np.ndarray, offset: np.ndarray) -> n
     source = {"bfly": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": offset & (lanes - 1)}[kind]
     source = np.where((source < 0) | (source >= lanes), lane, source)
     return value[np.arange(m.threads) // lanes * lanes + source]
+
+
+@_handles("rocdl.mfma")
+def _mfma(m: _Machine, op: Any, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Of 32x32 and 16x16: a lane has a row of a and a column of b, `per_lane` numbers along k; of the result four neighbours of a column, eight
+    (32x32) or sixteen rows between them (MI300 ISA, "Matrix Core"; f64 has one number where others have four)."""
+    rows = 32 if ".32x32" in op.instruction.data else 16
+    lanes, height = np.arange(64), 1 if c.dtype == np.float64 else 4
+    line, group = lanes % rows, lanes // rows
+    given = [
+        each.view(np.int16) if each.dtype.kind == "i" and op.instruction.data.endswith("1k") else each
+        for each in (a, b)
+    ]
+    a, b = (each[:, None] if each.ndim == 1 else each for each in given)
+    register = np.arange(c.shape[1])
+    row = 64 // rows * height * (register[None] // height) + height * group[:, None] + register[None] % height
+    result = c.copy()
+    for wave in range(0, m.threads, 64):
+        depth = a.shape[1] * (64 // rows)
+        left, right = np.zeros((rows, depth)), np.zeros((depth, rows))
+        for i in range(a.shape[1]):
+            left[line, group * a.shape[1] + i] = _numbers(a[wave : wave + 64, i])
+            right[group * a.shape[1] + i, line] = _numbers(b[wave : wave + 64, i])
+        result[wave : wave + 64] += (left @ right)[row, line[:, None]].astype(c.dtype)
+    return result
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """Integers of 16 bits are the bits of bf16."""
+    if values.dtype != np.int16:
+        return values.astype(np.float64)
+    return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+@_handles("rocdl.ds_bpermute")
+def _bpermute(m: _Machine, op: Any, index: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return _of_lane(m, "idx", value, index >> 2)
+
+
+@_handles("rocdl.ds_swizzle")
+def _swizzle(m: _Machine, op: Any, value: np.ndarray) -> np.ndarray:
+    """Within 32 lanes (MI300 ISA, "LDS Instruction Details", bit mode)."""
+    offset, lane = op.offset.value.data, np.arange(m.threads)
+    source = (lane & offset & 31 | offset >> 5 & 31) ^ offset >> 10 & 31
+    return value[lane // 32 * 32 + source]
+
+
+@_handles("rocdl.update.dpp")
+def _dpp(m: _Machine, op: Any, old: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Within rows of 16 lanes (MI300 ISA, "DPP_CTRL Enumerations"); every lane is there."""
+    control, thread = op.dpp_ctrl.value.data, np.arange(m.threads)
+    lane, by = thread % 16, control & 15
+    source = {
+        0: lane & ~3 | control >> 2 * (lane & 3) & 3,
+        0x100: lane + by, 0x110: lane - by, 0x120: (lane - by) % 16,
+    }.get(0 if control < 0x100 else control & 0x1F0)  # fmt: skip
+    if source is None:
+        source = {0x140: 15 - lane, 0x141: lane & 8 | 7 - (lane & 7)}[control]
+    banks, rows = op.bank_mask.value.data >> lane // 4 & 1, op.row_mask.value.data >> thread // 16 % 4 & 1
+    written = (banks & rows).astype(bool) & (source >= 0) & (source < 16)
+    return np.where(written, value[thread - lane + np.clip(source, 0, 15)], old)
 
 
 @_handles("toy.op")

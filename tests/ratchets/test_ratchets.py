@@ -25,28 +25,28 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6819, 44, 0),
+    "analysis": (6690, 39, 0),
     "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
-    "codegen": (11885, 65, 0),
-    "commands": (1996, 12, 1),
-    "dialects": (15819, 98, 0),
-    "emulator": (8946, 57, 0),
+    "codegen": (13153, 78, 0),
+    "commands": (2009, 12, 1),
+    "dialects": (15216, 83, 0),
+    "emulator": (8895, 53, 0),
     "errors": (156, 1, 0),
-    "explorer": (6994, 42, 0),
-    "frontend": (8372, 41, 0),
+    "explorer": (6992, 42, 0),
+    "frontend": (8359, 39, 0),
     "fuzz": (8561, 47, 0),
-    "host": (1263, 17, 0),
+    "host": (1254, 16, 0),
     "interpreter": (4967, 33, 0),
     "knobs": (878, 3, 0),
     "lab": (10834, 53, 0),
-    "language": (6025, 54, 0),
-    "layouts": (4692, 25, 0),
-    "passes": (20945, 120, 0),
-    "pipeline": (2292, 13, 0),
-    "rewriting": (4142, 24, 0),
+    "language": (6001, 52, 0),
+    "layouts": (4654, 22, 0),
+    "passes": (20937, 113, 0),
+    "pipeline": (2367, 13, 0),
+    "rewriting": (4130, 22, 0),
     "runtime": (7084, 43, 0),
-    "target": (1027, 6, 0),
+    "target": (1136, 7, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -71,6 +71,8 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `as_triton` by 190: every helper of Triton's translator, dots in tensor memory and descriptors' rows among them.
 `explorer` and `frontend` by 45: `explain` says the layouts of a Gluon kernel's line, in its words; atomics of Gluon take numbers.
 `explorer`, `lab` and `pipeline` by 55: types that nobody gave are guessed by use, and an error says that they were.
+`codegen`, `dialects`, `pipeline`, `passes`, `target` and `commands` by about 2,000 on 2026-11-28: AMD's back end, from matrix cores and lowerings
+to linked code objects.
 `language` by 43: the host asks for bank conflicts and linear layouts, of padded buffers too.
 """
 
@@ -78,14 +80,14 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 138434,
-    "files": 847,
+    "lines": 139010,
+    "files": 820,
     "files under 40 lines": 124,
-    "modules with one importer": 186,
+    "modules with one importer": 178,
     "comparisons of an op's name": 5,
-    "private names of other modules": 69,
+    "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 53,
+    "tables of ops": 55,
     "words": 2,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
@@ -103,11 +105,8 @@ and the demand for registers came in for less code that went.
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
 """How far below its limit a count may be before the limit is to be lowered; 5 where nothing is said."""
 
-TABLES_OF_OPS_BY_NAME = {
-    "dialects/tt/verify/compute.py", "dialects/tt/verify/func.py", "dialects/tt/verify/memory.py",
-    "dialects/tt/verify/shape.py",
-}  # fmt: skip
-"""Files with tables of ops by name: errors in Triton's words, which the classes themselves import late."""
+TABLES_OF_OPS_BY_NAME: set[str] = set()
+"""Files with tables of ops by name."""
 
 BITS_NEXT_TO_LANES = {
     "codegen/nvidia/mma.py", "emulator/memory/access_cost.py", "passes/accelerate_matmul/operands.py",

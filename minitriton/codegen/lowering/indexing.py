@@ -18,7 +18,7 @@ from minitriton.codegen.lowering.casts import resized
 from minitriton.codegen.lowering.control_flow import lower_returning
 from minitriton.codegen.lowering.function import FunctionLowering, bit_sum
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import from_memory, load_shared, memory_type, store_shared, to_memory
+from minitriton.codegen.lowering.shared import from_memory, load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts, flat_offsets
@@ -161,7 +161,11 @@ def histogram(f: FunctionLowering, op: tt.HistogramOp) -> None:
     own = _own_threads(f, facts.layout)
     copies = facts.layout.free_masks.get("register", 0)
     one, zero = b.i32(1), b.i32(0)
-    properties = {"bin_op": string_attr("add"), "ordering": string_attr("monotonic"), "syncscope": string_attr("block")}
+    properties = {
+        "bin_op": string_attr("add"),
+        "ordering": string_attr("monotonic"),
+        "syncscope": string_attr(f.module.info.cta_scope),
+    }
     masks = None if mask is None else f.elements(mask)
     for register, value in enumerate(f.elements(source)):
         if register & copies:

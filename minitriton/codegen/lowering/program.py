@@ -13,6 +13,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import I8, I64
 from minitriton.dialects import gpu, tt, ttg
+from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import word
 
 
@@ -70,3 +71,8 @@ def global_scratch_alloc(f: FunctionLowering, op: ttg.GlobalScratchAllocOp) -> N
 @lowers(gpu.BarrierOp, ttg.LocalBarrierOp)
 def barrier(f: FunctionLowering, op: gpu.BarrierOp | ttg.LocalBarrierOp) -> None:
     f.barrier()
+
+
+@lowers(ours.AssumeOp)
+def assume(f: FunctionLowering, op: ours.AssumeOp) -> None:
+    f.b.intrinsic("llvm.assume", (f.scalar(op.operands[0]),))

@@ -26,7 +26,7 @@ from minitriton.codegen.lowering.combine import combine, single_combiner
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.partial_results import by_lanes, sharing
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import load_shared, memory_type, store_shared, to_memory
+from minitriton.codegen.lowering.shared import load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts

@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.control_flow import lower_blocks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
@@ -32,7 +31,8 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import is_true
-from minitriton.dialects.fast_paths.op_making import make
+from minitriton.dialects.fast_paths.op_access import make
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import TensorDescType
 from minitriton.errors import LoweringError
@@ -110,9 +110,9 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
             "CConv": _CCC,
             "linkage": _EXTERNAL if kernel else _INTERNAL,
             "visibility_": _DEFAULT_VISIBILITY,
-            "arg_attrs": _argument_attributes(
-                module, signature.inputs.data if kernel else (), len(inputs) + len(hidden)
-            ),
+            "arg_attrs": _argument_attributes(module, signature.inputs.data, len(inputs) + len(hidden))
+            if kernel
+            else ArrayAttr([_NOTHING] * (len(inputs) + len(hidden))),
         },
         function.location,
     )
@@ -136,9 +136,11 @@ def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> Mapping[s
 
 
 def _argument_attributes(module: ModuleLowering, types: Sequence[Attribute], count: int) -> ArrayAttr[DictionaryAttr]:
+    """Of a kernel whose parameters have `types`, the hidden ones up to `count` included; of another function nothing."""
+    plain = DictionaryAttr(module.info.parameter_attributes()) if module.info.parameter_attributes() else _NOTHING
     descriptor = DictionaryAttr({**_DESCRIPTOR, **module.info.descriptor_attributes()}) if types else _NOTHING
-    given = [descriptor if isinstance(type_, TensorDescType) else _NOTHING for type_ in types]
-    return ArrayAttr([*given, *[_NOTHING] * (count - len(given))])
+    given = [descriptor if isinstance(type_, TensorDescType) else plain for type_ in types]
+    return ArrayAttr([*given, *[plain] * (count - len(given))])
 
 
 @lowers(tt.ReturnOp)

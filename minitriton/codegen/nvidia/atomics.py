@@ -11,7 +11,7 @@ through shared memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from xdsl.dialects import llvm as L
@@ -20,17 +20,15 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.codegen import registers
-from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
+from minitriton.codegen.lowering.accesses import Accesses
+from minitriton.codegen.lowering.cluster import cluster_barrier
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.lowering.old_values import ATOMICS, atomic_scratch, finish, needs_exchange, predicates_of
 from minitriton.codegen.nvidia import lowers, needs_scratch
-from minitriton.codegen.nvidia.memory import Accesses
-from minitriton.codegen.tensor_facts import TensorFacts, flat_offsets
-from minitriton.codegen.types import BF16, I1, I8, I16, I64, bit_width, lane_type, scalar_type, vector_type
+from minitriton.codegen.types import BF16, I1, I8, I16, I64, bit_width, vector_type
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import i32_array, integer_attr, string_attr, word
 from minitriton.dialects.narrowing import instance_of
-from minitriton.layouts.memory import plan_access
 from minitriton.rewriting.effects import recursive_effects
 
 _Atomic: TypeAlias = tt.AtomicRMWOp | tt.AtomicCASOp
@@ -49,27 +47,7 @@ def operation_text(kind: str, element: Attribute, width: int) -> str:
     return f"add{'.noftz' if bits == 16 else ''}{vector}.{name}{'x2' if packed == 2 else ''}"
 
 
-def _needs_exchange(op: Operation) -> bool:
-    """Whether threads need the old value that another thread got."""
-    result = op.results[0]
-    if result.first_use is None:
-        return False
-    if not instance_of(result.type, TensorType):
-        return True
-    masks = TensorFacts(result.type).layout.free_masks
-    return any(masks.get(dim, 0) for dim in ("lane", "warp", "block"))
-
-
-@needs_scratch(tt.AtomicRMWOp, tt.AtomicCASOp, tt.AtomicLoadOp, tt.AtomicPollOp)
-def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp | tt.AtomicLoadOp | tt.AtomicPollOp) -> int:
-    """The whole result, if it must be exchanged."""
-    if not _needs_exchange(op) or (isinstance(op, tt.AtomicPollOp) and op.timeout is None):
-        return 0
-    type_ = op.results[0].type
-    count = 1
-    for size in type_.get_shape() if instance_of(type_, TensorType) else ():
-        count *= size
-    return count * max(8, bit_width(scalar_type(type_))) // 8
+needs_scratch(*ATOMICS)(atomic_scratch)
 
 
 @lowers(tt.AtomicRMWOp)
@@ -79,7 +57,7 @@ def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
     element = f.element_type(value)
     accesses = Accesses(f, pointer, access_width(f.module.axis, op).width)
     if element is BF16 and not f.module.target.has_bf16_atomics:
-        _finish(f, op, accesses, [_by_compare_and_swap(f, op, n, mask) for n in accesses.starts])
+        finish(f, op, accesses, [_by_compare_and_swap(f, op, n, mask) for n in accesses.starts])
         return
     _atomic(f, op, pointer, [value], mask, operation_text(kind, element, accesses.width), accesses)
 
@@ -105,7 +83,7 @@ def _atomic(
     element = f.element_type(values[-1])
     type_ = vector_type(element, accesses.width)
     vectors = [f.vector(value) for value in values]
-    predicates = _predicates(f, pointer, mask, accesses)
+    predicates = predicates_of(f, pointer, mask, accesses)
     order = _order(op, text, len(accesses.starts))
     scope = {"scope": string_attr(_name(op.scope))}
     properties = {"operation": string_attr(text), "sem": string_attr(order.sem), **scope}
@@ -124,7 +102,7 @@ def _atomic(
         old.append(b.value(nvvm.AtomicOp, operands, type_, {**properties, "operandSegmentSizes": groups}))
     if order.fence_after:
         b.operation(nvvm.FenceOp, (), (), scope)
-    _finish(f, op, accesses, old)
+    finish(f, op, accesses, old)
 
 
 class _Order(NamedTuple):
@@ -173,17 +151,6 @@ def _may_read_after(op: Operation) -> bool:
 def _name(attr: Attribute) -> str:
     text = word(attr)
     return {"system": "sys"}.get(text, text)
-
-
-def _predicates(
-    f: FunctionLowering, pointer: SSAValue, mask: SSAValue | None, accesses: Accesses
-) -> list[SSAValue | None]:
-    facts = f.facts(pointer.type).layout if instance_of(pointer.type, TensorType) else None
-    own = f.representative(facts)
-    if mask is None:
-        return [own] * len(accesses.starts)
-    given = [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
-    return [each if own is None else f.b.and_(own, each) for each in given]
 
 
 def _by_compare_and_swap(f: FunctionLowering, op: _Atomic, register: int, mask: SSAValue | None) -> SSAValue:
@@ -239,7 +206,7 @@ def _ordering(f: FunctionLowering, op: tt.AtomicLoadOp | tt.AtomicStoreOp, eleme
     bits = bit_width(element)
     # A word of several elements would be one access of another size than others make.
     accesses = Accesses(f, op.ptr, 1 if bits < 32 else neighbours(f.module.axis, op.ptr, op.mask).width)
-    predicates = [p for p in _predicates(f, op.ptr, op.mask, accesses) if p is not None]
+    predicates = [p for p in predicates_of(f, op.ptr, op.mask, accesses) if p is not None]
     sem = _name(op.sem)
     fenced = sem != "relaxed" and len(accesses.starts) > 1
     return _Ordering(
@@ -274,8 +241,8 @@ def atomic_load(f: FunctionLowering, op: tt.AtomicLoadOp) -> None:
     loaded = f.b.value(nvvm.LoadGlobalOp, (*addresses, *predicates), type_, properties)
     if fenced:
         _fence(f, op)
-    _finish(f, op, accesses, [loaded])
-    if acquires and not _needs_exchange(op):
+    finish(f, op, accesses, [loaded])
+    if acquires and not needs_exchange(op):
         _meet(f)
 
 
@@ -304,16 +271,16 @@ def atomic_poll(f: FunctionLowering, op: tt.AtomicPollOp) -> None:
     """Each element by a loop of its own. Without a time limit all are found, so nothing is exchanged."""
     accesses = Accesses(f, op.ptr, 1)
     started = None if op.timeout is None else _global_time(f)
-    predicates = _predicates(f, op.ptr, None, accesses)
+    predicates = predicates_of(f, op.ptr, None, accesses)
     found = [_polled(f, op, start, p, started) for start, p in zip(accesses.starts, predicates, strict=True)]
     if _name(op.sem) == "acquire":
         _fence(f, op)
     if op.timeout is None:
         f.values[op.result] = f.b.constant(f.lowered_type(op.result.type), -1)
     else:
-        _finish(f, op, accesses, found)
+        finish(f, op, accesses, found)
         f.values[op.result] = f.b.cast(L.TruncOp, f.vector(op.result), I1)
-    if op.timeout is None or not _needs_exchange(op):
+    if op.timeout is None or not needs_exchange(op):
         _meet(f)
 
 
@@ -357,54 +324,3 @@ def _global_time(f: FunctionLowering) -> SSAValue:
         "packed": integer_attr(1, i32),
     }
     return f.b.operation(nvvm.InlinePtxOp, (), (I64,), properties).results[0]
-
-
-# Old values -----------------------------------------------------------------------------------------------------------
-
-
-def _finish(f: FunctionLowering, op: Operation, accesses: Accesses, old: list[SSAValue]) -> None:
-    """The result: the old values, exchanged between threads if need be."""
-    result = op.results[0]
-    if result.first_use is None:
-        f.values[result] = f.b.poison(f.lowered_type(result.type))
-        return
-    value = f.b.concat(old)
-    indices = accesses.expanded()
-    if indices is not None:
-        value = f.b.permute(value, indices)
-    if _needs_exchange(op):
-        value = _exchanged(f, op, value)
-    f.values[result] = value
-
-
-def _exchanged(f: FunctionLowering, op: Operation, value: SSAValue) -> SSAValue:
-    """The old values from shared memory, where the threads that got them put them: of CTAs with copies the first one."""
-    base = f.scratch(op)
-    type_ = op.results[0].type
-    if not instance_of(type_, TensorType):
-        own = f.representative(None)
-        assert own is not None
-        f.b.operation(nvvm.StoreSharedOp, (value, base, own), ())
-        size = bit_width(value.type) // 8
-        return _from_first_copy(f, f.module.num_ctas - 1, base, lambda at: f.b.load(at, value.type, size))
-    facts = f.facts(type_).layout
-    layout = flat_offsets(facts.layout, type_.get_shape())
-    plan = plan_access(layout, max(8, bit_width(lane_type(value.type))))
-    own = f.zero_in(f.free_thread_mask(facts))
-    store_shared(f, plan, value, base, mask=own)
-    copies = facts.free_masks.get("block", 0)
-    return _from_first_copy(f, copies, base, lambda at: load_shared(f, plan, lane_type(value.type), at))
-
-
-def _from_first_copy(
-    f: FunctionLowering, copies: int, base: SSAValue, load: Callable[[SSAValue], SSAValue]
-) -> SSAValue:
-    """What `load` finds at `base` in the CTA whose rank has 0 for the bits `copies`, once it is there."""
-    if not copies:
-        f.barrier()
-        return load(base)
-    cluster_barrier(f)
-    rank = f.b.and_(f.cluster_rank(), f.b.i32(f.module.num_ctas - 1 & ~copies))
-    value = load(in_cta(f, base, rank))
-    cluster_barrier(f)
-    return value

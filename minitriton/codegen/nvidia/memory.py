@@ -19,8 +19,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
+from minitriton.codegen.lowering.accesses import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared_access import from_memory, memory_type, to_memory
+from minitriton.codegen.lowering.shared import from_memory, memory_type, to_memory
 from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.types import I64, bit_width, lane_type, vector_type
@@ -28,47 +29,8 @@ from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import i32_array, integer_attr, is_true, string_attr, word
 from minitriton.dialects.facts.pass_attributes import CACHE_HINT, IN_L1, PREFETCH_BYTES
 from minitriton.dialects.narrowing import instance_of
-from minitriton.pipeline.choice import remark
 
 _UNIT = UnitAttr()
-
-
-class Accesses:
-    """Which registers a load or store moves together: `starts` are the first registers of vectors of `width`. Registers whose number has a bit
-    of `replicated` hold copies."""
-
-    __slots__ = ("count", "replicated", "starts", "width")
-
-    def __init__(self, f: FunctionLowering, pointer: SSAValue, width: int):
-        self.count = f.count(pointer)
-        self.replicated = 0
-        self.width = min(width, self.count)
-        if instance_of(pointer.type, TensorType):
-            self.replicated = f.facts(pointer.type).layout.free_masks.get("register", 0)
-        self.starts = [s for s in range(0, self.count, self.width) if not s & self.replicated]
-
-    @property
-    def registers(self) -> list[int]:
-        """The registers that are moved, in the order of what is moved."""
-        return [start + i for start in self.starts for i in range(self.width)]
-
-    @property
-    def loaded(self) -> int:
-        """Registers that are moved, without copies."""
-        return len(self.starts) * self.width
-
-    def expanded(self) -> list[int] | None:
-        """For each register its index among the moved ones; None if it is the same."""
-        if not self.replicated:
-            return None
-        index = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
-        return [index[register & ~self.replicated] for register in range(self.count)]
-
-
-def _remark_single_elements(op: Operation, accesses: Accesses) -> None:
-    """Says that a load or store moves the elements of a thread one by one, in Triton's words, which programs look for."""
-    if accesses.width == 1 and accesses.count > 1:
-        remark(op, f"Warning: vectorization fails vec = 1 numElems = {accesses.count}")
 
 
 def cache_hint(op: Operation) -> tuple[str, str]:
@@ -118,7 +80,7 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
         return
     cache, evict = cache_hint(op)
     volatile = is_true(op.is_volatile)
-    _remark_single_elements(op, accesses)
+    remark_single_elements(op, accesses)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     if mask is None and not cache and not evict and not volatile and PREFETCH_BYTES not in op.attributes:
         vector = _plain_load(f, addresses, kept, accesses.width)
@@ -244,9 +206,9 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     if width.is_split:
         _split_store(f, op, accesses, data, own)
         return
-    _remark_single_elements(op, accesses)
+    remark_single_elements(op, accesses)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
-    masks = _store_masks(f, accesses, mask, own)
+    masks = store_masks(f, accesses, mask, own)
     cache, evict = cache_hint(op)
     if not masks and not cache and not evict:
         _plain_store(f, addresses, data, accesses.width)
@@ -284,15 +246,6 @@ def _hinted_store(
     policies, properties = _as_hinted(f, op, width)
     properties["operandSegmentSizes"] = i32_array((1, len(addresses), len(masks), len(policies)))
     f.b.operation(nvvm.StoreGlobalOp, (data, *addresses, *masks, *policies), (), properties)
-
-
-def _store_masks(
-    f: FunctionLowering, accesses: Accesses, mask: SSAValue | None, representative: SSAValue | None
-) -> list[SSAValue]:
-    if mask is None:
-        return [] if representative is None else [representative] * len(accesses.starts)
-    given = [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
-    return given if representative is None else [f.b.and_(representative, each) for each in given]
 
 
 def _plain_store(f: FunctionLowering, addresses: list[SSAValue], data: SSAValue, width: int) -> None:

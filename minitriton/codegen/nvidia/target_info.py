@@ -39,6 +39,8 @@ def _transposed(transposed: bool) -> dict[str, Attribute]:
 
 
 class _Nvidia:
+    cta_scope = "block"
+
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("tid", nvvm.ThreadIdXOp, I32)
 
@@ -94,6 +96,9 @@ class _Nvidia:
         if num_ctas > 1:
             attributes["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, (num_ctas,))
         return attributes
+
+    def parameter_attributes(self) -> Mapping[str, Attribute]:
+        return {}
 
     def descriptor_attributes(self) -> Mapping[str, Attribute]:
         return {"nvvm.grid_constant": _UNIT}

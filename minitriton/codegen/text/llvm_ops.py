@@ -191,7 +191,10 @@ def _alignment(op: Operation) -> str:
 @WRITERS.add(L.LoadOp)
 def _load(w: FunctionWriter, op: Operation) -> None:
     result = op.results[0]
-    w.emit(f"{w.define(result)} = load {type_text(result.type)}, {w.typed(operand_at(op, 0))}{_alignment(op)}")
+    volatile = "volatile " if "volatile_" in op.properties else ""
+    w.emit(
+        f"{w.define(result)} = load {volatile}{type_text(result.type)}, {w.typed(operand_at(op, 0))}{_alignment(op)}"
+    )
 
 
 @WRITERS.add(L.StoreOp)
@@ -219,6 +222,14 @@ def _atomicrmw(w: FunctionWriter, op: Operation) -> None:
     w.emit(
         f"{name} = atomicrmw {plain_text(op.properties['bin_op'])} {pointer}, {value}{_scope(op)} {plain_text(op.properties['ordering'])}"
     )
+
+
+@WRITERS.add(ours.CmpXchgOp)
+def _cmpxchg(w: FunctionWriter, op: ours.CmpXchgOp) -> None:
+    order = op.ordering.data
+    failed = {"release": "monotonic", "acq_rel": "acquire"}.get(order, order)
+    operands = ", ".join(map(w.typed, op.operands))
+    w.emit(f"{w.define(op.res)} = cmpxchg {operands}{_scope(op)} {order} {failed}")
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------

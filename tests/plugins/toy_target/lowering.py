@@ -62,6 +62,8 @@ def exp(f: FunctionLowering, op: math.ExpOp) -> None:
 class _Toy(TargetInfo):
     """What a kernel without clusters needs of the primitives."""
 
+    cta_scope = "toy"
+
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("thread", ToyOp, I32, _what("thread"))
 
@@ -83,6 +85,9 @@ class _Toy(TargetInfo):
 
     def kernel_attributes(self, num_threads: int, num_ctas: int, registers: int | None) -> Mapping[str, Attribute]:
         return {"toy.kernel": UnitAttr(), "toy.threads": IntegerAttr(num_threads, i32)}
+
+    def parameter_attributes(self) -> Mapping[str, Attribute]:
+        return {}
 
     def descriptor_attributes(self) -> Mapping[str, Attribute]:
         return {}

@@ -1,0 +1,154 @@
+"""The last steps of a pipeline for AMD's GPUs: LLVM dialect → LLVM IR → optimised LLVM IR → assembly, and → object → code object.
+
+llvmlite has no assembler for AMD's GPUs, so that the code object is made of the LLVM IR that the assembly was written from, which it keeps.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import llvmlite.binding as llvm
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from minitriton.codegen import llvm_session
+from minitriton.codegen.amd.code_object import link
+from minitriton.codegen.amd.text import KERNEL
+from minitriton.codegen.emission import LLVMModule
+from minitriton.codegen.llvm_options import one_run
+from minitriton.codegen.llvm_session import CheckedLLVMIR
+from minitriton.codegen.llvm_text import write_module
+from minitriton.codegen.ptx import fusible
+from minitriton.codegen.target_interface import target_info_of
+from minitriton.errors import IRError, PipelineError
+from minitriton.pipeline.pass_registry import Property, Translation, register_pass
+
+TRIPLE = "amdgcn-amd-amdhsa"
+_CODE_OBJECT_VERSION = '!{i32 1, !"amdhsa_code_object_version", i32 500}'
+
+
+class Assembly(str):
+    """AMDGCN text, with the LLVM IR that it was written from."""
+
+    llvm_ir: str
+
+
+@register_pass
+class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
+    """Writes the `llvm` and `rocdl` dialects as the text of an LLVM module, with the attributes that options choose."""
+
+    name = "translate-to-amdgpu-llvm-ir"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
+    keeps: ClassVar[frozenset[Property]] = frozenset()
+    line_info: bool = True
+    waves_per_eu: int = 0
+    """How many waves a SIMD shall hold; 0 leaves it to LLVM."""
+    flush_denormals: bool = False
+
+    def translate(self, source: object) -> str:
+        if not isinstance(source, ModuleOp):
+            raise PipelineError(f"{self.name} takes a module of the llvm dialect")
+        target_info_of(source)  # its writers are registered from then on
+        for op in source.ops:
+            if KERNEL in op.attributes:
+                op.attributes["amdgpu-waves-per-eu"] = StringAttr(f"{self.waves_per_eu}, {self.waves_per_eu}")
+                op.attributes["denormal-fp-math-f32"] = StringAttr("preserve-sign" if self.flush_denormals else "ieee")
+        text = write_module(source, line_info=self.line_info, reflect_ftz=False, flags=(_CODE_OBJECT_VERSION,))
+        return CheckedLLVMIR(text)
+
+
+def _machine(arch: str) -> llvm.TargetMachine:
+    """LLVM's code generator for a GPU, at Triton's level. Raises `PipelineError` for a name that is not a GPU of AMD's here."""
+    from minitriton.target.amd import ARCHITECTURES
+
+    if arch not in ARCHITECTURES:
+        raise PipelineError(f"{arch!r} is not a GPU of AMD's", help="known: " + ", ".join(ARCHITECTURES))
+    llvm_session.initialize()
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, opt=3, reloc="pic")
+
+
+def _parsed(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    try:
+        module = llvm_session.parsed_alone(text)
+    except RuntimeError as error:
+        raise IRError(f"LLVM does not accept this module: {error}") from error
+    module.triple = TRIPLE
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def _checked(source: object) -> str:
+    """The text of `source`; a child process is asked first about what minitriton has not written: bad LLVM IR ends the process."""
+    if isinstance(source, str) and not isinstance(source, CheckedLLVMIR):
+        llvm_session.check_in_child(source)
+    if isinstance(source, (str, LLVMModule)):
+        return str(source)
+    raise PipelineError(f"this step takes LLVM IR, not a {type(source).__name__}")
+
+
+@register_pass
+class OptimizeAMDGPU(Translation, stage="llir", origin="required"):
+    """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers: what should be a vector is one already."""
+
+    name = "optimize-amdgpu-llvm-ir"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
+    arch: str = "gfx942"
+    level: int = 3
+    enable_fp_fusion: bool = True
+    flags: tuple[str, ...] = ()
+
+    def translate(self, source: object) -> LLVMModule:
+        with llvm_session.LOCK, one_run(self.flags):
+            machine = _machine(self.arch)
+            text = _checked(source)
+            module = _parsed(fusible(text) if self.enable_fp_fusion else text, machine)
+            tuning = llvm.create_pipeline_tuning_options(speed_level=self.level)
+            tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = False
+            builder = llvm.create_pass_builder(machine, tuning)
+            builder.getModulePassManager().run(module, builder)
+        return LLVMModule(module, None)
+
+
+@register_pass
+class EmitAMDGCN(Translation, stage="amdgcn", origin="required"):
+    """The assembly of LLVM's AMDGPU code generator."""
+
+    name = "emit-amdgcn"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
+    keeps: ClassVar[frozenset[Property]] = frozenset()
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.PTX})
+    arch: str = "gfx942"
+    flags: tuple[str, ...] = ()
+
+    def translate(self, source: object) -> str:
+        with llvm_session.LOCK, one_run(self.flags):
+            machine = _machine(self.arch)
+            text = _checked(source)
+            made = Assembly(machine.emit_assembly(_parsed(text, machine)))
+        made.llvm_ir = text
+        return made
+
+
+@register_pass
+class LinkHsaco(Translation, stage="hsaco", origin="required"):
+    """The code object: LLVM's relocatable object, linked."""
+
+    name = "link-hsaco"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.PTX})
+    keeps: ClassVar[frozenset[Property]] = frozenset()
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.MACHINE_CODE})
+    arch: str = "gfx942"
+
+    def translate(self, source: object) -> bytes:
+        if not isinstance(source, Assembly):
+            raise PipelineError(
+                "text of AMDGCN cannot be assembled here", help="begin at LLVM IR: a code object is made of that"
+            )
+        if " asm " in source.llvm_ir:
+            raise PipelineError(
+                "a kernel with inline assembly becomes AMDGCN text, and no code object: LLVM's assembler for it is missing here",
+                help="replace the inline assembly by operations of tl, or read the stage amdgcn",
+            )
+        with llvm_session.LOCK:
+            machine = _machine(self.arch)
+            return link(machine.emit_object(_parsed(source.llvm_ir, machine)))

@@ -1,0 +1,81 @@
+"""Values of other lanes of the wave, word by word.
+
+    bfly 1, 2, 3     update.dpp quad_perm        within four lanes
+    bfly 4           two update.dpp row_shl:4 and row_shr:4, each of every other bank
+    bfly 7, 8, 15    update.dpp row_half_mirror, row_ror:8, row_mirror
+    bfly below 32    ds_swizzle, which takes no address register
+    others           ds_bpermute
+
+DPP moves words between registers, the others by way of LDS (AMD Instinct MI300 ISA, "Data Parallel Processing").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.ir import Attribute, SSAValue
+
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.types import I32, I64, INTEGERS, bit_width, lane_type, lanes, vector_type
+from minitriton.dialects import llvm as ours
+from minitriton.dialects import rocdl
+
+_ROW_SHL, _ROW_SHR, _ROW_ROR = 0x100, 0x110, 0x120
+_ROW_MIRROR, _ROW_HALF_MIRROR = 0x140, 0x141
+_QUAD_PERM = {mask: sum((lane ^ mask) << 2 * lane for lane in range(4)) for mask in (1, 2, 3)}
+_DPP_OF_XOR = {**_QUAD_PERM, 7: _ROW_HALF_MIRROR, 8: _ROW_ROR + 8, 15: _ROW_MIRROR}
+_ALL = 0xF
+_EVEN_BANKS, _ODD_BANKS = 0x5, 0xA
+_SWIZZLED = 32
+"""Lanes among which `ds_swizzle` moves words."""
+
+
+def shuffle(b: Builder, value: SSAValue, offset: SSAValue, kind: str, thread: SSAValue) -> SSAValue:
+    """As `TargetInfo.shuffle`; the wave's lanes count around for `up` and `down`."""
+    mask = b.number_of(offset) if kind == "bfly" else None
+    if mask is not None and 0 < mask < _SWIZZLED:
+        return in_words(b, value, lambda word: _exchanged(b, word, mask))
+    lane = {
+        "idx": lambda: offset,
+        "bfly": lambda: b.xor(thread, offset),
+        "up": lambda: b.sub(thread, offset),
+        "down": lambda: b.add(thread, offset),
+    }[kind]()
+    address = b.shl(lane, 2)
+    return in_words(b, value, lambda word: b.value(rocdl.DsBpermuteOp, (address, word), I32))
+
+
+def _exchanged(b: Builder, word: SSAValue, mask: int) -> SSAValue:
+    """The word of the lane whose number differs in the bits of `mask`, below 32."""
+    if mask in _DPP_OF_XOR:
+        return dpp(b, b.poison(I32), word, _DPP_OF_XOR[mask])
+    if mask == 4:
+        upper = dpp(b, b.poison(I32), word, _ROW_SHL + 4, banks=_EVEN_BANKS)
+        return dpp(b, upper, word, _ROW_SHR + 4, banks=_ODD_BANKS)
+    offset = IntegerAttr(mask << 10 | _SWIZZLED - 1, i32)
+    return b.value(rocdl.DsSwizzleOp, (word,), I32, {"offset": offset})
+
+
+def dpp(b: Builder, old: SSAValue, word: SSAValue, control: int, *, rows: int = _ALL, banks: int = _ALL) -> SSAValue:
+    """`update.dpp`: the word of the lane that `control` names, `old` outside of `rows` and `banks`."""
+    numbers = {"dppCtrl": control, "rowMask": rows, "bankMask": banks}
+    properties: dict[str, Attribute] = {name: IntegerAttr(number, i32) for name, number in numbers.items()}
+    return b.value(rocdl.UpdateDppOp, (old, word), I32, properties)
+
+
+def in_words(b: Builder, value: SSAValue, move: Callable[[SSAValue], SSAValue]) -> SSAValue:
+    """`value` of any type after `move` was done to each of its words of 32 bits; narrow elements share a word where they fill it."""
+    type_ = value.type
+    element, count = lane_type(type_), lanes(type_)
+    if isinstance(element, L.LLVMPointerType):
+        address = b.cast(ours.PtrToIntOp, value, I64)
+        return b.cast(ours.IntToPtrOp, in_words(b, address, move), element)
+    bits = bit_width(element)
+    if count * bits % 32:
+        narrow = b.bitcast(value, vector_type(INTEGERS[bits], count))
+        wide = in_words(b, b.cast(L.ZExtOp, narrow, I32), move)
+        return b.bitcast(b.cast(L.TruncOp, wide, INTEGERS[bits]), type_)
+    words = b.unpack(b.bitcast(value, vector_type(I32, count * bits // 32)))
+    return b.bitcast(b.pack([move(word) for word in words]), type_)

@@ -1,0 +1,77 @@
+"""`tt.dot` on AMD's matrix cores.
+
+In: operands in `#ttg.dot_op` layouts of an `#ttg.amd_mfma` layout. Out: one `rocdl.mfma` for each tile of the result and each step along k.
+
+A lane's registers of one tile of the result follow each other, and so do those that it gives to one step along k. A transposed layout is that of
+the instruction with its operands swapped. Counterpart of Triton's DotOpToLLVM/MFMA.cpp.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.lowering.dot import DOT_RULES
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.types import BF16, I16, I32, I64, bit_width, element_type, lane_type, lanes, vector_type
+from minitriton.dialects import rocdl, tt
+from minitriton.dialects.attribute_values import string_attr
+from minitriton.layouts.encodings import AmdMfma
+from minitriton.target.mfma import Mfma, mfma_of
+
+
+def mfma(f: FunctionLowering, op: Operation) -> None:
+    """Step by step along k, all tiles in each: neighbouring instructions do not wait for each other."""
+    assert isinstance(op, tt.DotOp)
+    b = f.b
+    encoding = f.facts(op.result.type).encoding
+    assert isinstance(encoding, AmdMfma)
+    instruction = _instruction(f, op, encoding)
+    facts, facts_a, facts_b = (f.facts(value.type).layout for value in (op.result, op.a, op.b))
+    left, right, total = f.vector(op.a), f.vector(op.b), f.vector(op.c)
+    size = encoding.instr_shape[0] * encoding.instr_shape[1] >> f.module.lane_bits
+    tiles = [(facts.offsets[start], range(start, start + size)) for start in range(0, facts.count, size)]
+    values = [b.permute(total, registers) for _, registers in tiles]
+    depths = [offset[-1] for offset in facts_a.offsets if not any(offset[:-1])]
+    properties = {"instruction": string_attr(instruction.intrinsic)}
+    for start in range(0, len(depths), instruction.per_lane):
+        here = depths[start : start + instruction.per_lane]
+        for number, ((*batch, m, n), _) in enumerate(tiles):
+            rows = _operand(b, left, [facts_a.register_of[(*batch, m, k)] for k in here], instruction)
+            columns = _operand(b, right, [facts_b.register_of[(*batch, k, n)] for k in here], instruction)
+            operands = (columns, rows) if encoding.is_transposed else (rows, columns)
+            values[number] = b.value(rocdl.MfmaOp, (*operands, values[number]), values[number].type, properties)
+    f.values[op.result] = b.concat(values)
+
+
+DOT_RULES[AmdMfma] = mfma
+
+
+def _instruction(f: FunctionLowering, op: tt.DotOp, encoding: AmdMfma) -> Mfma:
+    """The instruction that the layout was made for. Raises `LoweringError` for operands that have none."""
+    rows, columns, depth = encoding.instr_shape
+    a, b = (str(element_type(value.type)) for value in (op.a, op.b))
+    if a == b == "f32" and op.input_precision.data == "tf32":
+        a = b = "tf32"
+    found = mfma_of(encoding.version, (rows, columns), a, b, depth)
+    whole = f.facts(op.a.type).shape[-1]
+    if found is None or found.depth != depth or whole % depth:
+        raise f.unsupported(
+            op,
+            f"operands of {a} and {b} with k = {whole} on matrix cores of version {encoding.version} with instrShape {rows}x{columns}x{depth}",
+            help="let tritonamdgpu-accelerate-matmul choose the layout",
+        )
+    return found
+
+
+def _operand(b: Builder, value: SSAValue, registers: list[int], instruction: Mfma) -> SSAValue:
+    """Registers of an operand as the instruction takes them: bytes as words, bf16 as integers where the name says `1k`."""
+    part = b.permute(value, registers)
+    return b.bitcast(part, _taken(part.type, instruction))
+
+
+def _taken(type_: Attribute, instruction: Mfma) -> Attribute:
+    element, count = lane_type(type_), lanes(type_)
+    if bit_width(element) == 8:
+        return {4: I32, 8: I64}.get(count) or vector_type(I32, count // 4)
+    return vector_type(I16, count) if element is BF16 and instruction.intrinsic.endswith(".1k") else type_

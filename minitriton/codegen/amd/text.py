@@ -1,0 +1,53 @@
+"""Writes the `rocdl` dialect as LLVM IR: calls of intrinsics, and fences around barriers.
+
+"rocdl.ds_bpermute"(%i, %v)    ->    call i32 @llvm.amdgcn.ds.bpermute(i32 %v1, i32 %v2)
+"rocdl.barrier"()              ->    fence syncscope("workgroup") release; call void @llvm.amdgcn.s.barrier(); fence ... acquire
+"""
+
+from __future__ import annotations
+
+from minitriton.codegen.text.values import type_text
+from minitriton.codegen.text.writer import FUNCTION_ATTRIBUTES, KERNEL_CONVENTIONS, WRITERS, FunctionWriter
+from minitriton.dialects import rocdl
+
+KERNEL = "rocdl.kernel"
+KERNEL_CONVENTIONS[KERNEL] = "amdgpu_kernel"
+FUNCTION_ATTRIBUTES.extend(
+    ("amdgpu-flat-work-group-size", "amdgpu-waves-per-eu", "denormal-fp-math-f32", "uniform-work-group-size")
+)
+
+
+@WRITERS.add(rocdl.IntrinsicOp)
+def _intrinsic(w: FunctionWriter, op: rocdl.IntrinsicOp) -> None:
+    name = op.intrinsic()
+    types = [*(type_text(value.type) for value in op.operands), *(each.split()[0] for each in op.immediates())]
+    arguments = ", ".join([*map(w.typed, op.operands), *op.immediates()])
+    result = type_text(op.results[0].type)
+    w.module.declare(name, result, ", ".join(types))
+    w.emit(f"{w.define(op.results[0])} = call {result} @{name}({arguments})")
+
+
+@WRITERS.add(rocdl.GridDimOp)
+def _grid_dim(w: FunctionWriter, op: rocdl.GridDimOp) -> None:
+    name = "llvm.amdgcn.implicitarg.ptr"
+    w.module.declare(name, "ptr addrspace(4)", "")
+    hidden = w.let(f"call ptr addrspace(4) @{name}()")
+    count = w.let(f"getelementptr inbounds i32, ptr addrspace(4) {hidden}, i32 {op.axis.value.data}")
+    w.emit(f"{w.define(op.res)} = load i32, ptr addrspace(4) {count}, align 4, !invariant.load !{{}}")
+
+
+def _fenced(w: FunctionWriter, scope: str, barrier: str) -> None:
+    w.module.declare(barrier, "void", "")
+    w.emit(f'fence syncscope("{scope}") release')
+    w.emit(f"call void @{barrier}()")
+    w.emit(f'fence syncscope("{scope}") acquire')
+
+
+@WRITERS.add(rocdl.BarrierOp)
+def _barrier(w: FunctionWriter, op: rocdl.BarrierOp) -> None:
+    _fenced(w, "workgroup", "llvm.amdgcn.s.barrier")
+
+
+@WRITERS.add(rocdl.WaveBarrierOp)
+def _wave_barrier(w: FunctionWriter, op: rocdl.WaveBarrierOp) -> None:
+    _fenced(w, "wavefront", "llvm.amdgcn.wave.barrier")

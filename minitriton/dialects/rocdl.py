@@ -1,0 +1,172 @@
+"""The `rocdl` dialect: what AMD's hardware does that LLVM has no instruction for. Ops are named as in MLIR's dialect of that name.
+
+    %t = "rocdl.workitem.id.x"() : () -> i32
+    %w = "rocdl.update.dpp"(%old, %v) <{dppCtrl = 177 : i32, rowMask = 15 : i32, bankMask = 15 : i32}> : (i32, i32) -> i32
+
+Each op is a call of one of LLVM's intrinsics, on words of 32 bits, and says which (`IntrinsicOp`). Meanings: AMD Instinct MI300 ISA, "Data Parallel
+Processing", "LDS Permute"; LLVM's AMDGPUUsage.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i32
+from xdsl.ir import Dialect
+from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.fast_paths.op_definition import Op, declared, named
+
+
+class IntrinsicOp(Op, ABC):
+    """An op that is a call of an LLVM intrinsic with the op's operands, and then immediate numbers."""
+
+    INTRINSIC: ClassVar[str] = ""
+
+    def intrinsic(self) -> str:
+        """The name of the intrinsic."""
+        return self.INTRINSIC
+
+    def immediates(self) -> tuple[str, ...]:
+        """The arguments after the operands, each with its type: `i32 15`."""
+        return ()
+
+
+# Which work item this is ----------------------------------------------------------------------------------------------
+
+
+class SpecialRegisterOp(IntrinsicOp):
+    """A number that the hardware gives to a work item or a work group."""
+
+    res = result_def(i32)
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($res)"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[i32])
+
+    def intrinsic(self) -> str:
+        return self.name.replace("rocdl.", "llvm.amdgcn.")
+
+
+WorkitemIdXOp = named(SpecialRegisterOp, "WorkitemIdXOp", "rocdl.workitem.id.x", "The thread in its work group.")
+WorkgroupIdXOp = named(SpecialRegisterOp, "WorkgroupIdXOp", "rocdl.workgroup.id.x", "The work group along x.")
+WorkgroupIdYOp = named(SpecialRegisterOp, "WorkgroupIdYOp", "rocdl.workgroup.id.y", "The work group along y.")
+WorkgroupIdZOp = named(SpecialRegisterOp, "WorkgroupIdZOp", "rocdl.workgroup.id.z", "The work group along z.")
+
+
+class GridDimOp(Op):
+    """How many work groups there are along `axis`: of the kernel's hidden arguments (AMDGPUUsage, "hidden_block_count_x")."""
+
+    name = "rocdl.grid.dim"
+
+    res = result_def(i32)
+    axis = prop_def(IntegerAttr)
+    traits = traits_def(Pure())
+
+
+# Between the lanes of a wave ------------------------------------------------------------------------------------------
+
+
+class UpdateDppOp(IntrinsicOp):
+    """The word of the lane that `dppCtrl` names; `old` in lanes of rows (16 lanes) and banks (4 lanes) that the masks leave out.
+
+    With `boundCtrl` a lane that is named and not there gives 0, else the lane keeps `old`.
+    """
+
+    name = "rocdl.update.dpp"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.update.dpp.i32"
+
+    old = operand_def(i32)
+    src = operand_def(i32)
+    res = result_def(i32)
+    dpp_ctrl = prop_def(IntegerAttr, prop_name="dppCtrl")
+    row_mask = prop_def(IntegerAttr, prop_name="rowMask")
+    bank_mask = prop_def(IntegerAttr, prop_name="bankMask")
+    bound_ctrl = opt_prop_def(UnitAttr, prop_name="boundCtrl")
+
+    def verify_(self) -> None:
+        if not (0 <= self.row_mask.value.data < 16 and 0 <= self.bank_mask.value.data < 16):
+            raise VerifyException("rocdl.update.dpp: a mask has a bit for each of four rows or banks")
+
+    def immediates(self) -> tuple[str, ...]:
+        numbers = (self.dpp_ctrl, self.row_mask, self.bank_mask)
+        bound = "true" if self.bound_ctrl is not None else "false"
+        return (*(f"i32 {number.value.data}" for number in numbers), f"i1 {bound}")
+
+
+class DsSwizzleOp(IntrinsicOp):
+    """The word of the lane whose number, of its 32 lanes, `offset` makes of this one's: `((lane & offset[4:0]) | offset[9:5]) ^ offset[14:10]`."""
+
+    name = "rocdl.ds_swizzle"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.ds.swizzle"
+
+    src = operand_def(i32)
+    res = result_def(i32)
+    offset = prop_def(IntegerAttr)
+
+    def immediates(self) -> tuple[str, ...]:
+        return (f"i32 {self.offset.value.data}",)
+
+
+class DsBpermuteOp(IntrinsicOp):
+    """The word of lane `index` / 4, counted around the wave."""
+
+    name = "rocdl.ds_bpermute"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.ds.bpermute"
+
+    index = operand_def(i32)
+    src = operand_def(i32)
+    res = result_def(i32)
+
+
+# What orders waves ----------------------------------------------------------------------------------------------------
+
+
+class BarrierOp(Op):
+    """All waves of the work group wait for each other, and see what each has written."""
+
+    name = "rocdl.barrier"
+
+    assembly_format = "attr-dict"
+
+
+class WaveBarrierOp(Op):
+    """The lanes of a wave see what each has written: they run in step, so that only the order of accesses is held."""
+
+    name = "rocdl.wave.barrier"
+
+    assembly_format = "attr-dict"
+
+
+# Matrix cores ---------------------------------------------------------------------------------------------------------
+
+
+class MfmaOp(IntrinsicOp):
+    """`c + a b` by the matrix cores; `instruction` is what stands after `v_mfma_`, spelled as LLVM does: `f32.32x32x8f16`."""
+
+    name = "rocdl.mfma"
+
+    a = operand_def(AnyAttr())
+    b = operand_def(AnyAttr())
+    c = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    instruction = prop_def(StringAttr)
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        if self.c.type != self.res.type:
+            raise VerifyException("rocdl.mfma returns the type of what it adds to")
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.mfma.{self.instruction.data}"
+
+    def immediates(self) -> tuple[str, ...]:
+        """No broadcast of blocks: cbsz, abid, blgp."""
+        return ("i32 0", "i32 0", "i32 0")
+
+
+ROCDL = Dialect("rocdl", *declared("rocdl", globals()))

@@ -1,0 +1,91 @@
+"""The order of passes for AMD's GPUs, one readable list per stage, from the frontend's IR to the code object."""
+
+from __future__ import annotations
+
+from minitriton.pipeline.request import Switches
+from minitriton.target import GPUTarget
+from minitriton.target.amd import HIPOptions
+
+
+def ttir_passes() -> list[str]:
+    """Cleans up what the frontend emits; no layouts yet."""
+    return [
+        "inline",
+        "triton-rewrite-tensor-pointer",
+        "triton-rewrite-tensor-descriptor-to-pointer",
+        "canonicalize",
+        "minitriton-nan-in-argmax",
+        "triton-combine",
+        "triton-reorder-broadcast",
+        "minitriton-simplify-integers",
+        "cse",
+        "triton-licm",
+        "symbol-dce",
+        "triton-loop-unroll",
+    ]
+
+
+def ttgir_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
+    """Gives every tensor a layout, then moves and removes the conversions between layouts."""
+    return [
+        f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} "
+        f"threads-per-warp={options.warp_size} num-ctas={options.num_ctas}}}",
+        "tritongpu-coalesce",
+        "tritongpu-F32DotTC{emu-tf32=false}",
+        "tritongpu-remove-layout-conversions",
+        "tritongpu-optimize-thread-locality",
+        f"tritonamdgpu-accelerate-matmul{{matrix-instruction-size={options.matrix_instr_nonkdim} kpack={options.kpack}}}",
+        "tritongpu-remove-layout-conversions",
+        "tritonamdgpu-optimize-epilogue",
+        "tritongpu-fuse-nested-loops",
+        "canonicalize",
+        "triton-licm",
+        "canonicalize",
+        "tritongpu-remove-layout-conversions",
+        "tritongpu-reduce-data-duplication",
+        "canonicalize",
+        "cse",
+        "symbol-dce",
+    ]
+
+
+def llvm_passes() -> list[str]:
+    """Allocates memory, orders the accesses of it, and lowers to the LLVM dialect."""
+    return [
+        "tritongpu-combine-tensor-select-and-if",
+        "tritongpu-allocate-warp-groups",
+        "tritongpu-global-scratch-memory-allocation",
+        "place-shared-memory",
+        "insert-proxy-fences",
+        "insert-barriers",
+        "minitriton-ordered-indices",
+        "convert-triton-gpu-to-llvm",
+    ]
+
+
+def emission_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -> list[str]:
+    """LLVM IR, LLVM's optimiser, assembly, the code object."""
+    arch = f"arch={target.arch}"
+    flags = f' flags="{",".join(switches.llvm_flags)}"' if switches.llvm_flags else ""
+    level = 3 if switches.optimize_llvm else 0
+    return [
+        f"translate-to-amdgpu-llvm-ir{{line-info={_text(switches.line_info)} waves-per-eu={options.waves_per_eu} "
+        f"flush-denormals={_text(options.allow_flush_denorm)}}}",
+        f"optimize-amdgpu-llvm-ir{{{arch} level={level} enable-fp-fusion={_text(options.enable_fp_fusion)}{flags}}}",
+        f"emit-amdgcn{{{arch}{flags}}}",
+        f"link-hsaco{{{arch}}}",
+    ]
+
+
+def _text(flag: bool) -> str:
+    return str(flag).lower()
+
+
+def hip_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -> list[str]:
+    """All steps for one of AMD's GPUs."""
+    return [
+        *ttir_passes(),
+        *ttgir_passes(target, options),
+        *llvm_passes(),
+        *emission_steps(target, options, switches),
+    ]

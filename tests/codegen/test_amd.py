@@ -1,0 +1,302 @@
+"""Kernels for AMD's GPUs: what their lowered modules compute, the text of each stage, the code object and its parts."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.codegen.amd.code_object import ElfFile
+from minitriton.errors import MinitritonError
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.pass_manager import Hook
+from minitriton.pipeline.pass_registry import Step
+from minitriton.target import GPUTarget
+
+GFX942 = GPUTarget("hip", "gfx942", 64)
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+
+@triton.jit
+def softmax(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i, i < n, other=float("-inf"))
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(out + i, e / tl.sum(e, 0), i < n)
+
+
+@triton.jit
+def layer_norm(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i, i < n, other=0.0)
+    d = tl.where(i < n, v - tl.sum(v, 0) / n, 0.0)
+    tl.store(out + i, d * tl.rsqrt(tl.sum(d * d, 0) / n + 1e-5), i < n)
+
+
+@triton.jit
+def transpose(x, out, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    tl.store(out + j * M + i, tl.load(x + i * N + j))
+
+
+@triton.jit
+def scan_rows(x, out, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    tl.store(out + i * N + j, tl.cumsum(tl.load(x + i * N + j), 1))
+
+
+@triton.jit
+def multiply(x, out, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    a = tl.load(x + i * N + j)
+    b = tl.load(x + 256 + tl.arange(0, N)[:, None] * M + tl.arange(0, M)[None, :])
+    tl.store(out + i * M + tl.arange(0, M)[None, :], tl.dot(a, b, input_precision="ieee"))
+
+
+@triton.jit
+def matmul(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BK: tl.constexpr):
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BK)
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BK):
+        left = tl.load(a + i * K + start + k[None, :])
+        right = tl.load(b + (start + k[:, None]) * N + j)
+        total = tl.dot(left, right, total, input_precision="ieee")
+    tl.store(out + i * N + j, total)
+
+
+class Lowered(Hook):
+    """Keeps the module of the `llvm` dialect."""
+
+    def after(self, step: Step, value: Any) -> None:
+        if step.name == "convert-triton-gpu-to-llvm":
+            self.module = value.clone()
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x[:1000] - x[:1000].max())
+    return e / e.sum()
+
+
+def _layer_norm(x: np.ndarray) -> np.ndarray:
+    d = x[:1000] - x[:1000].mean()
+    return d / np.sqrt((d * d).mean() + 1e-5)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(
+    ("kernel", "constants", "expected"),
+    [
+        (softmax, {"BLOCK": 1024}, _softmax),
+        (layer_norm, {"BLOCK": 1024}, _layer_norm),
+        (transpose, {"M": 64, "N": 16}, lambda x: x[:1024].reshape(64, 16).T.ravel()),
+        (scan_rows, {"M": 2, "N": 512}, lambda x: x[:1024].reshape(2, 512).cumsum(1).ravel()),
+        (multiply, {"M": 16, "N": 16}, lambda x: (x[:256].reshape(16, 16) @ x[256:512].reshape(16, 16)).ravel()),
+    ],
+)
+def test_lowered_kernels_compute_the_right_numbers(
+    kernel: Any,
+    constants: dict[str, int],
+    expected: Callable[[np.ndarray], np.ndarray],
+    num_warps: int,
+    run_module: Any,
+) -> None:
+    has_n = "BLOCK" in constants
+    lowered = Lowered()
+    source = ASTSource(kernel, {"x": "*fp32", "out": "*fp32"} | ({"n": "i32"} if has_n else {}), constants)
+    triton.compile(source, GFX942, {"num_warps": num_warps}, hooks=[lowered])
+    x = np.random.default_rng(0).integers(-4, 4, 1024).astype(np.float32)
+    want = expected(x)
+    out = np.zeros_like(want)
+    run_module(lowered.module, x, out, *([1000] if has_n else []))
+    np.testing.assert_allclose(out, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arch", "element", "shape", "num_warps", "instruction"),
+    [
+        ("gfx942", "fp16", (64, 64, 32, 16), 4, "f32.32x32x8f16"),
+        ("gfx942", "bf16", (32, 32, 32, 16), 1, "f32.32x32x8bf16.1k"),
+        ("gfx942", "fp16", (16, 32, 32, 32), 2, "f32.16x16x16f16"),
+        ("gfx942", "fp32", (32, 32, 16, 8), 4, "f32.32x32x2f32"),
+        ("gfx942", "fp32", (16, 16, 8, 8), 1, "f32.16x16x4f32"),
+        ("gfx950", "fp16", (32, 64, 32, 16), 2, "f32.32x32x16.f16"),
+    ],
+)
+def test_dots_on_matrix_cores(
+    arch: str, element: str, shape: tuple[int, int, int, int], num_warps: int, instruction: str, run_module: Any
+) -> None:
+    M, N, K, BK = shape
+    lowered = Lowered()
+    signature = {"a": f"*{element}", "b": f"*{element}", "out": "*fp32"}
+    source = ASTSource(matmul, signature, {"M": M, "N": N, "K": K, "BK": BK})
+    kernel = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
+    used = {op.instruction.data for op in lowered.module.walk() if op.name == "rocdl.mfma"}
+    assert used == {instruction}
+    assert "v_mfma_" in kernel.asm["amdgcn"]
+    assert re.search(r"tt.store .*#mma>", kernel.asm["ttgir"])
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 4, size).astype(np.float32) for size in ((M, K), (K, N)))
+    out = np.zeros((M, N), np.float32)
+    run_module(lowered.module, *(_given(each, element) for each in (a, b)), out)
+    np.testing.assert_array_equal(out, a @ b)
+
+
+def _given(values: np.ndarray, element: str) -> np.ndarray:
+    """As it is in memory: a bf16 is the upper half of an f32."""
+    if element == "bf16":
+        return (values.view(np.uint32) >> 16).astype(np.uint16)
+    return values.astype({"fp16": np.float16, "fp32": np.float32}[element])
+
+
+def test_operands_of_matrix_cores_are_in_triton_s_buffers() -> None:
+    """As Triton 3.6.0 writes it for a dot of 64x64 with k = 32: swizzled where k is contiguous."""
+    source = ASTSource(matmul, {"a": "*fp16", "b": "*fp16", "out": "*fp32"}, {"M": 64, "N": 64, "K": 64, "BK": 32})
+    text = triton.compile(source, GFX942).asm["ttgir"]
+    assert "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>" in text
+    for swizzle in ("vec = 4, perPhase = 2, maxPhase = 8", "vec = 1, perPhase = 1, maxPhase = 1"):
+        assert f"#ttg.swizzled_shared<{{{swizzle}, order = [1, 0]}}>" in text
+
+
+@triton.jit
+def read_bytes(x, out, KIND: tl.constexpr):
+    i = tl.arange(0, 256)
+    tl.store(out + i, tl.load(x + i).to(KIND, bitcast=True).to(tl.float32))
+
+
+@triton.jit
+def write_bytes(x, out, KIND: tl.constexpr):
+    i = tl.arange(0, 1024)
+    tl.store(out + i, tl.load(x + i).to(KIND).to(tl.uint8, bitcast=True))
+
+
+def _values(mantissa: int, bias: int, fnuz: bool) -> np.ndarray:
+    """What each byte is, by the definition of the format."""
+    byte = np.arange(256)
+    exponent, fraction = (byte & 127) >> mantissa, byte & (1 << mantissa) - 1
+    normal = np.ldexp(1 + fraction / 2.0**mantissa, exponent - bias)
+    values = np.where(exponent == 0, np.ldexp(fraction / 2.0**mantissa, 1 - bias), normal)
+    if fnuz:
+        return np.where(byte == 128, np.nan, np.where(byte & 128, -values, values)).astype(np.float32)
+    if mantissa == 2:
+        values = np.where(exponent == 31, np.where(fraction == 0, np.inf, np.nan), values)
+    else:
+        values = np.where(byte & 127 == 127, np.nan, values)
+    return np.where(byte & 128, -values, values).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mantissa", "bias"),
+    [(tl.float8e4nv, 3, 7), (tl.float8e5, 2, 15), (tl.float8e4b8, 3, 8), (tl.float8e5b16, 2, 16)],
+)
+def test_conversions_of_8_bit_floats(kind: Any, mantissa: int, bias: int, run_module: Any) -> None:
+    """Every byte is read; numbers of every size, and those in the middle of two, are written."""
+    fnuz = bias in (8, 16)
+    values = _values(mantissa, bias, fnuz)
+    lowered = Lowered()
+    triton.compile(ASTSource(read_bytes, {"x": "*u8", "out": "*fp32"}, {"KIND": kind}), GFX942, hooks=[lowered])
+    out = np.zeros(256, np.float32)
+    run_module(lowered.module, np.arange(256, dtype=np.uint8), out)
+    np.testing.assert_array_equal(out, values)
+    finite = np.sort(values[:128][np.isfinite(values[:128])])
+    middle = (finite[1:] + finite[:-1]) / 2
+    above, below = np.nextafter(middle, np.float32(np.inf)), np.nextafter(middle, np.float32(0))
+    x = np.concatenate([finite, middle, above, below, [finite[-1] * 4, np.inf, np.nan]]).astype(np.float32)
+    x = np.concatenate([x, -x])[:1024]
+    given = np.pad(x, (0, 1024 - len(x)))
+    lowered = Lowered()
+    triton.compile(ASTSource(write_bytes, {"x": "*fp32", "out": "*u8"}, {"KIND": kind}), GFX942, hooks=[lowered])
+    got = np.zeros(1024, np.uint8)
+    run_module(lowered.module, given, got)
+    steps = np.searchsorted(finite, np.abs(x), side="left").clip(0, len(finite) - 1)
+    lower = np.where(finite[steps] == np.abs(x), steps, np.maximum(steps - 1, 0))
+    to_lower, to_upper = np.abs(x) - finite[lower], finite[steps] - np.abs(x)
+    nearest = np.where((to_lower < to_upper) | ((to_lower == to_upper) & (lower % 2 == 0)), lower, steps)
+    too_large = np.abs(x) > finite[-1]
+    expected = np.where(too_large, 0x7C if kind == tl.float8e5 else len(finite) - 1, nearest)
+    expected = np.where(np.isnan(x) | (fnuz & np.isinf(x)), 128 if fnuz else 127, expected)
+    has_sign = np.signbit(x) & ~(fnuz & (expected == 0))
+    np.testing.assert_array_equal(got[: len(x)], expected | np.where(has_sign, 128, 0))
+
+
+@cache
+def added(arch: str = "gfx942") -> Any:
+    source = ASTSource(add, {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 1024})
+    return triton.compile(source, GPUTarget("hip", arch))
+
+
+def test_the_stages_and_triton_s_attributes() -> None:
+    kernel = added()
+    assert list(kernel.asm) == ["ttir", "ttgir", "llir", "amdgcn", "hsaco"]
+    assert 'ttg.target = "hip:gfx942"' in kernel.asm["ttgir"]
+    assert "threadsPerWarp = [64]" in kernel.asm["ttgir"]
+    llir = kernel.asm["llir"]
+    assert re.search(r"define amdgpu_kernel void @add\(ptr addrspace\(1\) inreg", llir)
+    for attribute in (
+        '"amdgpu-flat-work-group-size"="1,256"', '"amdgpu-waves-per-eu"="0, 0"', '"denormal-fp-math-f32"="ieee"',
+        '"uniform-work-group-size"="true"', '!"amdhsa_code_object_version", i32 500',
+    ):  # fmt: skip
+        assert attribute in llir
+    text = kernel.asm["amdgcn"]
+    assert '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"' in text
+    assert text.count("global_load_dword ") == 8
+    assert text.count("global_store_dword ") == 4
+    assert ".amdhsa_kernel add" in text
+
+
+@pytest.mark.parametrize(("arch", "lanes"), [("gfx90a", 64), ("gfx950", 64), ("gfx1100", 32), ("gfx1200", 32)])
+def test_other_gpus_of_amd_compile(arch: str, lanes: int) -> None:
+    text = added(arch).asm["amdgcn"]
+    assert f'.amdgcn_target "amdgcn-amd-amdhsa--{arch}"' in text
+    assert f".wavefront_size: {lanes}" in text
+
+
+def test_the_code_object_has_what_the_loader_reads() -> None:
+    """Segments, symbols, the tables that `.dynamic` names, the descriptor's distance to the code, the metadata note."""
+    data = added().asm["hsaco"]
+    file = ElfFile.read(data)
+    assert (file.type, file.machine, file.flags & 0xFF) == (3, 224, 0x4C)  # a shared object, AMDGPU, gfx942
+    assert [segment[0] for segment in file.segments] == [6, 1, 1, 1, 2, 0x6474E551, 4]
+    for kind, _, offset, address, _, size, _, alignment in file.segments:
+        assert offset + size <= len(data)
+        if kind == 1:
+            assert offset % alignment == address % alignment
+    symbols = {symbol.name: symbol for symbol in file.dynamic_symbols()}
+    text, rodata = file.named(".text")[0], file.named(".rodata")[0]
+    code, descriptor = symbols["add"], symbols["add.kd"]
+    assert (code.info, code.value, code.value % 256) == (0x12, text.address, 0)
+    assert (descriptor.info, descriptor.value, descriptor.size) == (0x11, rodata.address, 64)
+    entry = int.from_bytes(rodata.data[16:24], "little", signed=True)
+    assert descriptor.value + entry == code.value
+    tables = file.named(".dynamic")[0].data
+    found = {
+        int.from_bytes(tables[n : n + 8], "little"): int.from_bytes(tables[n + 8 : n + 16], "little")
+        for n in range(0, 80, 16)
+    }
+    names = {6: ".dynsym", 5: ".dynstr", 4: ".hash"}
+    assert {tag: found[tag] for tag in names} == {tag: file.named(name)[0].address for tag, name in names.items()}
+    assert found[10] == len(file.named(".dynstr")[0].data)
+    note = file.named(".note")[0].data
+    assert (int.from_bytes(note[8:12], "little"), note[12:19]) == (32, b"AMDGPU\0")
+    assert b"add.kd" in note
+
+
+def test_what_is_not_there_yet_is_an_error() -> None:
+    @triton.jit
+    def assembled(x):
+        i = tl.arange(0, 64)
+        v = tl.load(x + i)
+        tl.store(x + i, tl.inline_asm_elementwise("v_mov_b32 $0, $1", "=v,v", [v], tl.float32, True, 1))
+
+    with pytest.raises(MinitritonError, match=r"no lowering to LLVM for 'tt.elementwise_inline_asm' on hip"):
+        triton.compile(ASTSource(assembled, {"x": "*fp32"}, {}), GFX942)
+    with pytest.raises(MinitritonError, match="not an ELF file"):
+        ElfFile.read(b"")
