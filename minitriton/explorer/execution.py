@@ -20,8 +20,7 @@ from typing import Final, Literal
 import numpy as np
 
 from minitriton.emulator.memory.access_cost import SECTOR
-from minitriton.emulator.report import Reported
-from minitriton.emulator.report import Report
+from minitriton.emulator.report import Report, Reported
 from minitriton.errors import MinitritonError
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import Recording

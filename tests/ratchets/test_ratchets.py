@@ -29,22 +29,17 @@ PACKAGES = {
     "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
     "codegen": (13153, 78, 0),
-    "commands": (1586, 11, 0),
-<<<<<<< HEAD
-    "dialects": (16012, 99, 0),
-    "emulator": (12452, 72, 0),
-=======
+    "commands": (2009, 12, 1),
     "dialects": (15216, 83, 0),
-    "emulator": (8895, 53, 0),
->>>>>>> main
+    "emulator": (12522, 69, 0),
     "errors": (156, 1, 0),
-    "explorer": (6991, 42, 0),
+    "explorer": (6992, 42, 0),
     "frontend": (8359, 39, 0),
     "fuzz": (8561, 47, 0),
     "host": (1254, 16, 0),
     "interpreter": (4967, 33, 0),
     "knobs": (878, 3, 0),
-    "lab": (10882, 53, 0),
+    "lab": (10834, 53, 0),
     "language": (6001, 52, 0),
     "layouts": (4654, 22, 0),
     "passes": (20937, 113, 0),
@@ -86,22 +81,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-<<<<<<< HEAD
-    "lines": 143545,
-    "files": 881,
-    "files under 40 lines": 127,
-    "modules with one importer": 195,
-=======
-    "lines": 138634,
-    "files": 819,
-    "files under 40 lines": 124,
-    "modules with one importer": 178,
->>>>>>> main
+    "lines": 142637,
+    "files": 836,
+    "files under 40 lines": 125,
+    "modules with one importer": 182,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 55,
-    "words": 1,
+    "words": 2,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
@@ -112,6 +100,7 @@ By about 1,500 lines in 9 files on 2026-11-28 for `minitriton-algebra`: a file a
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
 `passes`, `codegen` and `dialects` by about 70 on 2026-11-28: warps share the boxes of a tensor copy.
+`commands` by 320 on 2026-11-28: types and constants of a kernel that is opened without a launch are read off its body.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}

@@ -15,11 +15,8 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.memory.device_shadow import GlobalShadow
-<<<<<<< HEAD
-from minitriton.target.architectures import WARP_SIZE
-=======
 from minitriton.interpreter.memory.device import byte_bounds
->>>>>>> main
+from minitriton.target.architectures import WARP_SIZE
 
 BASE = 0x7F0000000000
 GAP = 4096

@@ -18,12 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-<<<<<<< HEAD
-from minitriton.emulator.arithmetic import packed as packed_math
-=======
 from minitriton.emulator.arithmetic import small_floats as sf
-from minitriton.emulator.batch import Mask
->>>>>>> main
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import access_cost

@@ -20,14 +20,9 @@ from minitriton.emulator.operations import warp as warp_operations
 from minitriton.emulator.operations.barrier_checks import check_numbers
 from minitriton.emulator.operations.barriers import Arrival, Reduction
 from minitriton.emulator.ptx.control_flow import Block
-<<<<<<< HEAD
-from minitriton.emulator.ptx.program import Immediate, Instruction, Register
-from minitriton.emulator.rules.memory import address_text
-from minitriton.emulator.threads import Mask
-=======
 from minitriton.emulator.ptx.program import Immediate, Instruction, Operand, Pair, Register
 from minitriton.emulator.rules.memory import address_text, elements_of
->>>>>>> main
+from minitriton.emulator.threads import Mask
 from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 from minitriton.target.architectures import WARP_SIZE
 
