@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15216, 83, 0),
     "emulator": (12522, 69, 0),
     "errors": (156, 1, 0),
-    "explorer": (6992, 42, 0),
+    "explorer": (6991, 42, 0),
     "frontend": (8359, 39, 0),
     "fuzz": (8561, 47, 0),
     "host": (1254, 16, 0),
@@ -81,7 +81,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 142637,
+    "lines": 142636,
     "files": 836,
     "files under 40 lines": 125,
     "modules with one importer": 182,
