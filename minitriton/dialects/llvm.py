@@ -358,6 +358,16 @@ class CmpXchgOp(IRDLOperation):
 
 
 @op_definition
+class FenceOp(IRDLOperation):
+    """Orders the accesses of memory before it and after it, for the threads of a scope."""
+
+    name = "llvm.fence"
+
+    ordering = prop_def(StringAttr)
+    syncscope = opt_prop_def(StringAttr)
+
+
+@op_definition
 class AssumeOp(IRDLOperation):
     """A promise that a condition holds: what comes after may count on it (`tl.assume`)."""
 

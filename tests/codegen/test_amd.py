@@ -3,14 +3,16 @@
 import re
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.codegen.amd.code_object import ElfFile
+from minitriton.codegen.amd.code_object import ElfFile, link
 from minitriton.errors import MinitritonError
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Hook
@@ -287,6 +289,58 @@ def test_the_code_object_has_what_the_loader_reads() -> None:
     note = file.named(".note")[0].data
     assert (int.from_bytes(note[8:12], "little"), note[12:19]) == (32, b"AMDGPU\0")
     assert b"add.kd" in note
+
+
+@pytest.mark.oracle
+def test_the_linker_agrees_with_lld(tmp_path: Path) -> None:
+    """What a loader reads of a code object: symbols, descriptors, code, metadata, flags, how memory is protected."""
+    amd = pytest.importorskip("triton._C.libtriton").amd
+    relocatable, linked = tmp_path / "k.o", tmp_path / "k.hsaco"
+    machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu="gfx942", opt=3, reloc="pic")
+    module = llvm.parse_assembly(added().asm["llir"])
+    relocatable.write_bytes(machine.emit_object(module))
+    amd.link_hsaco(str(relocatable), str(linked))
+    assert visible(link(relocatable.read_bytes())) == visible(linked.read_bytes())
+
+
+def visible(data: bytes) -> dict[str, object]:
+    file = ElfFile.read(data)
+    sections, symbols = {s.name: s for s in file.sections}, file.dynamic_symbols()
+    rodata, text = sections[".rodata"], sections[".text"]
+    descriptors = {
+        s.name: rodata.data[s.value - rodata.address :][:64] for s in symbols if file.sections[s.section] is rodata
+    }
+    entries = {
+        s.name: s.value + int.from_bytes(descriptors[s.name][16:24], "little", signed=True)
+        for s in symbols
+        if s.name in descriptors
+    }
+    return {
+        "kind": (file.type, file.machine, file.flags, file.identification),
+        "symbols": sorted((s.name, s.info, s.other, file.sections[s.section].name, s.size) for s in symbols),
+        "descriptors": {name: data[:16] + data[24:] for name, data in descriptors.items()},
+        "entries": {name: entry - text.address for name, entry in entries.items()},
+        "code": text.data,
+        "metadata": sections[".note"].data,
+        "protection": [segment[1] for segment in file.segments if segment[0] == 1],
+    }
+
+
+@triton.jit
+def count(x, out):
+    i = tl.arange(0, 512)
+    tl.atomic_add(out + tl.load(x + i), 1)
+    before = tl.atomic_cas(out + 16, 0, 7)
+    tl.store(out + 17 + i, before + i)
+
+
+def test_atomics_have_llvm_s_scopes_and_one_fence_for_many() -> None:
+    text = triton.compile(ASTSource(count, {"x": "*i32", "out": "*i32"}, {}), GFX942, {"num_warps": 1})
+    llir = text.asm["llir"]
+    assert len(re.findall(r'atomicrmw add ptr addrspace\(1\) .* syncscope\("agent"\) monotonic', llir)) == 8
+    assert len(re.findall(r'cmpxchg ptr addrspace\(1\) .* syncscope\("agent"\) acq_rel acquire', llir)) == 1
+    assert len(re.findall(r'fence syncscope\("agent"\) release', llir)) == 1
+    assert "global_atomic_cmpswap" in text.asm["amdgcn"]
 
 
 def test_what_is_not_there_yet_is_an_error() -> None:

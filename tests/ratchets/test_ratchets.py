@@ -28,9 +28,9 @@ PACKAGES = {
     "analysis": (6819, 44, 0),
     "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
-    "codegen": (13191, 79, 0),
+    "codegen": (13218, 79, 0),
     "commands": (1586, 11, 0),
-    "dialects": (16012, 99, 0),
+    "dialects": (16022, 99, 0),
     "emulator": (8946, 57, 0),
     "errors": (156, 1, 0),
     "explorer": (6993, 42, 0),
@@ -80,7 +80,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 140039,
+    "lines": 140076,
     "files": 866,
     "files under 40 lines": 126,
     "modules with one importer": 191,
