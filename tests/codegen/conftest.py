@@ -102,7 +102,8 @@ def _launched(function: Any) -> tuple[int, int]:
     if "toy.threads" in given:
         return given["toy.threads"].value.data, 64
     if "rocdl.kernel" in given:
-        return int(given["amdgpu-flat-work-group-size"].data.partition(",")[2]), 64
+        lanes = function.parent_op().attributes["ttg.threads-per-warp"].value.data
+        return int(given["amdgpu-flat-work-group-size"].data.partition(",")[2]), lanes
     return given["nvvm.reqntid"].get_values()[0], 32
 
 

@@ -93,7 +93,7 @@ def _layer_norm(x: np.ndarray) -> np.ndarray:
     return d / np.sqrt((d * d).mean() + 1e-5)
 
 
-@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(("arch", "num_warps"), [("gfx942", 1), ("gfx942", 4), ("gfx1100", 4)])
 @pytest.mark.parametrize(
     ("kernel", "constants", "expected"),
     [
@@ -108,13 +108,14 @@ def test_lowered_kernels_compute_the_right_numbers(
     kernel: Any,
     constants: dict[str, int],
     expected: Callable[[np.ndarray], np.ndarray],
+    arch: str,
     num_warps: int,
     run_module: Any,
 ) -> None:
     has_n = "BLOCK" in constants
     lowered = Lowered()
     source = ASTSource(kernel, {"x": "*fp32", "out": "*fp32"} | ({"n": "i32"} if has_n else {}), constants)
-    triton.compile(source, GFX942, {"num_warps": num_warps}, hooks=[lowered])
+    triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
     x = np.random.default_rng(0).integers(-4, 4, 1024).astype(np.float32)
     want = expected(x)
     out = np.zeros_like(want)
