@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests" / "parity")]
+sys.path[:0] = [str(ROOT / "tests" / "parity")]
 
 PASS = "minitriton-algebra"
 _INSTRUCTION = re.compile(r"^\t(?:@!?%p\d+ )?([a-z][\w.]*)", re.MULTILINE)
@@ -77,11 +77,11 @@ def compiled(source: Any, options: dict[str, Any], **more: Any) -> str:
 def own_sources() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """The parity cases and the corpus: name, source, options."""
     from building import source_parts
-    from cases import load_kernels
     from parity_cases import ALL_CASES
 
     from minitriton.compiler import ASTSource
     from minitriton.lab import corpus
+    from minitriton_kernels.cases import load_kernels
 
     seen = set[str]()
     for case in (*ALL_CASES, *map(corpus.find, corpus.names())):
@@ -201,7 +201,7 @@ def fuzz(count: int, seed: int, first: int) -> None:
     """Random kernels through all passes for sm_90, with the pass and without it where it changes anything: the emulator must give the same bits."""
     from minitriton.fuzz.generation.generator import generate, kernel_seed
     from minitriton.fuzz.running import oracles
-    from minitriton.fuzz.running.case import case_of
+    from minitriton.fuzz.running.agreement import case_of
     from minitriton.fuzz.running.launch import FuzzedLaunch
     from minitriton.passes.algebra import Algebra
 

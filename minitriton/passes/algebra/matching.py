@@ -43,7 +43,7 @@ from minitriton.rewriting.rewriter import Rewriter
 REDUCTIONS = ("sum", "max")
 """Reductions by addition, and by the maximum that a NaN loses."""
 _LIBDEVICE = {"__nv_sqrtf": "sqrt", "__nv_expf": "exp", "__nv_logf": "log"}
-"""Functions of libdevice that kernels call by name, and what they compute."""
+"""Functions of libdevice that kernels call by name, and what they compute but for roundings: fast rules take them for these."""
 _ROUNDED = arith.FastMathFlagsAttr((FastMathFlag.ALLOW_RECIP,))
 """`arcp`: the multiplication stands for a division, and is rounded before anything is added to it."""
 
@@ -86,7 +86,7 @@ def operator_of(name: str, rule: Rule) -> Operator:
 def roots(rule: Rule) -> frozenset[type[Operation]]:
     """The classes of ops that the rule may begin with."""
     name = rule.terms[0].op
-    also = {tt.ExternElementwiseOp} if name in _LIBDEVICE.values() else set[type[Operation]]()
+    also = {tt.ExternElementwiseOp} if rule.level == "fast" and name in _LIBDEVICE.values() else set[type[Operation]]()
     return frozenset({operator_of(name, rule).cls, *also})
 
 
@@ -110,7 +110,7 @@ _Todo = tuple[tuple[Term, SSAValue], ...]
 
 def _match_op(rule: Rule, term: Term, op: Operation, found: Match, rest: _Todo) -> bool:
     """Whether `op` is `term`, and `rest` matches too."""
-    if not _is(term.op, op) or len(operand_values(op)) != len(term.args):
+    if not _is(rule, term.op, op) or len(operand_values(op)) != len(term.args):
         return False
     is_inside = op is not found.root and not _is_free(op)
     if is_inside and not rule.shared and (op.parent is not found.root.parent or not op.results[0].has_one_use()):
@@ -158,11 +158,11 @@ def _match_leaf(term: Term, value: SSAValue, found: Match) -> bool:
     return known is value or (constant_attr(value) is not None and constant_attr(known) == constant_attr(value))
 
 
-def _is(name: str, op: Operation) -> bool:
+def _is(rule: Rule, name: str, op: Operation) -> bool:
     """Whether `op` is the operation `name`."""
     if op.__class__ is tt.ExternElementwiseOp:
-        symbol = cast(tt.ExternElementwiseOp, op).symbol.data
-        return _LIBDEVICE.get(symbol) == name and element_type(op.results[0].type).__class__ is Float32Type
+        is_known = rule.level == "fast" and _LIBDEVICE.get(cast(tt.ExternElementwiseOp, op).symbol.data) == name
+        return is_known and element_type(op.results[0].type).__class__ is Float32Type
     wanted = operators()[name]
     if op.__class__ is not wanted.cls:
         return False
@@ -294,10 +294,10 @@ def is_normal(number: float, type_: Attribute) -> bool:
 
 NUMBERS: Mapping[str, Callable[[float, Attribute], bool]] = {
     "power_of_two": lambda number, _: abs(host.frexp(number)[0]) == 0.5,
-    "exact": lambda number, type_: is_normal(number, type_) and round_to(float(number), type_) == number,
+    "exact": lambda number, type_: number == 0 or (is_normal(number, type_) and round_to(number, type_) == number),
     "normal": is_normal,
 }
-"""What conditions ask of a number: it is a power of two, of the type without rounding, or normal when rounded."""
+"""What conditions ask of a number: it is a power of two, zero or a normal number of the type, or one when rounded."""
 
 
 def _varies(_: Conditions, value: SSAValue) -> bool:

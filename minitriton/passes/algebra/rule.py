@@ -24,7 +24,7 @@ from minitriton.errors import PipelineError
 Level: TypeAlias = Literal["exact", "fast"]
 Domain: TypeAlias = Literal["integer", "float", "any"]
 
-PROVER = "1"
+PROVER = "2"
 """Which meaning of terms rules were proved with (`passes.algebra.proving`): another one makes all proofs void."""
 
 

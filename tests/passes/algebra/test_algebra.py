@@ -70,6 +70,10 @@ EXACT = [
         "%p = arith.extf %h : H to F\n%q = arith.extf %g : H to F\n%m = arith.maxnumf %p, %q : F\n%r = arith.truncf %m : F to H",
         "h", "arith.maxnumf %arg6, %arg7",
     ),
+    (
+        "%z = arith.constant dense<0.0> : F\n%p = arith.extf %h : H to F\n%m = arith.maxnumf %p, %z : F\n%r = arith.truncf %m : F to H",
+        "h", "arith.maxnumf %arg6, %{{.*}} : tensor<8x4xf16>",
+    ),
     ("%p = arith.cmpi sgt, %i, %j : I\n%r = arith.select %p, %i, %j : C, I", "i", "arith.maxsi %arg3, %arg4"),
 ]  # fmt: skip
 
@@ -115,6 +119,14 @@ KEPT = [
 @pytest.mark.parametrize(("body", "kind"), KEPT, ids=[each[0][:34] for each in KEPT])
 def test_what_would_change_a_bit_or_be_computed_twice_is_kept(body: str, kind: str) -> None:
     assert run(text(body, kind), Algebra()) == run(text(body, kind))
+
+
+def test_a_function_of_libdevice_rounds_otherwise_and_is_rewritten_by_fast_rules_alone() -> None:
+    call = 'tt.extern_elementwise {} {{libname = "", libpath = "", pure = true, symbol = "__nv_expf"}} : (F) -> F'
+    body = f"%p = {call.format('%x')}\n%q = {call.format('%y')}\n%r = arith.select %c, %p, %q : C, F"
+    assert run(text(body), Algebra()) == run(text(body))
+    fast = f"%p = {call.format('%x')}\n%q = {call.format('%y')}\n%r = arith.mulf %p, %q : F"
+    check(text(fast), Algebra(level="fast"), "// CHECK: arith.addf %arg0, %arg1")
 
 
 def test_a_range_allows_a_rule() -> None:
