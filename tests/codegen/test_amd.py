@@ -13,6 +13,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.codegen.amd.code_object import ElfFile, link
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Hook
@@ -151,6 +152,34 @@ def test_dots_on_matrix_cores(
     out = np.zeros((M, N), np.float32)
     run_module(lowered.module, *(_given(each, element) for each in (a, b)), out)
     np.testing.assert_array_equal(out, a @ b)
+
+
+def test_options_of_amd_reach_the_kernel(run_module: Any) -> None:
+    lowered = Lowered()
+    source = ASTSource(matmul, {"a": "*fp16", "b": "*fp16", "out": "*fp32"}, {"M": 32, "N": 64, "K": 64, "BK": 32})
+    options = {"matrix_instr_nonkdim": 16, "kpack": 2, "waves_per_eu": 2, "allow_flush_denorm": True}
+    kernel = triton.compile(source, GFX942, options, hooks=[lowered])
+    assert "instrShape = [16, 16, 16]" in kernel.asm["ttgir"]
+    assert "kWidth = 8" in kernel.asm["ttgir"]
+    for attribute in ('"amdgpu-waves-per-eu"="2, 2"', '"denormal-fp-math-f32"="preserve-sign"'):
+        assert attribute in kernel.asm["llir"]
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 4, size).astype(np.float16) for size in ((32, 64), (64, 64)))
+    out = np.zeros((32, 64), np.float32)
+    run_module(lowered.module, a, b, out)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_the_command_compiles_for_amd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["compile", "bench_softmax", "--arch", "gfx942"]
+    assert main(given) == 0
+    assert "s_endpgm" in capsys.readouterr().out
+    assert main([*given, "--emit", "hsaco", "-o", str(tmp_path / "k.hsaco")]) == 0
+    assert ElfFile.read((tmp_path / "k.hsaco").read_bytes()).machine == 224
+    assert main([*given, "--emit", "ptx"]) != 0
+    assert "this compile lacks stage 'ptx'" in capsys.readouterr().err
+    assert main(["compile", "bench_softmax", "--arch", "gfx43"]) != 0
+    assert "known: 70, 75, 80, 86, 87, 89, 90, 100, 120, gfx90a, gfx942" in capsys.readouterr().err
 
 
 def _given(values: np.ndarray, element: str) -> np.ndarray:
