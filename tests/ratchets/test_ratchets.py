@@ -46,7 +46,7 @@ PACKAGES = {
     "pipeline": (2383, 14, 0),
     "rewriting": (4142, 24, 0),
     "runtime": (7084, 43, 0),
-    "target": (1136, 7, 0),
+    "target": (1138, 7, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -80,7 +80,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 140076,
+    "lines": 140078,
     "files": 866,
     "files under 40 lines": 126,
     "modules with one importer": 191,
