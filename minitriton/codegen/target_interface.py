@@ -24,7 +24,7 @@ scratch memory that an op needs (`codegen.scratch`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -84,6 +84,12 @@ class TargetInfo(Protocol):
 
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:
         """The i32 `word` of all lanes, combined by `kind` (`add`, `umax`, ...) in one instruction. Asked where `has_redux` holds."""
+        ...
+
+    def reduce_wave(
+        self, b: Builder, values: list[SSAValue], combine: Callable[[list[SSAValue], list[SSAValue]], list[SSAValue]]
+    ) -> list[SSAValue] | None:
+        """The values of all lanes of the warp combined, in all lanes, if there is something better than shuffles; else None."""
         ...
 
     def in_cta(self, b: Builder, pointer: SSAValue, rank: SSAValue) -> SSAValue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
@@ -60,6 +60,11 @@ class _Amd:
 
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:
         _absent("a reduction of a word in one instruction")
+
+    def reduce_wave(
+        self, b: Builder, values: list[SSAValue], combine: Callable[[list[SSAValue], list[SSAValue]], list[SSAValue]]
+    ) -> list[SSAValue]:
+        return lanes.reduce_wave(b, values, combine)
 
     def in_cta(self, b: Builder, pointer: SSAValue, rank: SSAValue) -> SSAValue:
         _absent("clusters")

@@ -208,6 +208,10 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
         kind = _redux_kind(f, op)
         if kind is not None:
             return [_redux(f, values[0], kind)]
+        if f.module.lane_bits > 5 and exchangeable(op):
+            reduced = f.module.info.reduce_wave(f.b, values, lambda first, second: combine(f, op, first, second))
+            if reduced is not None:
+                return reduced
     for bit in reversed(plan.lane_bits):
         others = [shuffle_xor(f, value, 1 << bit) for value in values]
         if plan.across_warps:

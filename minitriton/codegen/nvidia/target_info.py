@@ -74,6 +74,10 @@ class _Nvidia:
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:
         return b.value(nvvm.ReduxSyncOp, (word,), I32, {"kind": string_attr(kind)})
 
+    def reduce_wave(self, b: Builder, values: list[SSAValue], combine: object) -> None:
+        """Shuffles do."""
+        return
+
     def in_cta(self, b: Builder, pointer: SSAValue, rank: SSAValue) -> SSAValue:
         return b.value(nvvm_tma.MapaOp, (pointer, rank), nvvm_tma.SHARED_CLUSTER)
 
