@@ -33,7 +33,7 @@ test-whole: setup lint types
 
 # While working: lint, types, and tests that touch every layer, side by side; under 90 s on two idle cores.
 CHECK := ratchets test_layers.py test_rooms.py host target/test_architectures.py layouts/test_to_linear.py test_knobs.py \
-  dialects/fast_paths/test_printed_form.py dialects/test_ttg_verify.py dialects/test_text_parsing.py dialects/test_op_rules.py \
+  dialects/test_ttg_verify.py dialects/test_text_parsing.py dialects/test_op_rules.py \
   analysis/test_axis_info.py analysis/test_membar.py analysis/test_allocation.py frontend/test_errors.py frontend/test_loops.py \
   passes/test_names.py passes/test_fixpoints_end.py passes/test_canonicalize.py passes/test_coalesce.py test_pass_manager.py compilation/test_overrides.py \
   codegen/test_llvm_text.py codegen/test_hints_and_options.py interpreter/test_interpret.py interpreter/test_integer_ops.py \

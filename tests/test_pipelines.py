@@ -23,7 +23,7 @@ from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, Verify
 from minitriton.pipeline.pass_registry import Pass, Property, known_passes, registered_passes, with_implied
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.pipeline.request import Switches
-from minitriton.pipeline.stages import facts_of, first_facts
+from minitriton.pipeline.stages import first_properties, properties_of
 from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.target.backends import STAGES
@@ -149,7 +149,7 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
 def test_the_lowering_needs_none_of_them(ctas: int) -> None:
     for name in (*dict.fromkeys(own_passes(num_ctas=ctas)), "minitriton"):
         options = CUDAOptions.for_target(HOPPER, num_ctas=ctas, without=name)
-        pipeline_for(HOPPER, options).check(first_facts("source"))
+        pipeline_for(HOPPER, options).check(first_properties("source"))
 
 
 def test_any_pass_can_be_left_out_that_is_there() -> None:
@@ -165,7 +165,7 @@ def test_any_pass_can_be_left_out_that_is_there() -> None:
 
 def test_the_contracts_of_a_pipeline_hold_from_ttir_to_ptx() -> None:
     pipeline = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
-    assert Property.PTX in pipeline.check(first_facts("source"))
+    assert Property.PTX in pipeline.check(first_properties("source"))
 
 
 def without(*names: str) -> Pipeline:
@@ -202,32 +202,32 @@ def without(*names: str) -> Pipeline:
 )  # fmt: skip
 def test_an_order_that_cannot_work_is_refused_before_it_runs(pipeline: Pipeline, refused: str, helps: str) -> None:
     with pytest.raises(PipelineError, match=f"pass '{refused}'") as caught:
-        pipeline.check(first_facts("source"))
+        pipeline.check(first_properties("source"))
     assert helps in (caught.value.help or "")
 
 
 def test_programs_of_several_ctas_need_their_data_exchanged() -> None:
     options = CUDAOptions.for_target(HOPPER, num_ctas=2)
     pipeline = pipeline_for(HOPPER, options)
-    pipeline.check(first_facts("source"))
+    pipeline.check(first_properties("source"))
     with pytest.raises(PipelineError, match="exchanges between CTAs lowered"):
-        pipeline.skip("exchange-between-ctas").check(first_facts("source"))
+        pipeline.skip("exchange-between-ctas").check(first_properties("source"))
 
 
 def test_passes_behind_the_exchange_may_undo_it() -> None:
     """A program of several CTAs needs the exchange last; for one CTA nothing can make data come from others."""
     several = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, num_ctas=2))
     one = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
-    one.insert("canonicalize", after="exchange-between-ctas").check(first_facts("source"))
+    one.insert("canonicalize", after="exchange-between-ctas").check(first_properties("source"))
     with pytest.raises(PipelineError, match="exchanges between CTAs lowered, which 'canonicalize' destroyed"):
-        several.insert("canonicalize", after="exchange-between-ctas").check(first_facts("source"))
+        several.insert("canonicalize", after="exchange-between-ctas").check(first_properties("source"))
 
 
 _ARGUMENTS = "%p: !tt.ptr<f32>, %n: i64, %i: i32, %d: !tt.tensordesc<tensor<64xf32>>, %x: tensor<16x16xf16>, %y: tensor<4x4x4xf32>"
 
 
 def facts_of_body(body: str, ext: str = "ttir", target: GPUTarget = HOPPER) -> frozenset[Property]:
-    return facts_of(parse_module(f"tt.func @k({_ARGUMENTS}) {{\n{body}\ntt.return\n}}"), ext, target)
+    return properties_of(parse_module(f"tt.func @k({_ARGUMENTS}) {{\n{body}\ntt.return\n}}"), ext, target)
 
 
 @pytest.mark.parametrize(
@@ -255,13 +255,18 @@ def test_a_kernel_without_dots_descriptors_and_partitions_needs_no_pass_for_them
 def test_dots_before_hopper_need_neither_fences_nor_held_registers() -> None:
     ampere = GPUTarget("cuda", 80)
     pipeline = pipeline_for(ampere, CUDAOptions.for_target(ampere)).skip("hold-wgmma-registers")
-    assert Property.PTX in pipeline.check(first_facts("source"))
+    assert Property.PTX in pipeline.check(first_properties("source"))
 
 
 def test_what_holds_after_a_pass_is_what_it_keeps_and_establishes() -> None:
     """The contract algebra: nothing else holds, and what is implied always does."""
     for step in pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER)).steps:
-        for holds in (frozenset[Property](), frozenset(Property), first_facts("source"), first_facts("ttgir")):
+        for holds in (
+            frozenset[Property](),
+            frozenset(Property),
+            first_properties("source"),
+            first_properties("ttgir"),
+        ):
             assert step.after(holds) == with_implied(holds & step.keeps | step.established())
 
 

@@ -1,23 +1,15 @@
-"""How many neighbouring elements one instruction of a thread moves, and what limits it.
-
-In: the facts of a module and a load, store, atomic or asynchronous copy of it. Out: an `AccessWidth`. Passes, lowering, remarks and the explorer ask here.
+"""How many neighbouring elements one instruction of a thread moves, and what limits it: `AccessWidth`. Passes, lowering, remarks and the explorer ask here.
 
     tt.load %p, %m : tensor<1024x!tt.ptr<f32>, #blocked>        sizePerThread = [4], p begins at a multiple of 16 bytes
         %m = offsets < n, n divisible by 16                      4 of at most 4
         %m = offsets < n                                         1, limited by the mask; marked `split_mask`: 4, and single elements where %m ends within a vector
 
-How many neighbours one atomic instruction changes (PTX ISA, "atom", "red").
-
-most_at_once("fadd", f32, sm_90)    4: `atom.add.v4.f32`
-most_at_once("fadd", f16, sm_80)    2: `atom.add.noftz.f16x2`
-most_at_once("add", i32, sm_90)     1
-
-Masks that are true up to some element of each group and false from there on: `offsets < n`.
-
-In: a mask, its axis info, an axis and the length of aligned groups along it. Out: whether every group begins with its true elements.
-Then the last element of a group tells that all are true, and the first that all are false.
+Limits are what the layout gives a thread in a row (`run_along`), the alignment of the pointers, the mask and the instruction. A mask does not limit where each
+group of so many elements begins with its true ones (`is_prefix`): the last element of a group says whether all are true, the first whether all are false.
+An atomic instruction changes several elements from sm_80 or sm_90 on (`most_at_once`; PTX ISA, "atom", "red").
 
     offsets = 0, 1, 2, ...     n = 6        mask of groups of 4:   1 1 1 1 | 1 1 0 0 | 0 0 0 0
+    most_at_once("fadd", f32, sm_90)        4: `atom.add.v4.f32`
 """
 
 from __future__ import annotations
@@ -28,10 +20,10 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.fact import AxisInfo
+from minitriton.analysis.axis_info.lattice import AxisInfo
 from minitriton.analysis.axis_info.types import access_shape, axis_lengths, pointee_bits, pointee_bytes
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
+from minitriton.dialects.arith.compare import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import features_of
 from minitriton.dialects.facts.memory_access import MemoryAccess

@@ -24,7 +24,7 @@ from minitriton.analysis.access_width import aligned_run, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.dialects import tt, ttng
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.pipeline.choice import remark
 from minitriton.target.tensor_map import GRAIN

@@ -1,15 +1,15 @@
 """Forward dataflow over SSA values, through structured and unstructured control flow.
 
-In: a region and, in a subclass, a fact with a join and a transfer function. Out: `facts`, one fact per value, that holds
+In: a region and, in a subclass, a lattice value with a join and a transfer function. Out: `facts`, one lattice value per value, that holds
 however often a loop runs and whichever branch is taken.
 
     scf.for %i = %lb to %ub iter_args(%x = %init) {      fact(%x) = join(fact(%init), fact(%next)), found by running
       ...                                                the body until nothing changes; the loop's result has the
-      scf.yield %next                                    fact of %x
+      scf.yield %next                                    lattice value of %x
     }
 
-Facts start out as the best that any path seen so far allows and only get weaker, so a loop ends with the strongest fact
-that this iteration can justify. A value that was never reached has no fact: `fact` answers with what is true of every value.
+Lattice values start out as the best that any path seen so far allows and only get weaker, so a loop ends with the strongest lattice value
+that this iteration can justify. A value that was never reached has no lattice value: `fact` answers with what is true of every value.
 An op whose control flow is not known has its regions visited with nothing known of their arguments.
 """
 
@@ -26,51 +26,52 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow
+from minitriton.dialects.verification.dominance import reverse_postorder, successors_of
 from minitriton.pipeline.choice import remark
 
-Fact = TypeVar("Fact")
+Lattice = TypeVar("Lattice")
 Where = TypeVar("Where")
 
 MOST_TIMES = 200
-"""How often a fact may get weaker before nothing is supposed any more. A fact of powers of 2 up to 2^64 for each of a few axes takes less."""
+"""How often a lattice value may get weaker before nothing is supposed any more. A lattice value of powers of 2 up to 2^64 for each of a few axes takes less."""
 
 
-class ForwardDataflow(ABC, Generic[Fact]):
-    """One analysis: subclasses say what a fact is, and `run` finds the facts of a region."""
+class ForwardDataflow(ABC, Generic[Lattice]):
+    """One analysis: subclasses say what a lattice value is, and `run` finds the lattice values of a region."""
 
     def __init__(self) -> None:
-        self.facts: dict[SSAValue, Fact] = {}
+        self.facts: dict[SSAValue, Lattice] = {}
         self._times: dict[SSAValue, int] = {}
         self.sources: dict[SSAValue, tuple[SSAValue, ...]] = {}
         """For a value that control flow defines (block arguments, results of loops and branches): what flows into it."""
 
     @abstractmethod
     def transfer(self, op: Operation) -> None:
-        """Store the facts of the results of `op`, an op without control flow."""
+        """Store the lattice values of the results of `op`, an op without control flow."""
 
     @abstractmethod
-    def join(self, a: Fact, b: Fact) -> Fact:
-        """The strongest fact that follows from either."""
+    def join(self, a: Lattice, b: Lattice) -> Lattice:
+        """The strongest lattice value that follows from either."""
 
     @abstractmethod
-    def unknown(self, value: SSAValue) -> Fact:
+    def unknown(self, value: SSAValue) -> Lattice:
         """What holds of `value` if nothing is known."""
 
     @abstractmethod
-    def loop_variable(self, lower: Fact, step: Fact) -> Fact:
+    def loop_variable(self, lower: Lattice, step: Lattice) -> Lattice:
         """What holds of `lower + i * step` for every i >= 0."""
 
     @abstractmethod
-    def constant_of(self, fact: Fact) -> int | None:
-        """The number that a value with this fact always is, if there is one."""
+    def constant_of(self, fact: Lattice) -> int | None:
+        """The number that a value with this lattice value always is, if there is one."""
 
-    def fact(self, value: SSAValue) -> Fact:
+    def fact(self, value: SSAValue) -> Lattice:
         """What is known of `value`."""
         found = self.facts.get(value)
         return self.unknown(value) if found is None else found
 
     def run(self, region: Region) -> None:
-        """Find the facts of everything in `region`; those of its arguments are in `facts` or not known."""
+        """Find the lattice values of everything in `region`; those of its arguments are in `facts` or not known."""
         first = region._first_block
         if first is not region._last_block:
             self._graph(region)
@@ -78,7 +79,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
             self.run_block(first)
 
     def run_block(self, block: Block) -> None:
-        """Find the facts of what `block` defines, from the facts of what flows into it."""
+        """Find the lattice values of what `block` defines, from the lattice values of what flows into it."""
         transfer = self.transfer
         op = block._first_op
         while op is not None:
@@ -93,7 +94,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
             op = op._next_op
 
     def _flow(self, target: SSAValue, source: SSAValue) -> bool:
-        """Let `source` flow into `target`; whether that weakened the fact of `target`."""
+        """Let `source` flow into `target`; whether that weakened the lattice value of `target`."""
         new = self.fact(source)
         old = self.facts.get(target)
         if old is not None:
@@ -106,7 +107,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
         return True
 
     def _weakened(self, target: SSAValue) -> bool:
-        """Counts how often the fact of `target` got weaker; whether that is enough."""
+        """Counts how often the lattice value of `target` got weaker; whether that is enough."""
         times = self._times[target] = self._times.get(target, 0) + 1
         if times == MOST_TIMES:
             owner = target.owner if isinstance(target.owner, Operation) else target.owner.parent_op()
@@ -123,7 +124,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
         return changed
 
     def visit(self, op: Operation, flow: RegionFlow) -> None:
-        """Find the facts of an op with control flow inside: run its regions until nothing changes, then join its results."""
+        """Find the lattice values of an op with control flow inside: run its regions until nothing changes, then join its results."""
         counter = flow.counter(op)
         if counter is not None:
             variable, lower, step = counter
@@ -165,7 +166,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
 
     def _graph(self, region: Region) -> None:
         """Blocks joined by branches: visited in order, again and again until nothing that comes earlier in the order changes."""
-        order = _reverse_postorder(region)
+        order = reverse_postorder(region.blocks[0])
         position = {block: index for index, block in enumerate(order)}
         reached = {order[0]}
         found: dict[SSAValue, dict[SSAValue, None]] = {}
@@ -213,29 +214,29 @@ class ForwardDataflow(ABC, Generic[Fact]):
             self.sources[argument] = tuple({**dict.fromkeys(self.sources.get(argument, ())), **values})
 
 
-class PointDataflow(ABC, Generic[Fact]):
+class PointDataflow(ABC, Generic[Lattice]):
     """Forward dataflow over the points of a program: what holds before and after each op, whichever way control came there.
 
-    A subclass says how an op changes the fact and what follows from either of two facts. Facts only get weaker, and there must be finitely
+    A subclass says how an op changes the lattice value and what follows from either of two lattice values. They only get weaker, and there must be finitely
     many below each.
     """
 
     def __init__(self) -> None:
-        self.before: dict[Operation, Fact] = {}
-        self.after: dict[Operation, Fact] = {}
+        self.before: dict[Operation, Lattice] = {}
+        self.after: dict[Operation, Lattice] = {}
 
     @abstractmethod
-    def transfer(self, op: Operation, fact: Fact) -> Fact:
+    def transfer(self, op: Operation, fact: Lattice) -> Lattice:
         """What holds after `op`, an op without control flow, if `fact` holds before it."""
 
     @abstractmethod
-    def join(self, a: Fact, b: Fact) -> Fact:
-        """The strongest fact that follows from either."""
+    def join(self, a: Lattice, b: Lattice) -> Lattice:
+        """The strongest lattice value that follows from either."""
 
-    def run(self, region: Region, fact: Fact) -> Fact:
-        """Find the facts in `region`, which begins with `fact`; what holds at its end."""
-        order = _reverse_postorder(region) if region.blocks else []
-        begin: dict[Block, Fact] = dict.fromkeys(order[:1], fact)
+    def run(self, region: Region, fact: Lattice) -> Lattice:
+        """Find the lattice values in `region`, which begins with `fact`; what holds at its end."""
+        order = reverse_postorder(region.blocks[0]) if region.blocks else []
+        begin: dict[Block, Lattice] = dict.fromkeys(order[:1], fact)
         changed = True
         while changed:
             changed = False
@@ -243,17 +244,17 @@ class PointDataflow(ABC, Generic[Fact]):
                 if block not in begin:
                     continue
                 fact = self._run_block(block, begin[block])
-                for successor in _successors(block):
+                for successor in successors_of(block):
                     changed = self._reach(begin, successor, fact) or changed
         return fact
 
-    def _reach(self, begin: dict[Where, Fact], where: Where, fact: Fact) -> bool:
+    def _reach(self, begin: dict[Where, Lattice], where: Where, fact: Lattice) -> bool:
         """Let `fact` reach the beginning of a block or region; whether that weakened what holds there."""
         old = begin.get(where)
         begin[where] = fact if old is None else self.join(old, fact)
         return begin[where] != old
 
-    def _run_block(self, block: Block, fact: Fact) -> Fact:
+    def _run_block(self, block: Block, fact: Lattice) -> Lattice:
         for op in block.ops:
             self.before[op] = fact
             flow = RegionFlow.of(op)
@@ -264,38 +265,13 @@ class PointDataflow(ABC, Generic[Fact]):
             self.after[op] = fact
         return fact
 
-    def _visit(self, op: Operation, flow: RegionFlow, fact: Fact) -> Fact:
+    def _visit(self, op: Operation, flow: RegionFlow, fact: Lattice) -> Lattice:
         """Run the regions of `op` until nothing changes; what holds after it."""
-        begin: dict[Region | None, Fact] = {}
-        pending: list[tuple[Region | None, Fact]] = [(None, fact)]
+        begin: dict[Region | None, Lattice] = {}
+        pending: list[tuple[Region | None, Lattice]] = [(None, fact)]
         while pending:
             origin, fact = pending.pop(0)
             for branch in flow.branches(op):
                 if branch.origin is origin and self._reach(begin, branch.target, fact) and branch.target is not None:
                     pending.append((branch.target, self.run(branch.target, begin[branch.target])))
         return begin.get(None, fact)
-
-
-def _reverse_postorder(region: Region) -> list[Block]:
-    """Blocks reachable from the entry, each before those it dominates."""
-    first = region.first_block
-    assert first is not None
-    order: list[Block] = []
-    seen = {first}
-    stack = [(first, iter(_successors(first)))]
-    while stack:
-        block, successors = stack[-1]
-        for successor in successors:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, iter(_successors(successor))))
-                break
-        else:
-            order.append(block)
-            stack.pop()
-    order.reverse()
-    return order
-
-
-def _successors(block: Block) -> Sequence[Block]:
-    return () if block.last_op is None else block.last_op.successors

@@ -29,8 +29,7 @@ from xdsl.traits import Commutative
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import Inexact
-from minitriton.dialects.fast_paths.op_access import last_op_of
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import last_op_of, ops_in
 from minitriton.dialects.tt.types import element_type
 
 _MOST_OPERANDS = 3

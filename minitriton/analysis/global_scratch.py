@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import i32_attr, integer_or
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 
 SCRATCH_OFFSET = "ttg.global_scratch_memory_offset"
 SCRATCH_SIZE = "ttg.global_scratch_memory_size"

@@ -5,7 +5,7 @@
         tt.load %at; tt.store %at, ...                  the next iteration loads 1024 .. 2047: none of these
 
 An address is a sum of numbers that the loop leaves alone (`start`), of a range (`low` to `high`) and of a number that is added in every
-iteration (`step`). Index arithmetic is taken not to overflow, as in `axis_info.fact`.
+iteration (`step`). Index arithmetic is taken not to overflow, as in `axis_info.lattice`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from minitriton.dialects.facts.launch import shared_bytes
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.dialects.facts.region_flow import Loop
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.to_linear import to_linear_layout

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minitriton.host.containers import is_list_or_tuple
+from minitriton.host.json_values import is_list_or_tuple
 from minitriton.language.values import tuple as language_tuple
 from minitriton.runtime.jit import type_canonicalisation_dict
 from minitriton.runtime.launching.arguments import dtype_name

@@ -27,7 +27,7 @@ from types import FunctionType
 from typing import Any, Protocol, cast
 
 from minitriton.errors import MinitritonError
-from minitriton.host.containers import is_list_or_tuple
+from minitriton.host.json_values import is_list_or_tuple
 from minitriton.host.whole_file import write_whole
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import time_graph, time_launches

@@ -45,8 +45,7 @@ from minitriton.codegen.types import (
 )
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import dense_elements, i32_array, integer_array, integer_attr, string_attr
-from minitriton.dialects.fast_paths.op_access import defining, operand_values
-from minitriton.dialects.fast_paths.op_making import append, make
+from minitriton.dialects.fast_paths.op_access import append, defining, make, operand_values
 from minitriton.dialects.narrowing import instance_of
 
 _UNIT = UnitAttr()

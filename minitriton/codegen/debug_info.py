@@ -30,8 +30,8 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
 from minitriton.codegen.text.values import escaped, type_text
+from minitriton.dialects.locations import first_line_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.errors import SourceLocation
 from minitriton.host.whole_file import shortened
 
 
@@ -87,7 +87,7 @@ class DebugInfo(_Nodes):
         """Starts a function; returns what its definition says of it."""
         self._suffixes = {}
         self._calls = {}
-        line_col = file_line_col(location)
+        line_col = first_line_of(location)
         self.is_known = line_col is not None
         if line_col is None:
             return ""
@@ -208,29 +208,6 @@ def _column(line_col: FileLineColLoc) -> int:
 
 
 # Places in the source, from op locations.
-
-
-def file_line_col(location: Attribute) -> FileLineColLoc | None:
-    """The innermost file and line of a location (through names, call sites and fused locations)."""
-    match location:
-        case FileLineColLoc():
-            return location
-        case NameLoc():
-            return file_line_col(location.location)
-        case CallSiteLoc():
-            return file_line_col(location.callee)
-        case FusedLoc(locations=ArrayAttr(data=parts)):
-            return next((line_col for part in parts if (line_col := file_line_col(part)) is not None), None)
-        case _:
-            return None
-
-
-def source_location(location: Attribute) -> SourceLocation | None:
-    """The location that an error at `location` names; None if it is not known."""
-    found = file_line_col(location)
-    if found is None:
-        return None
-    return SourceLocation(found.filename.data, found.line.data, found.column.data)
 
 
 # Debug metadata of local variables: which value each variable of the source holds, and from where on.

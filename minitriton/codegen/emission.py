@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Operation
 
 from minitriton.codegen import llvm_session
-from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.llvm_options import check_llvm_passes, one_run
 from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.llvm_text import write_module
@@ -33,6 +32,7 @@ from minitriton.codegen.ptx import (
 )
 from minitriton.codegen.target_interface import target_info_of
 from minitriton.dialects.facts.launch import TARGET, target_arch
+from minitriton.dialects.locations import source_location
 from minitriton.errors import LoweringError, PipelineError
 from minitriton.pipeline.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget

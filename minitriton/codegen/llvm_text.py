@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation
 
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo, VariableInfo
 from minitriton.codegen.text import llvm_ops as llvm_ops  # fills the table
@@ -35,6 +34,7 @@ from minitriton.codegen.text.writer import (
     ModuleWriter,
 )
 from minitriton.dialects.attribute_values import integer, integers, plain_text
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError
 

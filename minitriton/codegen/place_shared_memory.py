@@ -1,26 +1,21 @@
-"""Offsets for all buffers in shared memory, as this compiler's lowering needs them; before that, more memory where it saves barriers and costs nothing.
+"""The passes that settle shared memory before the lowering, in this order: more of it where it is free, offsets, fences, barriers.
 
-    %a = ttg.local_alloc : ...         %a = ttg.local_alloc {allocation.offset = 0 : i32} : ...
-    %b = tt.reduce ...            =>   %b = tt.reduce ... {allocation.offset = 4096 : i32, allocation.size = 512 : i32}
-                                       module attributes {ttg.shared = 4608 : i32}
+    `minitriton-use-free-shared-memory`   128x128 f16, 16 rounds: 31 barriers in 2 KB      {allocation.scratch_limit = 16384}: 3 barriers in 16 KB
+                                          softmax's buffers share memory: a barrier        {allocation.separate}: each has its own;
+                                          before one is written over another               no barrier
+    `place-shared-memory`                 %a = ttg.local_alloc : ...        =>             %a = ttg.local_alloc {allocation.offset = 0 : i32} : ...
+                                          %b = tt.reduce ...                               {allocation.offset = 4096 : i32, allocation.size = 512 : i32}
+                                                                                           module attributes {ttg.shared = 4608 : i32}
+    `insert-proxy-fences`                 before each tensor copy into bytes that threads have accessed since the last fence
+    `insert-barriers`                     between accesses of different threads; after the fences, which must precede the barrier that a copy follows
 
-What an earlier pass has placed stays there, and `ttg.shared` is at least what an earlier pass has asked for. (`allocate-shared-memory-nv` gives the
-offsets that Triton's own lowering needs.)
+What an earlier pass has placed stays there, and `ttg.shared` is at least what an earlier pass has asked for. (`allocate-shared-memory-nv` gives the offsets that
+Triton's own lowering needs.)
 
-`minitriton-use-free-shared-memory`, which Triton does not have, marks two things for it:
-
-    128x128 f16, 16 rounds       st.shared, bar, ld.shared, bar, ... : 31 barriers in 2 KB
-    {allocation.scratch_limit = 16384}                                 3 barriers in 16 KB
-
-    tt.func @softmax(...) {...}                                              max: write, bar, read;  bar;  sum: write, bar, read;  bar, ...
-    tt.func @softmax(...) attributes {allocation.separate} {...}             max: write, bar, read;  sum: write, bar, read
-
-Conversions take fewer rounds in two amounts that cost nothing. What the kernel's other buffers take anyway and leave free while the conversion runs
-(the buffers of a pipelined loop, after the loop). And, where no other buffer is alive, the tile's share: registers of a multiprocessor hold no more
-than 256 KiB of tiles, so scratch of the size of the tile times shared memory / 256 KiB never limits how many CTAs there is room for.
-
-Buffers do not share memory where all of them together take so little that they never limit how many CTAs a multiprocessor holds, and leave the L1
-cache, which is of the same memory, nearly as it was (`FREE_BYTES`).
+Memory is free in two cases. What the kernel's other buffers take anyway and leave unused while a conversion runs (the buffers of a pipelined loop, after the loop).
+And, where no other buffer is alive, the tile's share: registers of a multiprocessor hold no more than 256 KiB of tiles, so scratch of the size of the tile times
+shared memory / 256 KiB never limits how many CTAs there is room for. Buffers do not share memory where all of them together take so little that they never limit how
+many CTAs a multiprocessor holds, and leave the L1 cache, which is of the same memory, nearly as it was (`FREE_BYTES`).
 """
 
 from __future__ import annotations
@@ -49,7 +44,7 @@ from minitriton.dialects import ttg
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, features_of
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target.architectures import Architecture
@@ -197,10 +192,6 @@ def _forget_own_offsets(module: ModuleOp) -> None:
             del op.attributes[ALLOCATION_OFFSET]
             op.attributes.pop(ALLOCATION_SIZE, None)
 
-
-# Fences, then barriers, between accesses of shared memory, for the offsets that `place-shared-memory` has written.
-#
-# Fences come first, for they must precede the barrier that the copy follows.
 
 _KEPT = KEPT_IN_PLACE | {Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED}
 

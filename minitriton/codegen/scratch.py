@@ -7,9 +7,9 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from minitriton.analysis.locations import source_location
 from minitriton.codegen.target_interface import target_info
 from minitriton.dialects.facts.launch import backend_name
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.op_rules import FunctionT, Kind, OpRules
 from minitriton.errors import LoweringError
 

@@ -42,6 +42,8 @@ class TargetInfo(Protocol):
 
     cta_scope: str
     """What LLVM calls the scope of the threads of a CTA."""
+    reduced_lanes: int
+    """Lanes of a warp that `reduce_warp` combines; 0 if it does not."""
 
     # Which thread, CTA and program this is ----------------------------------------------------------------------------
 
@@ -86,10 +88,10 @@ class TargetInfo(Protocol):
         """The i32 `word` of all lanes, combined by `kind` (`add`, `umax`, ...) in one instruction. Asked where `has_redux` holds."""
         ...
 
-    def reduce_wave(
+    def reduce_warp(
         self, b: Builder, values: list[SSAValue], combine: Callable[[list[SSAValue], list[SSAValue]], list[SSAValue]]
-    ) -> list[SSAValue] | None:
-        """The values of all lanes of the warp combined, in all lanes, if there is something better than shuffles; else None."""
+    ) -> list[SSAValue]:
+        """The values of all lanes of a warp combined, in all lanes. Asked for warps of `reduced_lanes`; shuffles do for others."""
         ...
 
     def in_cta(self, b: Builder, pointer: SSAValue, rank: SSAValue) -> SSAValue:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton.as_triton.compiler import CompiledKernel, compile
+from minitriton.commands.inferred_signature import signature_for
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.output import add_json, print_json
 from minitriton.commands.shared_options import add_pipeline_edits, edited
@@ -70,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     options = {name: literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
     source: Source | str = arguments.source
     if arguments.source.partition(":")[0].endswith(".py"):
-        source = ast_source(load_kernel(arguments.source), arguments.signature)
+        kernel = load_kernel(arguments.source)
+        source = ast_source(kernel, signature_for(kernel, arguments.signature))
     elif is_corpus_name(arguments.source):
         from minitriton.lab import corpus
 

@@ -59,6 +59,14 @@ def computed_values(kernel: JITCallable, known: dict[str, object]) -> dict[str, 
     return found
 
 
+def first_config(kernel: JITCallable) -> dict[str, object]:
+    """The constants of the first configuration of `@triton.autotune`."""
+    for decorator in _decorators(kernel):
+        if isinstance(decorator, Autotuner) and decorator.configs:
+            return dict(decorator.configs[0].kwargs)
+    return {}
+
+
 def advice_on(kernel: JITCallable, name: str) -> str | None:
     """What to say of parameter `name`, if decorators give it; None if none does."""
     for decorator in _decorators(kernel):

@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
-from minitriton.host.containers import is_set
+from minitriton.host.json_values import is_set
 
 
 @contextlib.contextmanager

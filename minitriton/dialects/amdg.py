@@ -36,7 +36,7 @@ from xdsl.printer import Printer
 
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
-from minitriton.dialects.fast_paths.op_definition import declared, op_definition
+from minitriton.dialects.fast_paths.op_definition import Op, declared
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
 from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
 from minitriton.dialects.tt.format import Pointer
@@ -99,8 +99,7 @@ _OFFSETS = follows("V", lambda type: with_element(type, i32), "values and offset
 _MASK = follows("V", i1_same_shape, "values and mask have the same shape")
 
 
-@op_definition
-class BufferLoadOp(IRDLOperation):
+class BufferLoadOp(Op):
     """Loads at `offsets` elements from a scalar pointer; `other` where `mask` is false. `stride`: bytes between rows, for the cache."""
 
     name = "amdg.buffer_load"
@@ -119,8 +118,7 @@ class BufferLoadOp(IRDLOperation):
     )
 
 
-@op_definition
-class BufferLoadToLocalOp(IRDLOperation):
+class BufferLoadToLocalOp(Op):
     """Starts copying what a `BufferLoadOp` would load to shared memory. `contiguity`: elements that one access may take."""
 
     OFFSETS: ClassVar = var("O", I32_TENSOR)
@@ -147,8 +145,7 @@ class BufferLoadToLocalOp(IRDLOperation):
     )
 
 
-@op_definition
-class BufferStoreOp(IRDLOperation):
+class BufferStoreOp(Op):
     """Stores at `offsets` elements from a scalar pointer, where `mask` is true."""
 
     name = "amdg.buffer_store"
@@ -164,8 +161,7 @@ class BufferStoreOp(IRDLOperation):
     assembly_format = f"$value `,` $ptr `[` $offsets `]` (`,` $mask^)? {_CACHE} {_STRIDE} attr-dict `:` type($value)"
 
 
-@op_definition
-class BufferAtomicRMWOp(IRDLOperation):
+class BufferAtomicRMWOp(Op):
     """`tt.atomic_rmw` at `offsets` elements from a scalar pointer."""
 
     name = "amdg.buffer_atomic_rmw"
@@ -187,8 +183,7 @@ class BufferAtomicRMWOp(IRDLOperation):
     )
 
 
-@op_definition
-class AsyncTDMCopyGlobalToLocalOp(IRDLOperation):
+class AsyncTDMCopyGlobalToLocalOp(Op):
     """Starts copying the block of `desc` at `indices` to `result`, where `pred` holds; arrives at `barrier` when it is done."""
 
     name = "amdg.async_tdm_copy_global_to_local"
@@ -210,8 +205,7 @@ class AsyncTDMCopyGlobalToLocalOp(IRDLOperation):
     )
 
 
-@op_definition
-class AsyncTDMCopyLocalToGlobalOp(IRDLOperation):
+class AsyncTDMCopyLocalToGlobalOp(Op):
     """Starts copying `src` to the block of `desc` at `indices`."""
 
     name = "amdg.async_tdm_copy_local_to_global"
@@ -223,8 +217,7 @@ class AsyncTDMCopyLocalToGlobalOp(IRDLOperation):
     assembly_format = "$desc `[` $indices `]` `from` $src attr-dict `:` type($src) `->` type($desc)"
 
 
-@op_definition
-class AsyncTDMWaitOp(IRDLOperation):
+class AsyncTDMWaitOp(Op):
     """Waits until at most `num` copies of blocks are in flight."""
 
     name = "amdg.async_tdm_wait"
@@ -241,8 +234,7 @@ class AsyncTDMWaitOp(IRDLOperation):
 _READS_AND_WRITES_ALLOC = OperandEffects(reads=(("alloc", SHARED),), writes=(("alloc", SHARED),))
 
 
-@op_definition
-class InitBarrierOp(IRDLOperation):
+class InitBarrierOp(Op):
     """Makes `alloc` a barrier that expects `count` arrivals a phase."""
 
     name = "amdg.init_barrier"
@@ -253,8 +245,7 @@ class InitBarrierOp(IRDLOperation):
     assembly_format = "$alloc `,` $count attr-dict `:` type($alloc)"
 
 
-@op_definition
-class WaitBarrierOp(IRDLOperation):
+class WaitBarrierOp(Op):
     """Waits until the phase `phase` is complete."""
 
     name = "amdg.wait_barrier"
@@ -265,8 +256,7 @@ class WaitBarrierOp(IRDLOperation):
     assembly_format = "$alloc `,` $phase attr-dict `:` type($alloc)"
 
 
-@op_definition
-class ArriveBarrierOp(IRDLOperation):
+class ArriveBarrierOp(Op):
     """Arrives `count` times, and gives the phase before."""
 
     name = "amdg.arrive_barrier"
@@ -278,8 +268,7 @@ class ArriveBarrierOp(IRDLOperation):
     assembly_format = "$alloc `,` $count attr-dict `:` type($alloc) `->` type($result)"
 
 
-@op_definition
-class AsyncCopyMbarrierArriveOp(IRDLOperation):
+class AsyncCopyMbarrierArriveOp(Op):
     """Arrives at `barrier` once earlier copies to shared memory are done."""
 
     name = "amdg.async_copy_mbarrier_arrive"

@@ -9,12 +9,12 @@ from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_attr_definition, operand_def, result_def, traits_def
+from xdsl.irdl import irdl_attr_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from minitriton.dialects.facts.gpu_traits import VerifyTensorLayouts, require
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 
 
 @irdl_attr_definition
@@ -34,8 +34,7 @@ class CoalescedEncodingAttr(ParametrizedAttribute):
 AUTO, COALESCED = AutoEncodingAttr(), CoalescedEncodingAttr()
 
 
-@op_definition
-class SetAutoLayoutOp(IRDLOperation):
+class SetAutoLayoutOp(Op):
     """Says which layout `src`, whose layout is not resolved, has."""
 
     name = "gluon.set_auto_layout"

@@ -6,16 +6,15 @@ xDSL's `gpu` brings its `memref` with it: 40 ms (2026-11-24), for ops that no pa
 from __future__ import annotations
 
 from xdsl.ir import Dialect, Operation
-from xdsl.irdl import IRDLOperation, traits_def
+from xdsl.irdl import traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from minitriton.dialects.facts.synchronization import Barrier
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 
 
-@op_definition
-class BarrierOp(IRDLOperation):
+class BarrierOp(Op):
     """All threads of a CTA meet."""
 
     name = "gpu.barrier"

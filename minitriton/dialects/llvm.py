@@ -32,7 +32,6 @@ from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag, LLVMPointerType
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
-    IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
     operand_def,
@@ -47,7 +46,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
+from minitriton.dialects.fast_paths.op_definition import Op, declared, named
 from minitriton.dialects.narrowing import instance_of
 
 GLOBAL = LLVMPointerType(IntAttr(1))
@@ -76,7 +75,7 @@ def _lanes(type_: Attribute) -> int:
     return type_.get_shape()[0] if instance_of(type_, VectorType) else 0
 
 
-class _CastOp(IRDLOperation, ABC):
+class _CastOp(Op, ABC):
     """A conversion lane by lane."""
 
     arg = operand_def(AnyAttr())
@@ -94,7 +93,6 @@ class _CastOp(IRDLOperation, ABC):
             raise VerifyException(f"{self.name} must keep the number of lanes")
 
 
-@op_definition
 class AddrSpaceCastOp(_CastOp):
     """A pointer seen in another address space."""
 
@@ -115,8 +113,7 @@ IntToPtrOp = named(_CastOp, "IntToPtrOp", "llvm.inttoptr", "Integer to pointer."
 PtrToIntOp = named(_CastOp, "PtrToIntOp", "llvm.ptrtoint", "Pointer to integer.")
 
 
-@op_definition
-class ExtractElementOp(IRDLOperation):
+class ExtractElementOp(Op):
     """One lane of a vector."""
 
     name = "llvm.extractelement"
@@ -138,8 +135,7 @@ class ExtractElementOp(IRDLOperation):
             raise VerifyException("llvm.extractelement must return the element type of its vector")
 
 
-@op_definition
-class PoisonOp(IRDLOperation):
+class PoisonOp(Op):
     """A value that nobody may depend on."""
 
     name = "llvm.mlir.poison"
@@ -153,8 +149,7 @@ class PoisonOp(IRDLOperation):
         super().__init__(result_types=[result_type])
 
 
-@op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(Op):
     """`cond ? lhs : rhs`, lane by lane if `cond` is a vector."""
 
     name = "llvm.select"
@@ -180,8 +175,7 @@ class SelectOp(IRDLOperation):
             raise VerifyException("llvm.select of a vector condition needs as many lanes in its values")
 
 
-@op_definition
-class FCmpOp(IRDLOperation):
+class FCmpOp(Op):
     """Floating-point comparison, lane by lane."""
 
     name = "llvm.fcmp"
@@ -232,8 +226,7 @@ class FCmpOp(IRDLOperation):
         return op
 
 
-@op_definition
-class GEPOp(IRDLOperation):
+class GEPOp(Op):
     """Pointer arithmetic in units of `elem_type`; vector operands give a vector of pointers."""
 
     name = "llvm.getelementptr"
@@ -326,8 +319,7 @@ class GEPOp(IRDLOperation):
         return op
 
 
-@op_definition
-class AtomicRMWOp(IRDLOperation):
+class AtomicRMWOp(Op):
     """Atomic read-modify-write; returns the value before. `bin_op` and `ordering` are LLVM's spelling (`add`, `fadd`, `monotonic`, ...)."""
 
     name = "llvm.atomicrmw"
@@ -343,8 +335,7 @@ class AtomicRMWOp(IRDLOperation):
     assembly_format = "$bin_op $ptr `,` $val $ordering attr-dict `:` type($ptr) `,` type($val) `->` type($res)"
 
 
-@op_definition
-class CmpXchgOp(IRDLOperation):
+class CmpXchgOp(Op):
     """Stores `val` if `cmp` is there, atomically; returns what was there and whether it was that. `ordering` is that of a store."""
 
     name = "llvm.cmpxchg"
@@ -357,8 +348,7 @@ class CmpXchgOp(IRDLOperation):
     syncscope = opt_prop_def(StringAttr)
 
 
-@op_definition
-class FenceOp(IRDLOperation):
+class FenceOp(Op):
     """Orders the accesses of memory before it and after it, for the threads of a scope."""
 
     name = "llvm.fence"
@@ -367,8 +357,7 @@ class FenceOp(IRDLOperation):
     syncscope = opt_prop_def(StringAttr)
 
 
-@op_definition
-class AssumeOp(IRDLOperation):
+class AssumeOp(Op):
     """A promise that a condition holds: what comes after may count on it (`tl.assume`)."""
 
     name = "llvm.intr.assume"
@@ -382,8 +371,7 @@ class AssumeOp(IRDLOperation):
         Operation.__init__(self, operands=(cond,))
 
 
-@op_definition
-class EachLaneOp(IRDLOperation):
+class EachLaneOp(Op):
     """Calls a scalar function or intrinsic, `callee`, for every lane of its operands; with `noinline` it stays a call."""
 
     name = "llvm.each_lane"
@@ -398,8 +386,7 @@ class EachLaneOp(IRDLOperation):
             raise VerifyException("llvm.each_lane needs operands and a result of as many lanes")
 
 
-@op_definition
-class PackOp(IRDLOperation):
+class PackOp(Op):
     """A vector of scalars, the first in lane 0."""
 
     name = "llvm.pack"

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.ir import Dialect, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.arith.float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.facts import DeviceFunction, Expensive, Inexact
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
+from minitriton.dialects.fast_paths.op_definition import Op, declared, named
 from minitriton.dialects.tt.constraints import var
 
 _ROUNDED = (Expensive(), Inexact())
@@ -28,7 +28,7 @@ def _device(function: str) -> DeviceFunction:
     return DeviceFunction(f"__nv_{function}f", f"__nv_{function}")
 
 
-class _IntegerUnaryOp(IRDLOperation):
+class _IntegerUnaryOp(Op):
     """Base of functions of one integer."""
 
     T: ClassVar = var("T", INTEGER)
@@ -41,7 +41,6 @@ class _IntegerUnaryOp(IRDLOperation):
         Operation.__init__(self, operands=(operand,), result_types=(operand.type,))
 
 
-@op_definition
 class AbsFOp(FloatUnaryOp):
     """Absolute value."""
 
@@ -78,7 +77,6 @@ CopySignOp = named(FloatBinaryOp, "CopySignOp", "math.copysign", "`lhs` with the
 PowFOp = named(FloatBinaryOp, "PowFOp", "math.powf", "Power.", *_ROUNDED)
 
 
-@op_definition
 class AbsIOp(_IntegerUnaryOp):
     """Absolute value."""
 
@@ -94,8 +92,7 @@ CountTrailingZerosOp = named(
 CtPopOp = named(_IntegerUnaryOp, "CtPopOp", "math.ctpop", "Number of ones.", Expensive())
 
 
-@op_definition
-class FmaOp(IRDLOperation):
+class FmaOp(Op):
     """`a * b + c`, rounded once."""
 
     T: ClassVar = var("T", FLOAT)

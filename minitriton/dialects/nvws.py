@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, Tensor
 from xdsl.ir import Attribute, Data, Dialect, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
     irdl_attr_definition,
     operand_def,
@@ -48,7 +47,7 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import declared, op_definition
+from minitriton.dialects.fast_paths.op_definition import Op, declared
 from minitriton.dialects.tt.enums import CacheModifierAttr, EvictionPolicyAttr
 from minitriton.dialects.tt.format import CacheClauses, Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER, NORMAL
@@ -132,8 +131,7 @@ class ArefOf(Aref):
         self.buffers.set(state, aref.base_type.data)
 
 
-@op_definition
-class ArefCreateOp(IRDLOperation):
+class ArefCreateOp(Op):
     """An asynchronous reference to `buffers`, whose first dimension counts the copies of each."""
 
     name = "nvws.aref.create"
@@ -156,8 +154,7 @@ class ArefCreateOp(IRDLOperation):
             raise VerifyException("Leading dims of sliced aref inputs don't match.")
 
 
-@op_definition
-class ArefBufferOp(IRDLOperation):
+class ArefBufferOp(Op):
     """The buffers of an entered reference."""
 
     name = "nvws.aref.buffer"
@@ -170,7 +167,7 @@ class ArefBufferOp(IRDLOperation):
     assembly_format = "$aref (`[` $stage^ `]`)? `,` $token attr-dict `:` custom<Aref>(type($aref)) `,` type($token) `->` type($buffers)"
 
 
-class _ArefEnter(IRDLOperation):
+class _ArefEnter(Op):
     """What entering a reference to read and to write have in common."""
 
     aref = operand_def(ArefType)
@@ -204,21 +201,19 @@ def _slice_complaint(whole: MemDescType, part: MemDescType) -> str | None:
     return None if whole.get_shape()[1:] == part.get_shape() else "Dimensions don't match"
 
 
-@op_definition
 class ArefGetEnterOp(_ArefEnter):
     """Waits until the buffers are full; they may be read until the matching exit."""
 
     name = "nvws.aref.get.enter"
 
 
-@op_definition
 class ArefPutEnterOp(_ArefEnter):
     """Waits until the buffers are empty; they may be written until the matching exit."""
 
     name = "nvws.aref.put.enter"
 
 
-class _ArefExit(IRDLOperation):
+class _ArefExit(Op):
     """What leaving a reference after reading and after writing have in common."""
 
     aref = operand_def(ArefType)
@@ -231,22 +226,19 @@ class _ArefExit(IRDLOperation):
     )
 
 
-@op_definition
 class ArefGetExitOp(_ArefExit):
     """The buffers have been read once `async_ops` are done."""
 
     name = "nvws.aref.get.exit"
 
 
-@op_definition
 class ArefPutExitOp(_ArefExit):
     """The buffers are full once `async_ops` are done."""
 
     name = "nvws.aref.put.exit"
 
 
-@op_definition
-class WarpGroupOp(IRDLOperation):
+class WarpGroupOp(Op):
     """Groups of warps that each run a region; the first one gives the results. Becomes `ttg.warp_specialize`."""
 
     name = "nvws.warp_group"
@@ -281,8 +273,7 @@ class WarpGroupOp(IRDLOperation):
             raise VerifyException("Must supply numWarps for each Warp Group.")
 
 
-@op_definition
-class WarpGroupYieldOp(IRDLOperation):
+class WarpGroupYieldOp(Op):
     """Ends the first region of a warp group and gives its results."""
 
     name = "nvws.warp_group.yield"
@@ -292,8 +283,7 @@ class WarpGroupYieldOp(IRDLOperation):
     assembly_format = "($values^)? attr-dict (`:` type($values)^)?"
 
 
-@op_definition
-class WarpGroupReturnOp(IRDLOperation):
+class WarpGroupReturnOp(Op):
     """Ends a region of a warp group."""
 
     name = "nvws.warp_group.return"
@@ -312,8 +302,7 @@ class TokenLoadType(StrEnum):
     TMEM_LOAD_OP = "TmemLoadOp"
 
 
-@op_definition
-class CreateTokenOp(IRDLOperation):
+class CreateTokenOp(Op):
     """A channel of `numBuffers` buffers between a producer and a consumer."""
 
     name = "nvws.create_token"
@@ -334,7 +323,7 @@ class CreateTokenOp(IRDLOperation):
         )
 
 
-class _WaitOp(IRDLOperation):
+class _WaitOp(Op):
     """Base of waiting for buffer `idx` of a channel."""
 
     token = operand_def(TensorType)
@@ -346,7 +335,7 @@ class _WaitOp(IRDLOperation):
     def __init__(self, token: SSAValue, idx: SSAValue, phase: SSAValue) -> None: ...
 
 
-class _HandOverOp(IRDLOperation):
+class _HandOverOp(Op):
     """Base of handing buffer `idx` of a channel to the other side."""
 
     token = operand_def(TensorType)
@@ -357,36 +346,31 @@ class _HandOverOp(IRDLOperation):
     def __init__(self, token: SSAValue, idx: SSAValue) -> None: ...
 
 
-@op_definition
 class ProducerAcquireOp(_WaitOp):
     """The producer waits until buffer `idx` is empty."""
 
     name = "nvws.producer_acquire"
 
 
-@op_definition
 class ProducerCommitOp(_HandOverOp):
     """The producer says that buffer `idx` is full."""
 
     name = "nvws.producer_commit"
 
 
-@op_definition
 class ConsumerWaitOp(_WaitOp):
     """The consumer waits until buffer `idx` is full."""
 
     name = "nvws.consumer_wait"
 
 
-@op_definition
 class ConsumerReleaseOp(_HandOverOp):
     """The consumer says that buffer `idx` is empty."""
 
     name = "nvws.consumer_release"
 
 
-@op_definition
-class DescriptorLoadOp(IRDLOperation):
+class DescriptorLoadOp(Op):
     """`tt.descriptor_load` whose block goes to the buffer `destination`."""
 
     name = "nvws.descriptor_load"
@@ -404,8 +388,7 @@ class DescriptorLoadOp(IRDLOperation):
     traits = traits_def(OperandEffects(reads=(("desc", GLOBAL),), writes=(("destination", SHARED),)))
 
 
-@op_definition
-class DescriptorGatherOp(IRDLOperation):
+class DescriptorGatherOp(Op):
     """`tt.descriptor_gather` whose rows go to the buffer `destination`."""
 
     name = "nvws.descriptor_gather"

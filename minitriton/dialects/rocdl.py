@@ -14,14 +14,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i32
 from xdsl.ir import Dialect
-from xdsl.irdl import AnyAttr, IRDLOperation, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
+from minitriton.dialects.fast_paths.op_definition import Op, declared, named
 
 
-class IntrinsicOp(IRDLOperation, ABC):
+class IntrinsicOp(Op, ABC):
     """An op that is a call of an LLVM intrinsic with the op's operands, and then immediate numbers."""
 
     INTRINSIC: ClassVar[str] = ""
@@ -58,8 +58,7 @@ WorkgroupIdYOp = named(SpecialRegisterOp, "WorkgroupIdYOp", "rocdl.workgroup.id.
 WorkgroupIdZOp = named(SpecialRegisterOp, "WorkgroupIdZOp", "rocdl.workgroup.id.z", "The work group along z.")
 
 
-@op_definition
-class GridDimOp(IRDLOperation):
+class GridDimOp(Op):
     """How many work groups there are along `axis`: of the kernel's hidden arguments (AMDGPUUsage, "hidden_block_count_x")."""
 
     name = "rocdl.grid.dim"
@@ -72,7 +71,6 @@ class GridDimOp(IRDLOperation):
 # Between the lanes of a wave ------------------------------------------------------------------------------------------
 
 
-@op_definition
 class UpdateDppOp(IntrinsicOp):
     """The word of the lane that `dppCtrl` names; `old` in lanes of rows (16 lanes) and banks (4 lanes) that the masks leave out.
 
@@ -100,7 +98,6 @@ class UpdateDppOp(IntrinsicOp):
         return (*(f"i32 {number.value.data}" for number in numbers), f"i1 {bound}")
 
 
-@op_definition
 class DsSwizzleOp(IntrinsicOp):
     """The word of the lane whose number, of its 32 lanes, `offset` makes of this one's: `((lane & offset[4:0]) | offset[9:5]) ^ offset[14:10]`."""
 
@@ -115,7 +112,6 @@ class DsSwizzleOp(IntrinsicOp):
         return (f"i32 {self.offset.value.data}",)
 
 
-@op_definition
 class DsBpermuteOp(IntrinsicOp):
     """The word of lane `index` / 4, counted around the wave."""
 
@@ -127,7 +123,6 @@ class DsBpermuteOp(IntrinsicOp):
     res = result_def(i32)
 
 
-@op_definition
 class ReadlaneOp(IntrinsicOp):
     """The word of lane `lane`, in all lanes."""
 
@@ -142,8 +137,7 @@ class ReadlaneOp(IntrinsicOp):
 # What orders waves ----------------------------------------------------------------------------------------------------
 
 
-@op_definition
-class BarrierOp(IRDLOperation):
+class BarrierOp(Op):
     """All waves of the work group wait for each other, and see what each has written."""
 
     name = "rocdl.barrier"
@@ -151,8 +145,7 @@ class BarrierOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
-@op_definition
-class WaveBarrierOp(IRDLOperation):
+class WaveBarrierOp(Op):
     """The lanes of a wave see what each has written: they run in step, so that only the order of accesses is held."""
 
     name = "rocdl.wave.barrier"
@@ -163,7 +156,6 @@ class WaveBarrierOp(IRDLOperation):
 # Matrix cores ---------------------------------------------------------------------------------------------------------
 
 
-@op_definition
 class MfmaOp(IntrinsicOp):
     """`c + a b` by the matrix cores; `instruction` is what stands after `v_mfma_`, spelled as LLVM does: `f32.32x32x8f16`."""
 

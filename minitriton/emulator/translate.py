@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.memory.bounds import check_sizes
 from minitriton.emulator.memory.proxy_fences import ASYNC_PROXY
 from minitriton.emulator.ptx.control_flow import Block, build_blocks, registers_of
 from minitriton.emulator.ptx.program import (
@@ -32,6 +31,7 @@ from minitriton.emulator.ptx.program import (
     Register,
     Symbol,
     Variable,
+    check_sizes,
 )
 from minitriton.emulator.rules.modifiers import unknown_modifier
 from minitriton.errors import SourceLocation
@@ -46,7 +46,6 @@ RULE_MODULES = (
     "convert",
     "select",
     "memory",
-    "warp",
     "synchronize",
     "asynchronous",
     "call",

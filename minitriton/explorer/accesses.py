@@ -24,9 +24,9 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.access_width import access_width
 from minitriton.analysis.axis_info.explain import Claim
 from minitriton.analysis.axis_info.types import access_shape, pointee_bytes
-from minitriton.analysis.locations import user_location
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
+from minitriton.dialects.locations import user_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.errors import MinitritonError

@@ -212,7 +212,7 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
     else:
         parser.add_argument("source", nargs="?", help=what)
     add_launch_option(parser)
-    add_launch_arguments(parser, " (default: made up)")
+    add_launch_arguments(parser, " (default: as the body uses them)")
     parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
     add_pipeline_edits(parser)
     parser.add_argument("--state", metavar="CODE", help="all of these at once, as the explorer's links have it")

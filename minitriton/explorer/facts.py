@@ -17,8 +17,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.explain import CLAIMS, Claim, inputs_of, limit_of, origin_of, rule_of
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
-from minitriton.analysis.locations import user_location
 from minitriton.dialects import tt
+from minitriton.dialects.locations import user_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import SourceLocation

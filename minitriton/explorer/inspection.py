@@ -16,8 +16,8 @@ from dataclasses import asdict
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.locations import user_location
 from minitriton.dialects import ttg
+from minitriton.dialects.locations import user_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.dialects.ttg.types import MemDescType

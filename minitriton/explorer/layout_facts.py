@@ -24,8 +24,7 @@ from minitriton.explorer.wire import Bases, CostJson, LayoutJson
 from minitriton.language.gluon.layouts import read_layout
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
-from minitriton.layouts.matrix_access import local_matrix_access
-from minitriton.layouts.memory import local_access
+from minitriton.layouts.memory import local_access, local_matrix_access
 from minitriton.layouts.plans import (
     NoConversion,
     PlannedMemoryAccess,

@@ -20,8 +20,8 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.locations import user_location
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
+from minitriton.dialects.locations import user_location
 from minitriton.dialects.printing.aliases import AliasTable, Met
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter

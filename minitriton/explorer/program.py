@@ -20,6 +20,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from minitriton.commands.inferred_signature import inferred_signature, signature_for
 from minitriton.commands.kernel_files import load_kernel, load_plugin
 from minitriton.commands.shared_options import edited
 from minitriton.commands.signature import ast_source
@@ -29,7 +30,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.host.whole_file import write_whole
 from minitriton.lab import corpus
-from minitriton.lab.command import example_signature, grid_of, launch_arguments, named
+from minitriton.lab.command import grid_of, launch_arguments, named
 from minitriton.lab.execution import Launch
 from minitriton.lab.launches.recorded import RecordedLaunch, read_launch
 from minitriton.lab.launches.replay import replayed, source_of
@@ -106,7 +107,7 @@ class RequestedProgram:
         if self.asked.signature or self.task is not None or self.recorded is not None:
             return ""
         kernel: Any = self.source.fn if isinstance(self.source, ASTSource) else None
-        return "" if kernel is None else example_signature(kernel)
+        return "" if kernel is None else inferred_signature(kernel).text
 
     def default_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""
@@ -116,7 +117,7 @@ class RequestedProgram:
     def facts(self) -> frozenset[Property]:
         """What holds before the first pass."""
         value = self.source.make_ir(self.target, self.options, make_context())
-        return stages.facts_of(value, self.source.ext, self.target)
+        return stages.properties_of(value, self.source.ext, self.target)
 
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too unless it is to run anyway."""
@@ -205,7 +206,7 @@ def _kernel_source(asked: CompileRequest, recorded: RecordedLaunch | None) -> An
         raise
     if recorded is not None and not asked.signature:
         return source_of(recorded, kernel, named(list(asked.numbers)))
-    return ast_source(kernel, asked.signature or example_signature(kernel))
+    return ast_source(kernel, signature_for(kernel, asked.signature))
 
 
 def _with_text(asked: CompileRequest, path: str) -> str:

@@ -30,8 +30,7 @@ from minitriton.explorer.notebook import recording_html
 from minitriton.explorer.snapshot import Snapshot, StateRecorder
 from minitriton.host.source_text import text_at
 from minitriton.pipeline import stages
-from minitriton.pipeline.ast_source import ASTSource
-from minitriton.pipeline.gluon_source import GluonASTSource
+from minitriton.pipeline.ast_source import ASTSource, GluonASTSource
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pipeline.pass_registry import Property, Step
@@ -152,7 +151,7 @@ def record(
     seconds = time.perf_counter() - start
     if pipeline is None:
         pipeline = stages.default_pipeline(target, options, source.ext)
-    facts = stages.facts_of(value, source.ext, target)
+    facts = stages.properties_of(value, source.ext, target)
     if contracts:
         pipeline.check(facts)
     recording = Recording(source.entry, target.capability, str(pipeline))

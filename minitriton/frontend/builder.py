@@ -37,7 +37,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.fast_paths.locations import file_line_col, named
+from minitriton.dialects.locations import file_line_col, named
 from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.function import Seen

@@ -22,8 +22,8 @@ from minitriton.frontend.semantic import reduce as semantic_reduce
 from minitriton.frontend.semantic import shapes as semantic_shapes
 from minitriton.frontend.semantic import values as semantic_values
 from minitriton.frontend.semantic.extra import EXTRA_EMITTERS
-from minitriton.language import conditions, descriptors, math
 from minitriton.language import core as tl
+from minitriton.language import descriptors, math, operations
 from minitriton.language.declare import Builtin, ElementwiseBuiltin
 from minitriton.language.dtypes import dtype as language_dtype
 from minitriton.language.values import Operand, tensor
@@ -53,8 +53,8 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
     tl.dot: semantic_dot.dot,
     tl.dot_scaled: semantic_dot.dot_scaled,
     tl.where: semantic_arithmetic.where,
-    conditions.logical_and: semantic_arithmetic.logical_and,
-    conditions.logical_or: semantic_arithmetic.logical_or,
+    operations.logical_and: semantic_arithmetic.logical_and,
+    operations.logical_or: semantic_arithmetic.logical_or,
     tl.add: semantic_arithmetic.add,
     tl.sub: semantic_arithmetic.sub,
     tl.mul: semantic_arithmetic.mul,

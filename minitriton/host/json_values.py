@@ -1,5 +1,6 @@
-"""What JSON can hold, as a type; the values of frozen dataclasses as JSON gives them back, and checked ones.
+"""Values whose types are not known: whether one is a container, what JSON can hold, frozen dataclasses as JSON gives them back.
 
+if is_list(value): value[0]                                    an object, which is asked in its turn (after `isinstance` a type checker knows `list[Unknown]`)
 frozen(json.loads('[1, [2, 3]]'))                              (1, (2, 3))
 of_json(View, {"span": "x", "offset": 0, "shape": [4]})        View("x", 0, (4,))
 of_json(View, {"span": "x", "offset": "0"})                    ValueError: offset is '0', no int
@@ -8,13 +9,46 @@ of_json(View, {"span": "x", "offset": "0"})                    ValueError: offse
 from __future__ import annotations
 
 import builtins
+import collections
 import functools
 import types
 import typing
+from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeGuard, TypeVar
 
-from minitriton.host.containers import is_list_or_tuple, is_object
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether `value` is a list."""
+    return isinstance(value, list)
+
+
+def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    """Whether `value` is a tuple, a named one too."""
+    return isinstance(value, tuple)
+
+
+@cache
+def named_tuple(fields: tuple[str, ...]) -> Any:
+    """The class of named tuples with these fields, which are known at run time only."""
+    return collections.namedtuple("tuple", fields)  # pyright: ignore[reportUntypedNamedTuple]
+
+
+def is_list_or_tuple(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
+    """Whether `value` is a list or a tuple."""
+    return isinstance(value, (list, tuple))
+
+
+def is_set(value: object) -> TypeGuard[AbstractSet[object]]:
+    """Whether `value` is a set, a frozen one too."""
+    return isinstance(value, (set, frozenset))
+
+
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether `value`, read from JSON, is an object."""
+    return isinstance(value, dict)
+
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 T = TypeVar("T")

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.locations import source_location
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, TensorDescType
 from minitriton.interpreter import control_flow as control_flow

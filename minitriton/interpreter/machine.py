@@ -15,8 +15,8 @@ from xdsl.dialects import cf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from minitriton.analysis.locations import source_location, user_location
 from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps, target_arch, target_text
+from minitriton.dialects.locations import source_location, user_location
 from minitriton.errors import MinitritonError
 from minitriton.host.interrupts import Deadline
 from minitriton.host.source_text import line_at

@@ -20,13 +20,13 @@ from xdsl.dialects import cf, ub
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from minitriton.analysis.locations import source_location
 from minitriton.dialects import llvm, tt
 from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.errors import SourceLocation
 from minitriton.host import debuggers
-from minitriton.host.containers import named_tuple
+from minitriton.host.json_values import named_tuple
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import STATEFUL_OPS

@@ -72,7 +72,7 @@ def check(
         raise MinitritonError(f"unknown device {device!r}", help='give "cpu" or "gpu"')
     context = make_context()
     value = source.make_ir(target, options, context)
-    facts = stages.facts_of(value, source.ext, target)
+    facts = stages.properties_of(value, source.ext, target)
     if isinstance(value, ModuleOp):
         value = value.clone()
     launch = Launch.of(source, arguments, grid, target, options, shared=shared_bytes(source, value))

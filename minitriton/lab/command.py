@@ -7,7 +7,6 @@ minitriton check add.ttgir                                                      
 from __future__ import annotations
 
 import argparse
-import ast
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from minitriton.lab.execution import Launch
     from minitriton.lab.launches.recorded import RecordedLaunch
     from minitriton.lab.parameters import Parameters, Source
-    from minitriton.runtime.jit import JITFunction
     from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -147,6 +145,7 @@ DEFAULT_GRID = "2"
 
 def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple[Source, Parameters]:
     """The kernel, or the IR text, and what it takes."""
+    from minitriton.commands.inferred_signature import inferred_signature, signature_for
     from minitriton.commands.kernel_files import load_kernel
     from minitriton.commands.signature import ast_source
     from minitriton.dialects.context import make_context
@@ -167,59 +166,12 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
         source = source_of(recorded, kernel, named(given.arg))
         return source, parameters_of(source)
     try:
-        source = ast_source(kernel, given.signature)
+        source = ast_source(kernel, signature_for(kernel, given.signature))
     except MinitritonError as error:
         if "@triton." not in (error.help or ""):
-            error.help = f"{error.help}; for example --signature '{example_signature(kernel)}'"
+            error.help = f"{error.help}; for example --signature '{inferred_signature(kernel).text}'"
         raise
     return source, parameters_of(source)
-
-
-def example_signature(kernel: JITFunction) -> str:
-    """A signature of the right form for the kernel: types as annotated, else pointers by their use or names; constexprs with a value."""
-    parts: list[str] = []
-    pointers = _used_as_pointers(kernel.parse())
-    for parameter in kernel.params:
-        if parameter.is_constexpr:
-            parts.append(f"{parameter.name}={parameter.default if parameter.has_default else 128}")
-        elif not parameter.has_default:
-            kind = parameter.annotation_type or (
-                "*fp32" if parameter.name in pointers or _names_pointer(parameter.name) else "i32"
-            )
-            # Arrays that are made up begin at multiples of 16 bytes, as those of a program do.
-            parts.append(f"{kind}:16" if kind.startswith("*") else kind)
-    return ",".join(parts)
-
-
-_POINTER_AT = {"load": 0, "store": 0, "async_copy_global_to_shared": 1}
-"""Which argument of a call is a pointer."""
-
-
-def _used_as_pointers(tree: ast.AST) -> set[str]:
-    """The names that a load, store, copy or atomic adds offsets to, by way of variables too."""
-    found: set[str] = set()
-    made_of: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            made_of[node.targets[0].id] = _first_addend(node.value)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = node.func.attr
-            at = 0 if name.startswith("atomic_") else _POINTER_AT.get(name)
-            if at is not None and len(node.args) > at:
-                found.add(_first_addend(node.args[at]))
-    for _ in made_of:
-        found |= {made_of[name] for name in found & made_of.keys()}
-    return found
-
-
-def _first_addend(node: ast.expr) -> str:
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        node = node.left
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _names_pointer(name: str) -> bool:
-    return "ptr" in name.lower() or name in ("x", "y", "z", "out", "output", "a", "b", "c")
 
 
 def launch_arguments(
@@ -241,14 +193,14 @@ def launch_arguments(
     from minitriton.lab.arguments import arrays_in, generate_arguments
     from minitriton.lab.checker import shared_bytes
     from minitriton.lab.execution import Launch
-    from minitriton.pipeline.stages import first_facts
+    from minitriton.pipeline.stages import first_properties
 
     value = source.make_ir(target, options, make_context())
     lengths = {name: _count(size, "--size") for name, size in sizes.items()}
 
     def run_once(arguments: Arguments) -> None:
         launch = Launch.of(source, arguments, grid, target, options, shared=shared_bytes(source, value))
-        fault = launch.run(value, first_facts(source.ext)).fault
+        fault = launch.run(value, first_properties(source.ext)).fault
         if fault is not None:
             raise fault
 

@@ -31,7 +31,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttng
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.tt import InputPrecision
 from minitriton.dialects.tt.types import element_type
 from minitriton.lab.arguments import as_numbers

@@ -22,8 +22,8 @@ import numpy as np
 from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
 from xdsl.ir import Attribute, Operation
 
-from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.host.source_text import line_at

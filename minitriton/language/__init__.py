@@ -14,7 +14,6 @@ from minitriton.language import (
     memory,
     operations,
     random,
-    shapes,
     sorting,
     standard,
     target_info,
@@ -28,7 +27,6 @@ from minitriton.language.math import *
 from minitriton.language.memory import *
 from minitriton.language.operations import *
 from minitriton.language.random import *
-from minitriton.language.shapes import *
 from minitriton.language.signatures import str_to_ty
 from minitriton.language.sorting import *
 from minitriton.language.standard import *
@@ -42,7 +40,6 @@ __all__ += math.__all__
 __all__ += memory.__all__
 __all__ += operations.__all__
 __all__ += random.__all__
-__all__ += shapes.__all__
 __all__ += sorting.__all__
 __all__ += standard.__all__
 __all__ += values.__all__

@@ -1,6 +1,6 @@
 """All that Triton keeps in `triton.language.core`: what `tl` offers of these modules, and what else programs take from there."""
 
-from minitriton.language import descriptors, dtypes, iterators, memory, operations, shapes, values
+from minitriton.language import descriptors, dtypes, iterators, memory, operations, values
 from minitriton.language.aggregates import aggregate as _aggregate
 from minitriton.language.aggregates import aggregate_replace
 from minitriton.language.declare import builtin, must_use_result
@@ -14,7 +14,6 @@ from minitriton.language.operations import *
 from minitriton.language.operations import Reduced, builtin_max, builtin_min, extern, is_builtin
 from minitriton.language.operations import promote_bfloat16_to_float32 as _promote_bfloat16_to_float32
 from minitriton.language.operations import reduce_with_indices as _reduce_with_indices
-from minitriton.language.shapes import *
 from minitriton.language.values import *
 from minitriton.language.values import CONSTEXPR_0, base_value, member, unwrap
 from minitriton.language.values import unwrap as _unwrap_if_constexpr
@@ -47,5 +46,4 @@ __all__ += dtypes.__all__
 __all__ += iterators.__all__
 __all__ += memory.__all__
 __all__ += operations.__all__
-__all__ += shapes.__all__
 __all__ += values.__all__

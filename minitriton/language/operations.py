@@ -1,4 +1,4 @@
-"""The operations of the language that are not arithmetic: declarations only, see `declare.py`."""
+"""The operations of the language that are not arithmetic, those on shapes too, and the methods of conditions: declarations only, see `declare.py`."""
 
 # Declarations have no bodies: what they give is what the frontend emits.
 # pyright: reportReturnType=false
@@ -35,19 +35,25 @@ __all__ = [
     "arange",
     "associative_scan",
     "assume",
+    "broadcast",
+    "broadcast_to",
     "cast",
+    "cat",
     "clamp",
     "debug_barrier",
     "device_assert",
     "device_print",
     "dot",
     "dot_scaled",
+    "expand_dims",
     "expect_zero",
     "extern_elementwise",
     "full",
     "gather",
     "histogram",
     "inline_asm_elementwise",
+    "item",
+    "join",
     "map_elementwise",
     "max_constancy",
     "max_contiguous",
@@ -56,12 +62,17 @@ __all__ = [
     "mul",
     "multiple_of",
     "num_programs",
+    "permute",
     "program_id",
     "reduce",
+    "reshape",
+    "split",
     "static_assert",
     "static_print",
     "sub",
     "to_tensor",
+    "trans",
+    "view",
     "where",
 ]
 """What `tl` offers of it."""
@@ -314,3 +325,81 @@ def device_print(prefix: ConstStr, *args: Operand, hex: ConstBool = False) -> No
 @builtin
 def device_assert(cond: Operand, msg: object = "", mask: Operand | None = None) -> None:
     """Stops the kernel at run time unless `cond` holds. Only compiled with the option `debug`."""
+
+
+@member
+@builtin
+def logical_and(input: Operand, other: Operand) -> tensor:
+    """Whether both are true, both computed. Raises where one has more than a bit."""
+
+
+@member
+@builtin
+def logical_or(input: Operand, other: Operand) -> tensor:
+    """Whether one is true, both computed. Raises where one has more than a bit."""
+
+
+"""What `tl` offers of it."""
+
+
+@builtin
+def broadcast(input: Operand, other: Operand) -> builtins.tuple[tensor, tensor]:
+    """Both arguments, broadcast to one shape."""
+
+
+@member
+@builtin
+def broadcast_to(input: Operand, *shape: ConstInts) -> tensor:
+    """`input` broadcast to `shape`, given as a list or as arguments."""
+
+
+@member
+@builtin
+def trans(input: Operand, *dims: ConstInts) -> tensor:
+    """`input` with its dimensions permuted to `dims` (default: the last two swapped)."""
+
+
+@member
+@builtin
+def permute(input: Operand, *dims: ConstInts) -> tensor:
+    """`input` with its dimensions permuted to `dims`."""
+
+
+@builtin
+def cat(input: tensor, other: tensor, can_reorder: ConstBool = False, dim: ConstInt = 0) -> tensor:
+    """Two blocks of one shape in one, `other` after `input` along `dim`; with `can_reorder` two 1-D blocks, in any order."""
+
+
+@builtin
+def join(a: Operand, b: Operand) -> tensor:
+    """Two blocks stacked along a new last dimension of size 2."""
+
+
+@member
+@builtin
+def split(a: tensor) -> builtins.tuple[tensor, tensor]:
+    """The two halves of a block along its last dimension, whose size is 2. The inverse of `join`."""
+
+
+@member
+@builtin
+def view(input: Operand, *shape: ConstInts) -> tensor:
+    """`reshape` that may reorder elements. Deprecated: use `reshape(..., can_reorder=True)`."""
+
+
+@member
+@builtin
+def item(input: Operand) -> tensor:
+    """The element of a block of one element, as a scalar."""
+
+
+@member
+@builtin
+def reshape(input: Operand, *shape: ConstInts, can_reorder: ConstBool = False) -> tensor:
+    """The same elements in another shape, given as a list or as arguments."""
+
+
+@member
+@builtin
+def expand_dims(input: Operand, axis: ConstInts) -> tensor:
+    """`input` with new dimensions of size 1 at `axis` (an integer or several) of the result."""

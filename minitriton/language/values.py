@@ -9,7 +9,7 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
-from minitriton.host.containers import named_tuple
+from minitriton.host.json_values import named_tuple
 from minitriton.language.dtypes import base_type, constexpr_type, dtype, slice_type, tuple_type
 
 if TYPE_CHECKING:

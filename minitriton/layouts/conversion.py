@@ -22,8 +22,7 @@ from minitriton.layouts import f2
 from minitriton.layouts.algebra import action_remove_broadcasted_regs
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
-from minitriton.layouts.matrix_access import plan_plain_matrix_access, plan_transposed_matrix_access
-from minitriton.layouts.memory import plan_access
+from minitriton.layouts.memory import plan_access, plan_plain_matrix_access, plan_transposed_matrix_access
 from minitriton.layouts.plans import (
     ConversionPlan,
     NoConversion,
@@ -32,7 +31,7 @@ from minitriton.layouts.plans import (
     RegisterPermutation,
     SharedMemoryRoundTrip,
 )
-from minitriton.layouts.swizzling_tiles import AccessInstruction, MatrixInstructions, optimal_swizzling
+from minitriton.layouts.swizzling import AccessInstruction, MatrixInstructions, optimal_swizzling
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.layouts.warp_shuffle import decompose, plan_warp_shuffle
 from minitriton.target.architectures import PLAIN_ACCESSES, Architecture

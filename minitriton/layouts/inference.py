@@ -4,14 +4,17 @@ In: an encoding and the op's shapes. Out: the encoding with which the op moves n
 only renamed. None where there is no such encoding.
 
     trans_dst(Blocked((1, 4), (8, 4), (4, 1), (1, 0)), (64, 32), (1, 0)) == Blocked((4, 1), (4, 8), (1, 4), (0, 1))
+    reshape_dst of (32, 4) with size_per_thread (4, 4) to (128,): size_per_thread (16,), a `Blocked` again where one exists
 
 `OP_dst` goes from operand to result (`fp4_to_fp_src` back: reshapes, transposes, joins and splits undo each other). Elementwise ops, `tt.broadcast` and `tt.splat` keep the encoding.
-Counterpart of TritonGPUInferLayoutInterface in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
+Counterpart of TritonGPUInferLayoutInterface and inferReshapeOpLegacyEncoding in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
 from math import prod
 from typing import TypeVar
 
@@ -20,6 +23,7 @@ from minitriton.layouts.algebra import (
     standard_out_dim_pairs,
     transpose_linear_layout,
 )
+from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import (
     Blocked,
     DistributedEncoding,
@@ -34,8 +38,99 @@ from minitriton.layouts.encodings import (
 )
 from minitriton.layouts.linear_layout import Bases, LinearLayout
 from minitriton.layouts.properties import are_layouts_equivalent, get_order, shared_alignment
-from minitriton.layouts.reshape_blocked import reshape_blocked
 from minitriton.layouts.to_linear import linear_encoding_of, to_linear_layout
+
+Group = tuple[list[int], list[int]]
+
+
+@lru_cache(maxsize=2048)
+def reshape_blocked(src: Blocked, src_shape: tuple[int, ...], dst_shape: tuple[int, ...]) -> Blocked | None:
+    """The encoding of the reshaped tensor, or None if it is not blocked."""
+    if src_shape == dst_shape:
+        return src
+    num_warps, lanes = prod(src.warps_per_cta), prod(src.threads_per_warp)
+    if src == default_blocked(src_shape, num_warps, lanes, src.num_ctas):
+        return default_blocked(dst_shape, num_warps, lanes, src.num_ctas)
+    if src.num_ctas != 1:
+        return None
+    groups = reshape_decomposition(src_shape, dst_shape)
+    position = _inverse(src.order)
+    parts = (src.size_per_thread, src.threads_per_warp, src.warps_per_cta)
+    if not all(_mergeable(src_dims, position, parts, src_shape) for src_dims, _ in groups):
+        return None
+    left = list(dst_shape)
+    new = [_deal_out(part, groups, left) for part in parts]
+    groups.sort(key=lambda group: position[group[0][0]])
+    order = [dim for _, dst_dims in groups for dim in reversed(dst_dims)]
+    return Blocked(new[0], new[1], new[2], tuple(order))
+
+
+def reshape_decomposition(src_shape: Sequence[int], dst_shape: Sequence[int]) -> list[Group]:
+    """The reshape as independent steps: these source dimensions are merged, then split into these of the result.
+
+    (4, 4, 4) to (2, 2, 8, 2) is `[([0], [0, 1]), ([1, 2], [2, 3])]`.
+    """
+    groups: list[Group] = [([], [])] if src_shape else []
+    s = d = 0
+    src_size = dst_size = 1
+    while s < len(src_shape) or d < len(dst_shape):
+        more_src, more_dst = s < len(src_shape), d < len(dst_shape)
+        if src_size < dst_size or (more_src and (src_size == 1 or src_shape[s] == 1)):
+            src_size *= src_shape[s]
+            groups[-1][0].append(s)
+            s += 1
+        elif dst_size < src_size or (more_dst and dst_shape[d] == 1):
+            dst_size *= dst_shape[d]
+            groups[-1][1].append(d)
+            d += 1
+        else:
+            groups.append(([], []))
+            src_size = dst_size = 1
+    return groups
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    position = [0] * len(order)
+    for i, dim in enumerate(order):
+        position[dim] = i
+    return position
+
+
+def _mergeable(dims: list[int], position: list[int], parts: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> bool:
+    """Whether the elements of `dims`, merged, are still boxes.
+
+    The dimensions must follow each other in the order, the last one fastest, and a faster one must be filled by threads and
+    warps before a slower one gets any. Only the slowest may be covered more than once.
+    """
+    positions = [position[dim] for dim in reversed(dims)]
+    if any(b != a + 1 for a, b in pairwise(positions)):
+        return False
+    left = [shape[dim] for dim in dims]
+    for part in parts:
+        for i in range(len(dims) - 1, -1, -1):
+            size = part[dims[i]]
+            if size == 1:
+                continue
+            if any(rest != 1 for rest in left[i + 1 :]):
+                return False
+            left[i] = left[i] // size
+            if left[i] == 0 and i != 0:
+                return False
+    return True
+
+
+def _deal_out(part: tuple[int, ...], groups: list[Group], left: list[int]) -> tuple[int, ...]:
+    """`part` of the merged dimensions dealt out to the new ones, fastest first; what is over goes to the slowest."""
+    new = [1] * len(left)
+    for src_dims, dst_dims in groups:
+        rest = prod(part[dim] for dim in src_dims)
+        for dim in reversed(dst_dims):
+            new[dim] = min(rest, left[dim])
+            rest //= new[dim]
+            left[dim] //= new[dim]
+        new[dst_dims[0]] *= rest
+    return tuple(new)
+
 
 Shape = Sequence[int]
 _E = TypeVar("_E", bound=Encoding)

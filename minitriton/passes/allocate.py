@@ -22,7 +22,7 @@ from xdsl.ir import Block, Region
 from minitriton.analysis.global_scratch import allocate_global_scratch
 from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target.architectures import LIMITS

@@ -47,7 +47,7 @@ from minitriton.dialects.arith.float import FloatBinaryOp
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.facts.pass_attributes import INCREASING
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, float_attr

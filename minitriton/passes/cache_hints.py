@@ -41,8 +41,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.dialects.facts.pass_attributes import CACHE_HINT, PREFETCH_BYTES
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.errors import PipelineError
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 

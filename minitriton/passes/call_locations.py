@@ -14,8 +14,8 @@ from typing import cast
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, CallSiteLoc, FusedLoc, LocationAttr
 from xdsl.ir import Attribute, Operation, Region
 
-from minitriton.dialects.fast_paths import locations as unchecked
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects import locations as unchecked
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.rewriting.rewriter import fused
 from minitriton.rewriting.settled import Settled

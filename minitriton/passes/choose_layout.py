@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import PipelineError

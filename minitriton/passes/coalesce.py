@@ -36,10 +36,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.access_width import aligned_run, most_elements
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
-from minitriton.analysis.slices.connected import ConnectedSlices
+from minitriton.analysis.slices.def_use import ConnectedSlices
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.layouts.builders import blocked_for_cga

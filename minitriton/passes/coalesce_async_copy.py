@@ -34,8 +34,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
-from minitriton.dialects.fast_paths.op_access import defining, operand_values
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import defining, operand_values, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked, NVMMAShared, SwizzledShared

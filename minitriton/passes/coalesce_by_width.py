@@ -13,7 +13,7 @@ thread gets no more of them than one instruction moves or changes, so that neigh
 A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
 moves whole vectors where they are whole, single elements where the mask ends in one (`split-masks=false` switches that off).
 
-Loads and stores of the same data (`analysis.slices.connected`) change together, so that no conversion is needed between them. Not a pass of
+Loads and stores of the same data (`analysis.slices.def_use`) change together, so that no conversion is needed between them. Not a pass of
 Triton's, whose layouts follow contiguity alone. Loads and stores of a kernel that adds floats across elements are left alone: it would add them in
 another order. Atomics add in no fixed order either way.
 Left out by `without="minitriton-coalesce-by-width"`.
@@ -33,12 +33,11 @@ from minitriton.analysis.access_width import access_width, is_prefix, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.exchangeable import float_order_matters
-from minitriton.analysis.slices.connected import ConnectedData
+from minitriton.analysis.slices.def_use import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.pass_attributes import SPLIT_MASK
-from minitriton.dialects.fast_paths.op_access import operand_at
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import operand_at, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked

@@ -21,8 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
 from minitriton.dialects import arith
-from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values, ops_in
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass

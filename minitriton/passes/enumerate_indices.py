@@ -21,12 +21,12 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleO
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.fact import AxisInfo
+from minitriton.analysis.axis_info.lattice import AxisInfo
 from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.dialects import arith
 from minitriton.dialects.facts import MayLoseContiguity
 from minitriton.dialects.facts.memory_access import MemoryAccess
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, tensor_type
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass

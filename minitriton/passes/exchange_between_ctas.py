@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.op_rules import OpRules
 from minitriton.layouts import f2
 from minitriton.layouts.builders import blocked_for_cga

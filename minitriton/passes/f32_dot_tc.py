@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, bf16, f32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.passes.tensor_layouts import with_element
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import float_attr

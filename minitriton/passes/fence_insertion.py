@@ -21,8 +21,7 @@ from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.facts.synchronization import TensorCoreReads
-from minitriton.dialects.fast_paths.op_access import last_op_of
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import last_op_of, ops_in
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 

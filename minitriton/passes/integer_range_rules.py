@@ -40,18 +40,18 @@ from minitriton.analysis.integer_range.analysis import (
     IntegerRange,
     IntegerRangeAnalysis,
 )
-from minitriton.analysis.integer_range.fact import signed, unsigned
+from minitriton.analysis.integer_range.lattice import signed, unsigned
 from minitriton.analysis.integer_range.rules import compare
 from minitriton.dialects import arith, math, tt
-from minitriton.dialects.arith.predicates import predicate_of
+from minitriton.dialects.arith.compare import predicate_of
 from minitriton.dialects.facts import Division, IntegerExtremum, MovesElements, TruncationCommutes
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.tt.types import element_type
 from minitriton.rewriting.constants import int_constant, width_of
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 Rule = Callable[[Operation, IntegerRangeAnalysis, Inserter], "SSAValue | None"]
 """The value that replaces an op's result; None if the rule does not apply."""

@@ -1,21 +1,13 @@
-"""Launches that begin while the one before them ends: programmatic dependent launch, for kernels that do not ask for it.
+"""What a kernel's module says of its launches: how many registers a thread has, and whether the next launch may begin before this one ends.
 
-minitriton-overlap-launches
+    limit-registers                  module attributes {ttg.maxnreg = 42 : i32}      the kernel's option `maxnreg`
+    minitriton-overlap-launches      tt.func @kernel(...) {
+                                       griddepcontrol.launch_dependents;             the next launch's blocks may take free SMs
+                                       griddepcontrol.wait;                          the launch before has ended, and its writes are seen
 
-    tt.func @kernel(...) {             tt.func @kernel(...) {
-      ...                      =>        griddepcontrol.launch_dependents;     the next launch's blocks may take free SMs
-                                         griddepcontrol.wait;                  the launch before has ended, and its writes are seen
-                                         ...
-
-In: TTGIR of a kernel. Out: the same with both instructions first, and a module that says so; launches of it carry the attribute of the driver.
-Nothing of the kernel runs before the wait, so that it may follow any kernel. What is gained is the time of starting blocks between two
-launches of a stream, where the second is of such a kernel. A kernel that has `griddepcontrol` already stays as it is, and so does one for an older GPU.
-
-`limit-registers`: the option `maxnreg` of a kernel, on its module.
-
-module {                =>      module attributes {ttg.maxnreg = 42 : i32} {
-
-Triton sets the attribute where its layout stage begins; the lowering puts it on the kernel, and not on the functions it calls.
+The lowering puts `ttg.maxnreg` on the kernel, not on the functions it calls. Overlapping is programmatic dependent launch for kernels that do not ask for it:
+launches carry the driver's attribute. Nothing of the kernel runs before the wait, so that it may follow any kernel; what is gained is the time of
+starting blocks between two launches of a stream. A kernel that has `griddepcontrol` already stays as it is, and so does one for an older GPU.
 """
 
 from __future__ import annotations
@@ -28,7 +20,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import MAXNREG, TARGET
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.target.architectures import LIMITS
 

@@ -24,8 +24,7 @@ from xdsl.traits import IsTerminator
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in, ops_in_inner_first
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass

@@ -32,13 +32,12 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import Division, IntegerExtremum
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.facts.region_flow import Call, WhileLoop
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in, ops_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import own_effects
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 X, Y = 0, 1
 

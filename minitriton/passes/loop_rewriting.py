@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValues
 from minitriton.dialects import arith
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 
 def append_result(op: Operation, type_: Attribute) -> OpResult:

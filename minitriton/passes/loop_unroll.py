@@ -19,8 +19,13 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in_inner_first
+from minitriton.dialects.fast_paths.op_access import (
+    block_of,
+    last_op_of,
+    operand_at,
+    operand_values,
+    ops_in_inner_first,
+)
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant, width_of
 from minitriton.rewriting.regions import clone_op

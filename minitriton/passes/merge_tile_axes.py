@@ -28,7 +28,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import axis_lengths, pointee_bytes
 from minitriton.analysis.exchangeable import float_order_matters
 from minitriton.dialects import tt
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 

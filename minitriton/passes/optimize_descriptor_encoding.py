@@ -31,8 +31,7 @@ from minitriton.analysis.tensor_descriptors import (
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.facts.region_flow import flows
-from minitriton.dialects.fast_paths.op_access import set_type, value_type
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in, set_type, value_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared

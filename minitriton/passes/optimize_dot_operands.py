@@ -36,7 +36,7 @@ from xdsl.ir import Block, Operation, OpResult
 
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.layout import order_of
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.conversion import cvt_needs_shared_memory
 from minitriton.layouts.cta_split import shape_of_cta

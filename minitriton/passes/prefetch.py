@@ -25,18 +25,17 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region
 from xdsl.traits import MemoryEffectKind
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, set_type
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in, set_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
-from minitriton.passes.pipelining.loops import body_ops, loops_in, terminator_of
+from minitriton.passes.pipelining.schedule import body_ops, loops_in, terminator_of
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.greedy import apply_patterns_greedily
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op
+from minitriton.rewriting.rewriter import Inserter
 
 _STEP_BITS = 256
 """Bits of K in a step where the layout does not say (`kWidth` 0)."""

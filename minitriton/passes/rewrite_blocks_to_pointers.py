@@ -33,9 +33,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, TensorType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from minitriton.analysis.locations import source_location
 from minitriton.dialects import arith, tt
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import DescriptorReduceKind, PaddingOption, RMWOp

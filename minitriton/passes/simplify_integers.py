@@ -24,10 +24,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.integer_range.analysis import GRID_LIMITS
 from minitriton.dialects import arith, tt
-from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
+from minitriton.dialects.arith.compare import EQ, INVERTED, NE, predicate_of
 from minitriton.dialects.facts import Bitwise, MovesElements
-from minitriton.dialects.fast_paths.op_access import defining, next_op, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import defining, next_op, operand_values, ops_in
 from minitriton.passes.canonicalize.tt import memory_patterns
 from minitriton.passes.integer_range_rules import rewrite_by_ranges
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass

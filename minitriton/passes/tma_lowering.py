@@ -10,44 +10,99 @@ become tensor maps in the program's global scratch memory.
     tt.descriptor_store %d[%i, %j], %x =>  ttg.local_alloc %x, ttng.fence_async_shared, ttng.async_tma_copy_local_to_global,
                                            ttng.async_tma_store_wait
 
-Counterpart of lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp.
+    tt.make_tensor_descriptor %p, [%m, %n], [%s, %1] : 64x128xf16     =>     ttng.tensormap_create %location, %p, [64, 64], [%n, %m],
+                                                                             [%s * 2], [1, 1] {elem_type = 6, swizzle_mode = 3, ...}
 
-A tensor that is in a buffer already: its users take the buffer.
-
-    %x = ... in %buffer                                        users of %a take %buffer
-    %a = ttg.local_alloc %x : -> memdesc<..., layout of %buffer>
-    %y = arith.addf %x, %x                                     %l = ttg.local_load %buffer, %y = arith.addf %l, %l
-
-Views of %a are made again of the buffer, for a view is as mutable as what it views.
+Sizes in a tensor map run from the fastest dimension, strides count bytes. Where a tensor is in a buffer already, its users take the buffer; views are made again of
+it, for a view is as mutable as what it views. Counterpart of lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8, i32, i64
+from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i1, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.copy_remarks import remark_stores_past_rows
-from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
+from minitriton.analysis.tensor_descriptors import (
+    box_shape,
+    buffer_encoding,
+    element_bytes,
+    element_code,
+    is_fp4_padded,
+    swizzle_mode,
+)
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts.gpu_traits import MemDescView
-from minitriton.dialects.fast_paths.operations import classes_in
+from minitriton.dialects.fast_paths.op_access import classes_in
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
+from minitriton.errors import PassError
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.passes.tensor_layouts import element_bits
-from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
-from minitriton.rewriting.constants import int_attr
+from minitriton.rewriting.constants import constant_op, int_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
+from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
+
+TENSOR_MAP_ALIGNMENT = 128
+
+
+class Inserts(Protocol):
+    """What puts ops somewhere: `Rewriter`, `Inserter`."""
+
+    def insert(self, op: Any) -> Operation:
+        """Puts a new op there."""
+        ...
+
+
+def write_tensor_map(at: Inserts, memory: SSAValue, op: tt.MakeTensorDescOp) -> None:
+    """Writes the tensor map of `op` at `memory`. Raises `PassError` for fp4 pairs whose rows are too short to be spread out."""
+
+    def value(op: Operation) -> SSAValue:
+        return at.insert(op).results[0]
+
+    def integer(number: int, type_: IntegerType = i32) -> SSAValue:
+        return value(constant_op(int_attr(type_, number)))
+
+    type_ = op.result.type
+    assert isinstance(type_, TensorDescType)
+    box = box_shape(type_)[::-1]
+    padded = is_fp4_padded(type_)
+    if padded and box[0] != TENSOR_MAP_BYTES:
+        raise PassError("FP4 padded loads require 128 elements or more in the last dim", source_location(op.location))
+    boxes = [integer(size) for size in box]
+    width = integer(element_bytes(type_), i64)
+    sizes = list(op.shape)[::-1]
+    if padded:
+        sizes[0] = value(arith.MuliOp(sizes[0], integer(2)))
+    one = integer(1)
+    strides = [value(arith.MuliOp(s, width)) for s in list(op.strides)[-2::-1]]
+    at.insert(
+        ttng.TensormapCreateOp(
+            memory,
+            op.base,
+            boxes,
+            sizes,
+            strides,
+            [one] * len(sizes),
+            elem_type=element_code(type_),
+            interleave_layout=0,
+            swizzle_mode=swizzle_mode(type_),
+            fill_mode=int(op.padding.data == PaddingOption.PAD_NAN),
+        )
+    )
+
 
 _SHARED = SharedMemorySpaceAttr()
 _BARRIER = ttg.MemDescType((1,), i64, ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,))), _SHARED, mutable=True)

@@ -1,11 +1,14 @@
-"""What a heuristic chose, among which candidates, at what cost and why, as data.
+"""What a pass says of a kernel: what a heuristic chose and among which candidates (`note`), and an optimization that was not made, and why (`remark`).
 
     with noting_choices() as made:
         compile(...)
     print(made[0].text())       elements a thread of tt.load: 4, by tritongpu-coalesce{width=4}; then 4, 2 and 1 with their costs and reasons
 
-A pass takes the best candidate or the one that its option names, and notes what else there was. `minitriton explain` and the
-laboratory's space of configurations read this, and `MLIR_ENABLE_DIAGNOSTICS=remarks,choices` prints them. Where nobody listens nothing is noted.
+    MLIR_ENABLE_REMARK=1        softmax.py:12:8: remark: not started ahead of its iteration: the loop stores through %p too
+
+A pass takes the best candidate or the one that its option names, and notes what else there was. `minitriton explain` and the laboratory's space of configurations
+read this, and `MLIR_ENABLE_DIAGNOSTICS=remarks,choices` prints both; with `operations` a note after each remark shows the op, with `stacktraces` where in the
+compiler it was made. A kernel that is in the cache is compiled again, to have its remarks printed. Where nobody listens nothing is noted.
 """
 
 from __future__ import annotations
@@ -77,7 +80,7 @@ def note(op: Operation, make: Callable[[], Choice | None]) -> None:
     made, is_shown = _noted.get(), "choices" in knobs.compilation.diagnostics.split(",")
     if made is None and not is_shown:
         return
-    from minitriton.dialects.verification.verifier import source_location
+    from minitriton.dialects.locations import source_location
 
     choice = make()
     if choice is not None and made is not None:
@@ -86,20 +89,12 @@ def note(op: Operation, make: Callable[[], Choice | None]) -> None:
         remark(op, choice.text())
 
 
-# What a pass has to say of a kernel that no error is: an optimisation it did not make, and why.
-#
-# MLIR_ENABLE_REMARK=1    →    softmax.py:12:8: remark: not started ahead of its iteration: the loop stores through %p too
-#
-# MLIR_ENABLE_DIAGNOSTICS=remarks, Triton's own switch, does the same; with `operations` a note after each shows the op, with `stacktraces`
-# one shows where in the compiler it was said. A kernel that is in the cache is then compiled again, to have its remarks said.
-
-
 def remark(op: Operation, text: str, see: Operation | None = None) -> None:
     """Prints a remark about `op` on standard error, if they are asked for; `see` is the other op it is about."""
     if not knobs.compilation.remarks_are_wanted:
         return
+    from minitriton.dialects.locations import source_location
     from minitriton.dialects.text import print_module
-    from minitriton.dialects.verification.verifier import source_location
 
     location = source_location(op.location)
     other = source_location(see.location) if see is not None else None

@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.llvm import FuncOp as LLVMFuncOp
 
 from minitriton import knobs
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
@@ -32,7 +32,7 @@ from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, repres
 from minitriton.pipeline.pass_registry import Property, Step
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
-from minitriton.pipeline.stages import FIRST_STAGES, facts_of, first_facts, split
+from minitriton.pipeline.stages import FIRST_STAGES, first_properties, properties_of, split
 from minitriton.target import CompileOptions, GPUTarget
 from minitriton.target.backends import all_stages_of, stages_of
 
@@ -135,10 +135,12 @@ def _compile(
     texts: dict[str, str | bytes] = {} if source.ext in FIRST_STAGES else {source.ext: representation_text(value)}
     facts = _LoweringFacts(target, options.num_stages)
     if source.ext == "ptx":
-        facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, "ptx", first_facts("ptx"))[1]
+        facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, "ptx", first_properties("ptx"))[
+            1
+        ]
     else:
         parts, facts.metadata["pipeline"] = _checked_parts(
-            target, options, request.switches, source.ext, facts_of(value, source.ext, target)
+            target, options, request.switches, source.ext, properties_of(value, source.ext, target)
         )
         known = stages_of(target.backend)
         wanted = known[: known.index(until) + 1 if until else None]

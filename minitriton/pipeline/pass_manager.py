@@ -21,8 +21,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.dialects.fast_paths.operations import classes_in
-from minitriton.dialects.fast_paths.snapshot import IRSnapshot
+from minitriton.dialects.fast_paths.copying import IRSnapshot
+from minitriton.dialects.fast_paths.op_access import classes_in
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
 from minitriton.host.whole_file import write_whole
 from minitriton.pipeline.pass_registry import (
@@ -346,7 +346,7 @@ def read_reproducer(path: Path) -> tuple[Pipeline, str]:
 #     what has been run and found nothing  a pass that looks at all ops is idle when it comes again
 #     that all ops are simplified          a pass that also simplifies is idle where there is nothing else for it
 #
-# Where it is not known whether anything has changed since, a snapshot of the IR tells (`dialects.fast_paths.snapshot`).
+# Where it is not known whether anything has changed since, a snapshot of the IR tells (`dialects.fast_paths.copying`).
 
 
 class IdlePasses:

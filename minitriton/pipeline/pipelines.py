@@ -19,7 +19,7 @@ from minitriton.target.architectures import LIMITS
 from minitriton.target.backends import backend
 
 _ONE_CTA_AN_SM = 32768
-"""Elements of a sum that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such a sum waits, no other one computes."""
+"""Elements of an accumulator that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such an accumulator waits, no other CTA computes."""
 
 
 def ttir_passes(target: GPUTarget, algebra: str = "exact") -> list[str]:
@@ -177,7 +177,7 @@ def assembly_step(target: GPUTarget, options: AssemblyOptions, switches: Switche
 
 
 def _libraries(options: CUDAOptions) -> str:
-    """The option that names the files of `extern_libs`, in their order. Raises `PipelineError` for a path that is no value of it."""
+    """The option that names the files of `extern_libs`, in their order. Raises `PipelineError` for a path that an option cannot hold."""
     paths = [path for _, path in options.extern_libs]
     for path in paths:
         if "," in path or '"' in path:
@@ -227,7 +227,7 @@ def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> l
 def pipeline_for(
     target: GPUTarget, options: CompileOptions, switches: Switches = Switches(), ext: str = "source"
 ) -> Pipeline:
-    """The pipeline that compiles for `target` what begins as `ext` (a Gluon kernel: "gluon"); `options.pipeline` replaces it, `options.without` leaves out passes.
+    """The pipeline that compiles for `target` a source of kind `ext` (a Gluon kernel: "gluon"); `options.pipeline` replaces it, `options.without` leaves out passes.
 
     Raises `PipelineError` for a bad one.
     """
@@ -241,7 +241,7 @@ def pipeline_for(
 def whole_pipeline(
     target: GPUTarget, options: CompileOptions, switches: Switches = Switches(), ext: str = "source"
 ) -> Pipeline:
-    """`pipeline_for`, and the step that is run when its binary is asked for, unless `options.pipeline` names one or does not lead there."""
+    """`pipeline_for`, and the step that is run when its binary is asked for, unless `options.pipeline` names one or ends before it."""
     pipeline, found = pipeline_for(target, options, switches, ext), backend(target.backend)
     stages = {step.stage for step in pipeline.steps}
     if found.assembly is None or not stages.isdisjoint(found.stages_when_asked) or found.stages[-1] not in stages:
@@ -250,7 +250,7 @@ def whole_pipeline(
 
 
 def _left(pipeline: Pipeline, without: str) -> Pipeline:
-    """`pipeline` less the passes that `without` names; `minitriton` stands for all that Triton does not have, options too."""
+    """`pipeline` without the passes that `without` names; `minitriton` stands for all that Triton does not have, options too."""
     named = dict.fromkeys(name for each in without.split(",") if (name := each.strip()))
     for name in named:
         if name != "minitriton":
@@ -259,6 +259,6 @@ def _left(pipeline: Pipeline, without: str) -> Pipeline:
 
 
 def as_in_triton(pipeline: Pipeline) -> Pipeline:
-    """`pipeline` less the passes that Triton does not have, the others with Triton's choice of their options."""
+    """`pipeline` without the passes that Triton does not have, the others with Triton's choice of their options."""
     kept = (step for step in pipeline.steps if step.origin != "optional")
     return Pipeline(tuple(step.as_in_triton() if isinstance(step, Pass) else step for step in kept))

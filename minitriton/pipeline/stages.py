@@ -18,7 +18,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.memory_access import DescriptorAccess
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, Step, Translation, with_implied
@@ -31,7 +31,7 @@ FIRST_STAGES = {"source": "ttir", "gluon": "ttgir"}
 
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.NO_TRITON_ALLOCATION, Property.PARTITION_WARPS})
 
-_FIRST_FACTS: dict[str, frozenset[Property]] = {
+_FIRST_PROPERTIES: dict[str, frozenset[Property]] = {
     "source": _TENSORS | {Property.TTIR},
     "gluon": _TENSORS
     | {
@@ -54,17 +54,17 @@ _FIRST_FACTS: dict[str, frozenset[Property]] = {
 }
 
 
-def first_facts(ext: str) -> frozenset[Property]:
+def first_properties(ext: str) -> frozenset[Property]:
     """What holds of every kernel where a compile of the frontend's IR (`source`, `gluon`), or of a stage's text, begins."""
-    return _FIRST_FACTS[ext]
+    return _FIRST_PROPERTIES[ext]
 
 
-def facts_of(value: object, ext: str, target: GPUTarget) -> frozenset[Property]:
+def properties_of(value: object, ext: str, target: GPUTarget) -> frozenset[Property]:
     """What holds of `value`, where a compile of `ext` begins: also that it lacks ops of some kinds, and needs no pass for these.
 
     A file of IR may hold what the stages before would have replaced.
     """
-    facts = set(first_facts(ext))
+    facts = set(first_properties(ext))
     if not isinstance(value, ModuleOp):
         return frozenset(facts)
     found = {fact for op in ops_in(value) for fact in _untrue_for(op)}

@@ -10,6 +10,8 @@ A folder is a function of the op that returns
     def fold_subi(op):          # x - x = 0,  x - 0 = x
         if op.lhs is op.rhs:
             return int_attr(op.result.type, 0)
+
+What binary ops have in common is here too: constants go right, two constants give a constant.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from enum import Enum
 from typing import Literal, TypeAlias, TypeVar
 
 from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
+from minitriton.rewriting.constants import constant_attr, float_attr, int_attr, number_of, to_unsigned, width_of
 
 
 class _Modified(Enum):
@@ -48,3 +53,56 @@ def folder(*classes: type[Operation]) -> Callable[[FolderT], FolderT]:
 def folder_of(cls: type[Operation]) -> Folder | None:
     """The folder of ops of class `cls`."""
     return _folders.get(cls)
+
+
+IntRule = Callable[[int, int, int], "int | None"]
+FloatRule = Callable[[float, float], float]
+
+
+def both(op: Operation) -> tuple[SSAValue, SSAValue]:
+    """The two operands."""
+    lhs, rhs = operand_values(op)
+    return lhs, rhs
+
+
+def constant_to_the_right(op: Operation) -> Folded:
+    """c + x  =>  x + c"""
+    lhs, rhs = both(op)
+    if constant_attr(lhs) is not None and constant_attr(rhs) is None:
+        op.operands = (rhs, lhs)
+        return MODIFIED
+    return None
+
+
+def fold_ints(op: Operation, rule: IntRule) -> Folded:
+    """Both operands known: `rule(lhs, rhs, width)`, on signed numbers; None where the op has no value."""
+    rhs = number_of(constant_attr(operand_at(op, 1)))
+    if type(rhs) is not int:
+        return None
+    lhs = number_of(constant_attr(operand_at(op, 0)))
+    if type(lhs) is not int:
+        return None
+    result_type = op.results[0].type
+    value = rule(lhs, rhs, width_of(result_type))
+    return None if value is None else int_attr(result_type, value)
+
+
+def fold_floats(op: Operation, rule: FloatRule) -> Folded:
+    """Both operands known: `rule(lhs, rhs)`, rounded to the result type."""
+    rhs = number_of(constant_attr(operand_at(op, 1)))
+    if type(rhs) is not float:
+        return None
+    lhs = number_of(constant_attr(operand_at(op, 0)))
+    if type(lhs) is not float:
+        return None
+    return float_attr(op.results[0].type, rule(lhs, rhs))
+
+
+def is_one(value: int | float | None, type: Attribute) -> bool:
+    """True for the integer 1; the 1 of `i1` is kept as -1."""
+    return value == 1 if value != -1 else width_of(type) == 1
+
+
+def unsigned(rule: Callable[[int, int], int | None]) -> IntRule:
+    """A rule on unsigned numbers as a rule on signed ones."""
+    return lambda a, b, width: rule(to_unsigned(a, width), to_unsigned(b, width))

@@ -1,18 +1,23 @@
-"""The hands of a pattern: every change of the IR during a greedy rewrite goes through here.
+"""Where new ops go: `Inserter`, a point in a block, and `Rewriter`, the hands of a pattern, through which every change during a greedy rewrite goes.
 
-A pattern gets the matched op and this object. New ops are inserted before the matched op (or at `insertion_point`) and
-take its location unless they have one; every change puts the ops that it may have made simplifiable on the worklist.
+    at = Inserter.before(loop)                       %d = arith.subi %high, %low
+    d = at.value(arith.SubiOp(high, low))     =>     %c1 = arith.constant 1 : i32
+    one = at.integer(d.type, 1)                      scf.for ...
 
     def drop_zero_add(op, rewriter):                      # x + 0  =>  x
         if int_constant(op.rhs) != 0:
             return False
         rewriter.replace_op(op, op.lhs)
         return True
+
+Ops of an inserter have the same location. Those of a rewriter go before the matched op (or to `insertion_point`) and take its location unless they have one; every
+change puts the ops that it may have made simplifiable on the worklist.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar, cast
 
@@ -20,7 +25,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects.fast_paths.op_access import next_use, operand_values, set_type
-from minitriton.rewriting.constants import constant_op
+from minitriton.rewriting.constants import constant_op, int_attr
 from minitriton.rewriting.settled import Settled
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -210,3 +215,58 @@ def fused(*locations: LocationAttr) -> LocationAttr:
     if len(parts) == 1:
         return next(iter(parts))
     return FusedLoc(ArrayAttr(parts), NoneAttr())
+
+
+@dataclass
+class Inserter:
+    """Inserts into `block` before `anchor`, or at the end if that is None."""
+
+    block: Block
+    anchor: Operation | None
+    location: LocationAttr
+
+    @classmethod
+    def before(cls, op: Operation) -> Inserter:
+        """Before `op`, with its location."""
+        assert op.parent is not None
+        return cls(op.parent, op, op.location)
+
+    @classmethod
+    def after(cls, op: Operation) -> Inserter:
+        """After `op`, with its location."""
+        assert op.parent is not None
+        return cls(op.parent, op.next_op, op.location)
+
+    def at_end(self, block: Block) -> Inserter:
+        """At the end of `block`, with the location of this one."""
+        return Inserter(block, None, self.location)
+
+    def at(self, op: Operation) -> Inserter:
+        """Before `op`, with the location of this one."""
+        assert op.parent is not None
+        return Inserter(op.parent, op, self.location)
+
+    def insert(self, op: OpT) -> OpT:
+        """Puts a new op here."""
+        op.location = self.location
+        self.place(op)
+        return op
+
+    def place(self, op: Operation) -> None:
+        """Puts an op that has its location already here."""
+        if self.anchor is None:
+            self.block.add_op(op)
+        else:
+            self.block.insert_op_before(op, self.anchor)
+
+    def value(self, op: Operation) -> SSAValue:
+        """Puts a new op here; its first result."""
+        return self.insert(op).results[0]
+
+    def constant(self, attr: Attribute) -> SSAValue:
+        """A new constant of value `attr`."""
+        return self.value(constant_op(attr))
+
+    def integer(self, type: Attribute, number: int) -> SSAValue:
+        """A new integer constant of `type`."""
+        return self.constant(int_attr(type, number))

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
+from minitriton.dialects.arith.compare import EQ, INVERTED, NE, predicate_of
 from minitriton.dialects.fast_paths.op_access import (
     block_of,
     defining,

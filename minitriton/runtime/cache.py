@@ -64,11 +64,11 @@ def _python_files(folder: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _digest_of_facts(files: list[tuple[str, int, int]]) -> str:
-    libraries = [_facts_of_library(name) for name in LIBRARIES]
+    libraries = [_version_of_library(name) for name in LIBRARIES]
     return hashlib.sha256(repr((files, libraries)).encode()).hexdigest()
 
 
-def _facts_of_library(name: str) -> tuple[str, int, int] | None:
+def _version_of_library(name: str) -> tuple[str, int, int] | None:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         return None

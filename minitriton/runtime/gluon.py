@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Unpack, overload
 
-from minitriton.pipeline.gluon_source import GluonASTSource
+from minitriton.pipeline.ast_source import GluonASTSource
 from minitriton.runtime.jit import JITFunction, JITOptions
 
 

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.fact import AxisInfo
+from minitriton.analysis.axis_info.lattice import AxisInfo
 
 
 class Skip(Exception):

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from minitriton.analysis.access_width import AccessWidth, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.fact import (
+from minitriton.analysis.axis_info.lattice import (
     MAX_DIVISOR,
     AxisInfo,
     anything,

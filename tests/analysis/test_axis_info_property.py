@@ -10,7 +10,7 @@ from index_runner import Run, Skip, random_arguments
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.analysis import RULES, AxisInfoAnalysis
-from minitriton.analysis.axis_info.fact import AxisInfo, Rule, divisibility_at
+from minitriton.analysis.axis_info.lattice import AxisInfo, Rule, divisibility_at
 from minitriton.dialects import arith, tt
 
 PROGRAMS = 10_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minitriton.analysis.slices.connected import ConnectedData
+from minitriton.analysis.slices.def_use import ConnectedData
 from minitriton.dialects import tt
 from minitriton.dialects.text import parse_module
 

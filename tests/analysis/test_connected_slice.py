@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from minitriton.analysis.slices.connected import ConnectedSlices
+from minitriton.analysis.slices.def_use import ConnectedSlices
 from minitriton.dialects.text import parse_module
 
 SOURCE = """

@@ -10,7 +10,7 @@ from index_runner import Run, Skip, random_arguments
 from xdsl.ir import SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.fact import AxisInfo
+from minitriton.analysis.axis_info.lattice import AxisInfo
 from minitriton.analysis.index import value as index_value
 from minitriton.analysis.index.evaluation import IndexEvaluation
 

@@ -14,7 +14,7 @@ from integer_programs import LENGTH, STORED, make_program, random_arguments
 from xdsl.ir import Operation
 
 from minitriton.analysis.integer_range.analysis import RULES, IntegerRange, IntegerRangeAnalysis
-from minitriton.analysis.integer_range.fact import full, wrapped
+from minitriton.analysis.integer_range.lattice import full, wrapped
 from minitriton.dialects import arith
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import interpret

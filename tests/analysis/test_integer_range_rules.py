@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation
 
 from minitriton.analysis.integer_range.analysis import RULES
-from minitriton.analysis.integer_range.fact import IntegerRange, full, join, meet, refined, widened, wrapped
+from minitriton.analysis.integer_range.lattice import IntegerRange, full, join, meet, refined, widened, wrapped
 from minitriton.analysis.integer_range.rules import compare, restricted
 from minitriton.dialects import arith, math, tt
-from minitriton.dialects.arith.predicates import MIRRORED
+from minitriton.dialects.arith.compare import MIRRORED
 
 WIDTH = 4
 SIZE, HALF = 1 << WIDTH, 1 << (WIDTH - 1)

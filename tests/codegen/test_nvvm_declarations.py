@@ -13,7 +13,7 @@ from minitriton.codegen.nvidia.text.nvvm import instruction
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import i32_array, string_attr
-from minitriton.dialects.fast_paths.op_making import make
+from minitriton.dialects.fast_paths.op_access import make
 from minitriton.dialects.llvm import GLOBAL, SHARED
 from minitriton.dialects.nvvm.base import words_of
 

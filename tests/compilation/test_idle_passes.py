@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 import minitriton
 import minitriton.pipeline.pass_manager
 from minitriton.compiler import ASTSource
-from minitriton.dialects.fast_paths.snapshot import IRSnapshot
+from minitriton.dialects.fast_paths.copying import IRSnapshot
 from minitriton.dialects.text import print_module
 from minitriton.pipeline.pass_manager import IdlePasses
 from minitriton.pipeline.pass_registry import Pass, known_passes

@@ -14,9 +14,8 @@ from wheel_passes import canonical_text, on_wheel
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.passes.canonicalize import Canonicalize
-from minitriton.passes.cse import Cse
+from minitriton.passes.cse import Cse, LoopAwareCse
 from minitriton.passes.licm import TritonLoopInvariantCodeMotion
-from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.sccp import Sccp
 
 pytestmark = pytest.mark.oracle

@@ -15,7 +15,7 @@ from minitriton.dialects.facts import Fact, Neutral, Widens, give, neutral_eleme
 from minitriton.dialects.facts.layout import Elementwise, LayoutRule
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow, receivers
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.text import parse_module
 
 OPS = [op for dialect in dialects() for op in dialect.operations]

@@ -6,8 +6,8 @@ import inspect
 import pytest
 
 from minitriton.dialects.facts import pass_attributes
-from minitriton.dialects.facts.named_barriers import ALL_WARPS, FIRST_WARP_FILLS, PARTITIONS, TURNS
 from minitriton.dialects.facts.pass_attributes import PASS_ATTRIBUTES
+from minitriton.dialects.facts.synchronization import ALL_WARPS, FIRST_WARP_FILLS, PARTITIONS, TURNS
 from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError
 from minitriton.pipeline.pass_registry import known_passes

@@ -11,7 +11,7 @@ import pytest
 import minitriton.language as tl
 from minitriton.frontend.emitters import EMITTERS, emitter_of
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.language import conditions, core, declare, descriptors, iterators, math, memory, shapes
+from minitriton.language import core, declare, descriptors, iterators, math, memory, operations
 from minitriton.language.declare import Builtin, ElementwiseBuiltin
 from minitriton.language.extra import cuda, libdevice
 from minitriton.language.values import constexpr, tensor, unwrap
@@ -23,7 +23,7 @@ STATIC = {
 
 BUILTINS = {
     value
-    for module in (conditions, core, cuda, descriptors, math, memory, shapes)
+    for module in (core, cuda, descriptors, math, memory, operations)
     for value in vars(module).values()
     if isinstance(value, Builtin)
 } - STATIC | set(libdevice.FUNCTIONS.values())

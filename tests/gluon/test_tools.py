@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from minitriton.commands.cli import main
+from minitriton.commands.inferred_signature import inferred_signature
 from minitriton.errors import MinitritonError
 from minitriton.experimental import gluon
 from minitriton.experimental.gluon import language as gl
@@ -21,7 +22,6 @@ from minitriton.explorer.program import open_program
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.lab.call import check_call, with_passes
-from minitriton.lab.command import example_signature
 from minitriton.lab.corpus.case import load_file
 from minitriton.lab.launches.recorded import read_launch
 from minitriton.lab.launches.recorder import Recorder
@@ -124,12 +124,20 @@ def counted(values, bins, n, BLOCK: gl.constexpr, layout: gl.constexpr = gl.Bloc
     gl.atomic_add(where, 1)
 
 
-def test_pointers_of_a_signature_that_nobody_gave_are_what_offsets_are_added_to() -> None:
-    signature = f"*fp32:16,*fp32:16,i32,BLOCK=128,layout={counted.params[4].default}"
-    assert example_signature(counted) == signature
-    with pytest.raises(MinitritonError) as caught:
-        ExplorerSession().answer("compile", {"asked": {"source": f"{__file__}:counted"}})
-    assert caught.value.help is not None and f"they were guessed, --signature '{signature}'" in caught.value.help
+@gluon.jit
+def of_large_blocks(values, BLOCK: gl.constexpr):
+    gl.static_assert(BLOCK == 512, "only blocks of 512")
+    gl.store(values + gl.arange(0, BLOCK, gl.BlockedLayout([1], [32], [4], [0])), 0.0)
+
+
+def test_a_signature_that_nobody_gave_is_read_off_the_body_and_said_where_it_does_not_fit() -> None:
+    signature = f"values=*i32:16,bins=*fp32:16,n=i32,BLOCK=128,layout={counted.params[4].default}"
+    assert inferred_signature(counted).text == signature
+    assert ExplorerSession().answer("compile", {"asked": {"source": f"{__file__}:counted"}})["steps"]
+    with pytest.raises(MinitritonError, match="only blocks of 512") as caught:
+        ExplorerSession().answer("compile", {"asked": {"source": f"{__file__}:of_large_blocks"}})
+    given = "they were guessed, --signature 'values=*fp32:16,BLOCK=128'"
+    assert caught.value.help is not None and given in caught.value.help
 
 
 @pytest.mark.oracle

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitriton.errors import LoweringError
-from minitriton.layouts import conversion, swizzling, swizzling_tiles
+from minitriton.layouts import conversion, swizzling
 from minitriton.layouts.conversion import (
     conversion_scratch_bytes,
     cvt_needs_shared_memory,
@@ -222,7 +222,7 @@ def test_a_plan_is_made_in_under_two_milliseconds_and_then_kept() -> None:
         for cached in (conversion._plan, conversion.source_of, conversion.minimal_cvt_of_layouts, conversion._shuffles):
             cached.cache_clear()
         swizzling.optimal_swizzling_ld_st.cache_clear()
-        swizzling_tiles.optimal_swizzling.cache_clear()
+        swizzling.optimal_swizzling.cache_clear()
         start = time.perf_counter()
         plans = [plan_conversion(*case) for case in cases]
         times.append((time.perf_counter() - start) / len(cases))

@@ -26,12 +26,12 @@ from minitriton.layouts.inference import (
     join_dst,
     memdesc_reshape_dst,
     reduce_dst,
+    reshape_decomposition,
     reshape_dst,
     split_dst,
     trans_dst,
 )
 from minitriton.layouts.properties import are_layouts_equivalent
-from minitriton.layouts.reshape_blocked import reshape_decomposition
 from minitriton.layouts.to_linear import to_linear_layout
 
 ROWS = Blocked((1, 4), (8, 4), (4, 1), (1, 0))

@@ -19,9 +19,9 @@ from minitriton.layouts.encodings import (
     SharedEncoding,
     SwizzledShared,
 )
-from minitriton.layouts.matrix_access import local_matrix_access
 from minitriton.layouts.memory import (
     local_access,
+    local_matrix_access,
 )
 from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.to_linear import to_linear_layout

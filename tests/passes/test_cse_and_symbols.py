@@ -6,8 +6,7 @@ from filecheck_ir import check, run
 
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.cse import Cse
-from minitriton.passes.inline import Inline
-from minitriton.passes.symbol_dce import SymbolDce
+from minitriton.passes.inline import Inline, SymbolDce
 
 
 def test_equal_ops_merge_also_with_operands_exchanged() -> None:

@@ -15,7 +15,7 @@ from minitriton.analysis.access_width import access_width
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.compiler import ASTSource
 from minitriton.dialects import tt
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.text import parse_module
 from minitriton.target import GPUTarget
 

@@ -6,8 +6,8 @@ import pytest
 from filecheck_ir import check, run
 from triton_test_passes.scf_to_cf import ConvertScfToCf
 
+from minitriton.passes.cse import LoopAwareCse
 from minitriton.passes.licm import LoopInvariantCodeMotion, TritonLoopInvariantCodeMotion
-from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.loop_unroll import LoopUnroll
 from minitriton.pipeline.pass_registry import Pass
 

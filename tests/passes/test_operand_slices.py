@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.dialects import ttg, ttng
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.text import parse_module
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget

@@ -12,7 +12,7 @@ from test_hold_wgmma_registers import HEAD
 
 import minitriton
 from minitriton.compiler import ASTSource
-from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, SPECIALIZED, TURNS, taken_barriers
+from minitriton.dialects.facts.synchronization import FIRST_WARP_FILLS, SPECIALIZED, TURNS, taken_barriers
 from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.passes.asynchronous.alternate_warp_groups import AlternateWarpGroups

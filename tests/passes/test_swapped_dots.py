@@ -12,7 +12,7 @@ from xdsl.dialects import scf
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.text import parse_module
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.pipeline.pipelines import pipeline_for

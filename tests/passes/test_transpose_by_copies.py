@@ -12,7 +12,7 @@ import minitriton
 from minitriton import emulator
 from minitriton.compiler import ASTSource
 from minitriton.dialects import ttg
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.layouts.to_linear import to_linear_layout

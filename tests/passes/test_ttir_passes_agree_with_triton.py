@@ -19,13 +19,11 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.combine import Combine
-from minitriton.passes.cse import Cse
-from minitriton.passes.inline import Inline
+from minitriton.passes.cse import Cse, LoopAwareCse
+from minitriton.passes.inline import Inline, SymbolDce
 from minitriton.passes.licm import TritonLoopInvariantCodeMotion
-from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.loop_unroll import LoopUnroll
 from minitriton.passes.reorder_broadcast import ReorderBroadcast
-from minitriton.passes.symbol_dce import SymbolDce
 from minitriton.pipeline.pass_registry import Pass
 
 pytestmark = pytest.mark.oracle

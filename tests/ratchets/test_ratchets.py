@@ -25,26 +25,26 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (6819, 44, 0),
+    "analysis": (6690, 39, 0),
     "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
-    "codegen": (13218, 79, 0),
-    "commands": (1586, 11, 0),
-    "dialects": (16022, 99, 0),
-    "emulator": (8946, 57, 0),
+    "codegen": (13238, 78, 0),
+    "commands": (2009, 12, 1),
+    "dialects": (15236, 83, 0),
+    "emulator": (8895, 53, 0),
     "errors": (156, 1, 0),
-    "explorer": (6993, 42, 0),
-    "frontend": (8372, 41, 0),
+    "explorer": (6992, 42, 0),
+    "frontend": (8359, 39, 0),
     "fuzz": (8561, 47, 0),
-    "host": (1263, 17, 0),
+    "host": (1254, 16, 0),
     "interpreter": (4967, 33, 0),
     "knobs": (878, 3, 0),
-    "lab": (10882, 53, 0),
-    "language": (6025, 54, 0),
-    "layouts": (4710, 25, 0),
-    "passes": (21196, 123, 0),
-    "pipeline": (2383, 14, 0),
-    "rewriting": (4142, 24, 0),
+    "lab": (10834, 53, 0),
+    "language": (6001, 52, 0),
+    "layouts": (4654, 22, 0),
+    "passes": (20937, 113, 0),
+    "pipeline": (2367, 13, 0),
+    "rewriting": (4130, 22, 0),
     "runtime": (7084, 43, 0),
     "target": (1138, 7, 0),
 }  # fmt: skip
@@ -80,15 +80,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 140078,
-    "files": 866,
-    "files under 40 lines": 126,
-    "modules with one importer": 191,
+    "lines": 139117,
+    "files": 820,
+    "files under 40 lines": 124,
+    "modules with one importer": 178,
     "comparisons of an op's name": 5,
-    "private names of other modules": 69,
+    "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 55,
-    "words": 1,
+    "words": 2,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
@@ -99,16 +99,14 @@ By about 1,500 lines in 9 files on 2026-11-28 for `minitriton-algebra`: a file a
 Lines were raised on 2026-11-27 by about 500: the analysis of what is in flight with its table in `explain`, the protocols of a back end, choices as data,
 and the demand for registers came in for less code that went.
 `passes`, `codegen` and `dialects` by about 70 on 2026-11-28: warps share the boxes of a tensor copy.
+`commands` by 320 on 2026-11-28: types and constants of a kernel that is opened without a launch are read off its body.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
 """How far below its limit a count may be before the limit is to be lowered; 5 where nothing is said."""
 
-TABLES_OF_OPS_BY_NAME = {
-    "dialects/tt/verify/compute.py", "dialects/tt/verify/func.py", "dialects/tt/verify/memory.py",
-    "dialects/tt/verify/shape.py",
-}  # fmt: skip
-"""Files with tables of ops by name: errors in Triton's words, which the classes themselves import late."""
+TABLES_OF_OPS_BY_NAME: set[str] = set()
+"""Files with tables of ops by name."""
 
 BITS_NEXT_TO_LANES = {
     "codegen/nvidia/mma.py", "emulator/memory/access_cost.py", "passes/accelerate_matmul/operands.py",

@@ -30,19 +30,18 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
+from minitriton.analysis.assumptions import Promise, promises
 from minitriton.analysis.axis_info import rules_arith as rules_arith
 from minitriton.analysis.axis_info import rules_choice as rules_choice
 from minitriton.analysis.axis_info import rules_shape as rules_shape
-from minitriton.analysis.axis_info.assume import Promise, promises
 from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, explain, why
-from minitriton.analysis.axis_info.fact import HINTS, RULES, AxisInfo, join, unknown, with_hints
+from minitriton.analysis.axis_info.lattice import HINTS, RULES, AxisInfo, join, unknown, with_hints
 from minitriton.analysis.axis_info.types import access_shape, rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import Call
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
 from minitriton.dialects.narrowing import instance_of
 
 __all__ = ["AxisInfo", "AxisInfoAnalysis"]

@@ -20,10 +20,10 @@ from typing import Literal, NamedTuple, Protocol
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_info.fact import HINTS, MAX_DIVISOR, RULES, AxisInfo, anything, constant
+from minitriton.analysis.axis_info.lattice import HINTS, MAX_DIVISOR, RULES, AxisInfo, anything, constant
 from minitriton.analysis.axis_info.types import axis_lengths
-from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
+from minitriton.dialects.locations import source_location
 from minitriton.errors import SourceLocation
 
 Claim = Literal["contiguity", "divisibility", "constancy"]

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.fact import MAX_DIVISOR, RULES, AxisInfo, Facts, divisibility_at
+from minitriton.analysis.axis_info.lattice import MAX_DIVISOR, RULES, AxisInfo, Facts, divisibility_at
 from minitriton.analysis.axis_info.types import (
     axis_lengths,
     constant_result,
@@ -33,7 +33,7 @@ from minitriton.analysis.axis_info.types import (
     unsigned,
 )
 from minitriton.dialects import arith, tt
-from minitriton.dialects.arith.predicates import toward_zero
+from minitriton.dialects.arith.compare import toward_zero
 from minitriton.dialects.narrowing import instance_of
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info.fact import RULES, AxisInfo, Facts, divisibility_at, join, unknown
+from minitriton.analysis.axis_info.lattice import RULES, AxisInfo, Facts, divisibility_at, join, unknown
 from minitriton.analysis.axis_info.types import (
     axis_lengths,
     constant_result,
@@ -20,7 +20,7 @@ from minitriton.analysis.axis_info.types import (
     unsigned,
 )
 from minitriton.dialects import arith, tt
-from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT, holds, predicate_of
+from minitriton.dialects.arith.compare import SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT, holds, predicate_of
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.narrowing import instance_of
 

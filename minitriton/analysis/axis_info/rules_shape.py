@@ -11,7 +11,7 @@ from xdsl.dialects import builtin, ub
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.fact import (
+from minitriton.analysis.axis_info.lattice import (
     RULES,
     AxisInfo,
     Facts,

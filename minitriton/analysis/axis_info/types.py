@@ -13,7 +13,7 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FixedBitwidthType, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Operation
 
-from minitriton.analysis.axis_info.fact import AxisInfo, constant, power_of_two_part
+from minitriton.analysis.axis_info.lattice import AxisInfo, constant, power_of_two_part
 from minitriton.dialects import ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, element_type

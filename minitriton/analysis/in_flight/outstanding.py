@@ -9,6 +9,7 @@ In a loop a group may be one of several: `({%d}, {%d, %first})` says that the ol
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from minitriton.analysis.dataflow import PointDataflow
 from minitriton.analysis.in_flight.rings import iterations_ago, ring_slot
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
-from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
 
 MOST_GROUPS = 16
 """Of one queue: older groups count as one."""
@@ -183,3 +184,51 @@ def _waited(op: Operation, waits: Waits, fact: Outstanding) -> Outstanding:
     queue = _queue_of(op, waits)
     groups = fact.queues.get(queue, ())
     return _with(fact, queue, groups[: waits.number_left(op)] if waits.barrier is None else groups[:-1])
+
+
+def groups_since(wait: Operation) -> int:
+    """How many groups of copies may stay in flight after a `ttg.async_wait`, whatever its number says: the fewest commits between the one whose token
+    it waits for and `wait`, on any way to it; 0 if that is not known.
+
+        commit 0; commit 1; for: wait (0); ...; commit i + 2          1
+    """
+    if len(operand_values(wait)) != 1:
+        return 0
+    token = operand_at(wait, 0)
+    block = token.block if isinstance(token, BlockArgument) else token.owner.parent
+    sink: Operation | None = wait
+    while sink is not None and sink.parent is not block:
+        sink = sink.parent_op()
+    return 0 if sink is None else int(_Search().fewest(token, sink, 0))
+
+
+class _Search:
+    """Follows a token back through loops; stops on ways that are longer than the shortest found."""
+
+    def __init__(self) -> None:
+        self.least: float = math.inf
+
+    def fewest(self, token: SSAValue, sink: Operation, count: int) -> float:
+        if isinstance(token, OpResult):
+            self.least = min(self.least, count + _commits_between(token.op.next_op, sink))
+            return self.least
+        assert isinstance(token, BlockArgument)
+        loop = token.block.parent_op()
+        if not isinstance(loop, scf.ForOp) or token.index == 0:
+            return 0
+        count += _commits_between(token.block.first_op, sink)
+        if count >= self.least:
+            return self.least
+        last = last_op_of(loop.body.block)
+        outside = self.fewest(operand_values(loop)[2 + token.index], loop, count)
+        before = self.fewest(operand_values(last)[token.index - 1], last, count)
+        return min(outside, before, self.least)
+
+
+def _commits_between(first: Operation | None, end: Operation) -> int:
+    """The commits from `first` up to `end`, those in regions not counted."""
+    count = 0
+    while first is not None and first is not end:
+        count += isinstance(first, ttg.AsyncCommitGroupOp)
+        first = first.next_op
+    return count

@@ -10,7 +10,7 @@ facts that follow from it.
 
 What is not index arithmetic (a load, a block's argument) stands for unknown numbers that keep the claims of its axis info.
 
-What holds of exactly known index values along each axis: the bridge from `index.value` to `axis_info.fact`.
+What holds of exactly known index values along each axis: the bridge from `index.value` to `axis_info.lattice`.
 
 base 0 1 2 3 16 17 18 19, and 64 * unknown       contiguity 4, divisibility 16, constancy 1
 """
@@ -24,14 +24,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, power_of_two_part
+from minitriton.analysis.axis_info.lattice import MAX_DIVISOR, AxisInfo, power_of_two_part
 from minitriton.analysis.axis_info.types import axis_lengths, integer_width, is_integer, pointee_bytes
 from minitriton.analysis.index.rules import RULES
 from minitriton.analysis.index.value import Array, IndexValue, Unknowns, common_divisor, constant_value
 from minitriton.dialects.narrowing import instance_of
 
 
-def facts_of(unknowns: Unknowns, value: IndexValue, shape: tuple[int, ...], unit: int = 1) -> AxisInfo:
+def properties_of(unknowns: Unknowns, value: IndexValue, shape: tuple[int, ...], unit: int = 1) -> AxisInfo:
     """The claims about `value`, a tensor of `shape` whose neighbours are `unit` apart (for pointers, in bytes)."""
     contiguity: list[int] = []
     divisibility: list[int] = []
@@ -120,7 +120,7 @@ class IndexEvaluation:
         shape = axis_lengths(value.type)
         if not instance_of(value.type, TensorType) or prod(shape) > MAX_ELEMENTS:
             return None
-        exact = facts_of(self.unknowns, self.value(value), shape, pointee_bytes(value.type) or 1)
+        exact = properties_of(self.unknowns, self.value(value), shape, pointee_bytes(value.type) or 1)
         return better(exact, self.axis_info.get(value))
 
     def value(self, value: SSAValue) -> IndexValue:

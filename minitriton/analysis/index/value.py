@@ -7,7 +7,7 @@
     (range(64) >> 2) % n            base = 0, and 1 * unknown of class i >> 2: sixteen unknown numbers, each four times
 
 Arrays have the rank of the tensor and may have length 1 along axes where nothing changes, as NumPy broadcasts. A family is a set of
-unknown numbers, all divisible by the same number. Index arithmetic is taken not to overflow, as in `axis_info.fact`.
+unknown numbers, all divisible by the same number. Index arithmetic is taken not to overflow, as in `axis_info.lattice`.
 """
 
 from __future__ import annotations

@@ -33,9 +33,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from minitriton.analysis.assumptions import assumed_in, is_defined_in
 from minitriton.analysis.axis_info.types import integer_width
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.integer_range import rules_division as rules_division
-from minitriton.analysis.integer_range import rules_tensor as rules_tensor
-from minitriton.analysis.integer_range.fact import (
+from minitriton.analysis.integer_range.lattice import (
     NO_INTEGER,
     RULES,
     IntegerRange,
@@ -48,7 +46,7 @@ from minitriton.analysis.integer_range.fact import (
 )
 from minitriton.analysis.integer_range.rules import exactly, restricted
 from minitriton.dialects import arith, tt
-from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
+from minitriton.dialects.arith.compare import MIRRORED, predicate_of
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
 from minitriton.dialects.fast_paths.op_access import operand_values

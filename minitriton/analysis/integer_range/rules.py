@@ -1,25 +1,29 @@
-"""Integer-range rules of `arith` and `math`: additions, multiplications, bits, shifts, casts, extrema, comparisons.
+"""The range of an op's result from the ranges of its operands, by op class.
 
-In: an op and the ranges of its operands. Out: the range of its result. Everything that wraps is computed exactly and then wrapped; what
-is undefined (division by zero) may be anything. Divisions have a file of their own.
+Everything that wraps is computed exactly and then wrapped; what is undefined (division by zero, the least number divided by -1) may be anything.
 
-    %1 = arith.muli %pid, %c64       signed [0, 65534] * [64, 64] = [0, 4194176]
-    %2 = arith.cmpi slt, %1, %n      unknown, unless the ranges do not meet
+    %1 = arith.muli %pid, %c64                signed [0, 65534] * [64, 64] = [0, 4194176]
+    %2 = arith.divsi %1, %d                   [0, 1000] / [3, 7] = [0, 333]        bounded where both operands are extreme
+    %3 = arith.remsi %1, %d                   [0, 1000] % [3, 7] = [0, 6]          keeps the sign of the dividend
+    %4 = tt.make_range {start = 0, end = 128} [0, 127]
+    %5 = tt.reduce(%4) by arith.addi          [0, 16256]
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType, TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.types import integer_width, splat_integer
-from minitriton.analysis.integer_range.fact import (
+from minitriton.analysis.axis_info.types import axis_lengths, integer_width, splat_integer
+from minitriton.analysis.integer_range.lattice import (
     NO_INTEGER,
     RULES,
     IntegerRange,
+    Rule,
     full,
     join,
     meet,
@@ -28,8 +32,8 @@ from minitriton.analysis.integer_range.fact import (
     unsigned,
     wrapped,
 )
-from minitriton.dialects import arith, math, tt
-from minitriton.dialects.arith.predicates import (
+from minitriton.dialects import arith, math, tt, ttg
+from minitriton.dialects.arith.compare import (
     EQ,
     NE,
     SGE,
@@ -41,7 +45,9 @@ from minitriton.dialects.arith.predicates import (
     ULE,
     ULT,
     predicate_of,
+    toward_zero,
 )
+from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.narrowing import instance_of
 
 Ranges: TypeAlias = Sequence[IntegerRange]
@@ -293,3 +299,133 @@ def restricted(fact: IntegerRange, predicate: int, other: IntegerRange) -> Integ
     else:
         least = (other.smin if predicate < ULT else other.umin) + strict
     return meet(fact, limits(width, least, most)) if least <= most else fact
+
+
+def _divisors(b: IntegerRange) -> Iterator[int]:
+    """The divisors at which a quotient can be extreme: the ends of what is negative and of what is positive."""
+    if b.smin < 0:
+        yield b.smin
+        yield min(b.smax, -1)
+    if b.smax > 0:
+        yield max(b.smin, 1)
+        yield b.smax
+
+
+def _signed_quotient(rounded: Callable[[int, int], int]) -> Rule:
+    def rule(op: Operation, ranges: Ranges) -> IntegerRange:
+        a, b = ranges
+        if a.smin == -1 << (a.width - 1) and b.smin <= -1 <= b.smax:
+            return full(a.width)
+        found = [rounded(x, d) for d in _divisors(b) for x in (a.smin, a.smax)]
+        return signed(a.width, min(found), max(found)) if found else full(a.width)
+
+    return rule
+
+
+def _unsigned_quotient(rounded: Callable[[int, int], int]) -> Rule:
+    def rule(op: Operation, ranges: Ranges) -> IntegerRange:
+        a, b = ranges
+        if b.umax == 0:
+            return full(a.width)
+        return unsigned(a.width, rounded(a.umin, b.umax), rounded(a.umax, max(b.umin, 1)))
+
+    return rule
+
+
+def _remainder(x: tuple[int, int], least: int, most: int) -> tuple[int, int]:
+    """Bounds of x % d for x >= 0 and divisors from `least` (at least 1) to `most`."""
+    low, high = x
+    if high < least:
+        return low, high
+    if least == most and low // least == high // least:
+        return low % least, high % least
+    return 0, min(high, most - 1)
+
+
+@RULES.add(arith.RemSIOp)
+def remainder_signed(op: arith.RemSIOp, ranges: Ranges) -> IntegerRange:
+    """x % d: |x| % |d|, with the sign of x"""
+    a, b = ranges
+    sizes = [abs(d) for d in _divisors(b)]
+    if not sizes:
+        return full(a.width)
+    least, most = min(sizes), max(sizes)
+    low, high = 0, 0
+    if a.smax >= 0:
+        low, high = _remainder((max(a.smin, 0), a.smax), least, most)
+    if a.smin < 0:
+        near, far = _remainder((max(-a.smax, 1), -a.smin), least, most)
+        low, high = -far, high if a.smax >= 0 else -near
+    return signed(a.width, low, high)
+
+
+@RULES.add(arith.RemUIOp)
+def remainder_unsigned(op: arith.RemUIOp, ranges: Ranges) -> IntegerRange:
+    """x % d"""
+    a, b = ranges
+    if b.umax == 0:
+        return full(a.width)
+    return unsigned(a.width, *_remainder((a.umin, a.umax), max(b.umin, 1), b.umax))
+
+
+RULES.update(
+    {
+        arith.DivSIOp: _signed_quotient(toward_zero),
+        arith.FloorDivSIOp: _signed_quotient(lambda a, b: a // b),
+        arith.CeilDivSIOp: _signed_quotient(lambda a, b: -(-a // b)),
+        arith.DivUIOp: _unsigned_quotient(lambda a, b: a // b),
+        arith.CeilDivUIOp: _unsigned_quotient(lambda a, b: -(-a // b)),
+    }
+)
+
+
+@RULES.add(tt.MakeRangeOp)
+def make_range(op: tt.MakeRangeOp, ranges: Ranges) -> IntegerRange:
+    """start, start + 1, ..., end - 1"""
+    return wrapped(32, op.start.value.data, op.end.value.data - 1)
+
+
+@RULES.add(
+    tt.SplatOp,
+    tt.UnsplatOp,
+    tt.ExpandDimsOp,
+    tt.BroadcastOp,
+    tt.ReshapeOp,
+    tt.TransOp,
+    tt.SplitOp,
+    tt.GatherOp,
+    ttg.ConvertLayoutOp,
+)
+def same(op: Operation, ranges: Ranges) -> IntegerRange:
+    """The elements of the first operand, elsewhere"""
+    return ranges[0]
+
+
+@RULES.add(tt.JoinOp, tt.CatOp)
+def either(op: tt.JoinOp | tt.CatOp, ranges: Ranges) -> IntegerRange:
+    """Elements of both operands"""
+    return join(ranges[0], ranges[1])
+
+
+@RULES.add(tt.HistogramOp)
+def histogram(op: tt.HistogramOp, ranges: Ranges) -> IntegerRange:
+    """Counts of elements"""
+    return unsigned(integer_width(op.results[0].type), 0, prod(axis_lengths(op.operands[0].type)))
+
+
+@RULES.add(tt.ReduceOp, tt.ScanOp)
+def combined(op: tt.ReduceOp | tt.ScanOp, ranges: Ranges) -> IntegerRange:
+    """A reduction or scan by one op: an extremum is an element, a sum at most the count times the greatest"""
+    if len(ranges) != 1 or not instance_of(op.operands[0].type, TensorType):
+        return NO_INTEGER
+    a, ops = ranges[0], list(op.regions[0].block.ops)
+    if not a.width or len(ops) != 2 or len(op.results) != 1:
+        return full(integer_width(op.results[0].type)) if a.width else NO_INTEGER
+    if IntegerExtremum.of(ops[0]):
+        return a
+    if not isinstance(ops[0], arith.AddiOp):
+        return full(a.width)
+    count = op.operands[0].type.get_shape()[op.axis.value.data]
+    least = 1 if isinstance(op, tt.ScanOp) else count
+    ends = (least * a.smin, least * a.smax, count * a.smin, count * a.smax)
+    return wrapped(a.width, min(ends), max(ends))

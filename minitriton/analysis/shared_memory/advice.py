@@ -16,10 +16,10 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, function_buffers
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.region_flow import Loop
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.ttg.types import MemDescType
 
 _SHOWN = 4

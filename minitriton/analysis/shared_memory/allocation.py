@@ -23,7 +23,6 @@ from typing import cast
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.liveness import (
     Aliases,
     Interval,
@@ -39,7 +38,8 @@ from minitriton.dialects.attribute_values import i32_attr, integer
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
 from minitriton.dialects.facts.pass_attributes import SEPARATE
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp

@@ -32,8 +32,9 @@ from minitriton.dialects import ttg
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts import ForwardsOperands, region_flow
 from minitriton.dialects.facts.gpu_traits import MemDescView
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.ttg.types import MemDescType
+from minitriton.dialects.verification.dominance import successors_of
 
 Aliases = dict[SSAValue, tuple[SSAValue, ...]]
 """The buffers of a value, in the order in which they were found."""
@@ -121,7 +122,7 @@ class Liveness:
             seen.add(block)
             start, end = self._part_in(value, block, block in live_in, block in live_out)
             low, high = min(low, start), max(high, end + 1)
-            pending += [successor for successor in _successors(block) if successor in live_in]
+            pending += [successor for successor in successors_of(block) if successor in live_in]
         return low, high
 
     def _part_in(self, value: SSAValue, block: Block, comes_in: bool, goes_out: bool) -> Interval:
@@ -166,10 +167,6 @@ def _propagate(home: Block, used_in: set[Block]) -> tuple[set[Block], set[Block]
                 live_in.add(before)
                 pending.append(before)
     return live_in, live_out
-
-
-def _successors(block: Block) -> tuple[Block, ...]:
-    return tuple(block.last_op.successors) if block.last_op is not None else ()
 
 
 def _post_order(root: Operation) -> Iterator[Operation]:

@@ -41,7 +41,7 @@ from minitriton.dialects.facts.synchronization import (
     UsesMbarrier,
     WaitsForCopies,
 )
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.tt.func import ReturnOp
 from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.ops import ConvertLayoutOp, LocalBarrierOp

@@ -1,14 +1,14 @@
-"""Fences where the copy unit would otherwise overwrite shared memory that threads still read or write.
+"""Fences before tensor copies into shared memory that threads may still read or write.
 
 In: a module and the offsets of its buffers. Out: the same module with `ttng.fence_async_shared` before each asynchronous copy into
-bytes that threads have accessed since the last fence, and before each call of a function that begins such copies (accesses by threads and by the copy unit are not ordered otherwise: PTX ISA,
+bytes that threads have accessed since the last fence, and before each call of a function that begins such copies (accesses by the generic and by the async proxy are not ordered otherwise: PTX ISA,
 "Async proxy").
 
     %x = ttg.local_load %a                              %x = ttg.local_load %a
     ttng.async_tma_copy_global_to_local ... %b    =>    ttng.fence_async_shared {bCluster = false}
-    (%b is where %a lay)                              ttng.async_tma_copy_global_to_local ... %b
+    (%b has the offset that %a had)                   ttng.async_tma_copy_global_to_local ... %b
 
-It runs before barriers are put in, for the threads' fences must precede the barrier that the copy follows. Counterpart of
+It runs before `insert-barriers`, for the fences of threads must precede the barrier that the copy follows. Counterpart of
 lib/Dialect/TritonNvidiaGPU/Transforms/ProxFenceInsertion.cpp.
 """
 
@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 from minitriton.analysis.shared_memory.allocation import Allocation
 from minitriton.analysis.shared_memory.membar import BufferAccess, FunctionWalk, Pending
 from minitriton.dialects.facts.synchronization import CopyInto, OfAsyncProxy
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.ttng.barriers import FenceAsyncSharedOp
 
 
@@ -30,14 +30,14 @@ def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:
         return
     at_return: dict[Operation, Pending] = {}
     for function, placed in allocation.functions.items():
-        at_return[function] = _Fences(placed, at_return, _is_of_the_unit).run()
+        at_return[function] = _Fences(placed, at_return, _is_of_async_proxy).run()
 
 
 def _has_copies(op: Operation) -> bool:
     return any(CopyInto.of(inner) for inner in ops_in(op))
 
 
-def _is_of_the_unit(before: Operation, after: Operation) -> bool:
+def _is_of_async_proxy(before: Operation, after: Operation) -> bool:
     return OfAsyncProxy.of(before) is not None
 
 

@@ -35,6 +35,8 @@ _DPP_OF_XOR = {**_QUAD_PERM, 7: _ROW_HALF_MIRROR, 8: _ROW_ROR + 8, 15: _ROW_MIRR
 _ALL = 0xF
 _EVEN_BANKS, _ODD_BANKS = 0x5, 0xA
 _ODD_ROWS, _UPPER_ROWS = 0xA, 0xC
+WAVE = 64
+"""Lanes of the waves that `row_bcast` reduces: those of RDNA lack it."""
 _SWIZZLED = 32
 """Lanes among which `ds_swizzle` moves words."""
 
@@ -75,7 +77,7 @@ def reduce_wave(b: Builder, values: Values, combine: Callable[[Values, Values], 
         values = combine(values, [in_words(b, value, take) for value in values])
     for control, rows in ((_ROW_BCAST_15, _ODD_ROWS), (_ROW_BCAST_31, _UPPER_ROWS)):
         values = combine(values, [in_words(b, value, partial(_kept_outside, b, control, rows)) for value in values])
-    last = b.i32(63)
+    last = b.i32(WAVE - 1)
     return [in_words(b, value, lambda word: b.value(rocdl.ReadlaneOp, (word, last), I32)) for value in values]
 
 

@@ -22,7 +22,7 @@ from minitriton.codegen.amd import lowers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.accesses import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared_access import from_memory, memory_type, to_memory
+from minitriton.codegen.lowering.shared import from_memory, memory_type, to_memory
 from minitriton.codegen.types import bit_width, lane_type, lanes, vector_type
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import is_true, word

@@ -10,7 +10,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import I1, lanes, vector_type
 from minitriton.dialects import arith
-from minitriton.dialects.arith.predicates import EQ, MIRRORED, NE, SGE, SGT, SLE, SLT, predicate_of
+from minitriton.dialects.arith.compare import EQ, MIRRORED, NE, SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.fast_paths.op_access import last_op_of
 
 

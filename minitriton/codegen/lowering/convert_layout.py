@@ -12,7 +12,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import exchanged
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import from_memory, load_accesses, memory_type, store_shared, to_memory
+from minitriton.codegen.lowering.shared import from_memory, load_accesses, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffled
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type

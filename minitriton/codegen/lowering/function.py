@@ -18,14 +18,14 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.registry import where_to_add
 from minitriton.codegen.registers import Registers, SharedView
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, scalar_type
 from minitriton.dialects.facts.synchronization import meets_threads
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.ttng.attributes import TMEM
+from minitriton.dialects.ttng.tensor_memory import TMEM
 from minitriton.errors import LoweringError, MinitritonError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from minitriton.codegen.lowering.casts import resized
 from minitriton.codegen.lowering.control_flow import lower_returning
 from minitriton.codegen.lowering.function import FunctionLowering, bit_sum
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import from_memory, load_shared, memory_type, store_shared, to_memory
+from minitriton.codegen.lowering.shared import from_memory, load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts, flat_offsets

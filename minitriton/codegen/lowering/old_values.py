@@ -11,7 +11,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.lowering.accesses import Accesses
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.lowering.shared import load_shared, store_shared
 from minitriton.codegen.tensor_facts import TensorFacts, flat_offsets
 from minitriton.codegen.types import bit_width, lane_type, scalar_type
 from minitriton.dialects import tt

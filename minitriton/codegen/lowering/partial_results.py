@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.exchangeable import exchangeable
 from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared_access import load_shared, memory_type
+from minitriton.codegen.lowering.shared import load_shared, memory_type
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.types import I1, bit_width, lanes, scalar_type
 from minitriton.layouts import f2

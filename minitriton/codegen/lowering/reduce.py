@@ -26,7 +26,7 @@ from minitriton.codegen.lowering.combine import combine, single_combiner
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.partial_results import by_lanes, sharing
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import load_shared, memory_type, store_shared, to_memory
+from minitriton.codegen.lowering.shared import load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
@@ -208,10 +208,8 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
         kind = _redux_kind(f, op)
         if kind is not None:
             return [_redux(f, values[0], kind)]
-        if f.module.lane_bits > 5 and exchangeable(op):
-            reduced = f.module.info.reduce_wave(f.b, values, lambda first, second: combine(f, op, first, second))
-            if reduced is not None:
-                return reduced
+        if f.module.info.reduced_lanes == 1 << f.module.lane_bits and exchangeable(op):
+            return f.module.info.reduce_warp(f.b, values, lambda first, second: combine(f, op, first, second))
     for bit in reversed(plan.lane_bits):
         others = [shuffle_xor(f, value, 1 << bit) for value in values]
         if plan.across_warps:

@@ -25,7 +25,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.lowering.shared_access import load_shared, memory_type, store_shared, to_memory
+from minitriton.codegen.lowering.shared import load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts

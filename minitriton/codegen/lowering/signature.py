@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.control_flow import lower_blocks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
@@ -32,7 +31,8 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import is_true
-from minitriton.dialects.fast_paths.op_making import make
+from minitriton.dialects.fast_paths.op_access import make
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import TensorDescType
 from minitriton.errors import LoweringError

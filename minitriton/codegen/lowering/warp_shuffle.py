@@ -8,7 +8,7 @@ from xdsl.dialects import llvm as L
 from xdsl.ir import SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared_access import from_memory, to_memory
+from minitriton.codegen.lowering.shared import from_memory, to_memory
 from minitriton.codegen.types import I1, I32, INTEGERS, bit_width, lane_type, lanes, vector_type
 from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle
 

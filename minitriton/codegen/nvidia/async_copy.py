@@ -15,8 +15,15 @@ from minitriton.analysis.access_width import access_width
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared import buffer_shape, memdesc, memory_bits, shared_encoding, slice_offset
-from minitriton.codegen.lowering.shared_access import addresses, store_shared
+from minitriton.codegen.lowering.shared import (
+    addresses,
+    buffer_shape,
+    memdesc,
+    memory_bits,
+    shared_encoding,
+    slice_offset,
+    store_shared,
+)
 from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, INTEGERS, vector_type

@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import AnyFloat, IntegerAttr, StringAttr, SymbolRefAt
 from xdsl.ir import SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.debug_info import source_location
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.program import program_id
 from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.types import F32, F64, I16, I32, I64, PTR, VOID, bit_width, struct_type
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import is_true
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 
 MAX_ARGUMENTS = 32

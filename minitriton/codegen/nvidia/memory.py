@@ -21,7 +21,7 @@ from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.accesses import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.shared_access import from_memory, memory_type, to_memory
+from minitriton.codegen.lowering.shared import from_memory, memory_type, to_memory
 from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.types import I64, bit_width, lane_type, vector_type

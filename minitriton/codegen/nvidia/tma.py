@@ -16,7 +16,6 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, memdesc, memory_bits, shared_encoding, slice_offset
@@ -27,6 +26,7 @@ from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.attribute_values import integer, is_true, string_attr
 from minitriton.dialects.facts.pass_attributes import ISSUED_BY_WARPS
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma
 from minitriton.dialects.tt.types import TensorDescType

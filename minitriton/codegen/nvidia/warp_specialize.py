@@ -27,7 +27,7 @@ from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
-from minitriton.dialects.facts.named_barriers import ALL_WARPS, PARTITIONS
+from minitriton.dialects.facts.synchronization import ALL_WARPS, PARTITIONS
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import LocalAllocOp, WarpSpecializeOp

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import BitEnumAttribute, FastMathAttrBase, FastMathFlag
 from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_attr_definition, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_attr_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
@@ -32,7 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from minitriton.dialects.facts.layout import AnyLayout
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import TypeKind
 from minitriton.dialects.tt.types import with_element
@@ -145,8 +145,7 @@ def splat_attr(type_: TensorType | VectorType, value: float) -> DenseIntOrFPElem
     return DenseIntOrFPElementsAttr(numbers, BytesAttr(element.pack(stored)))
 
 
-@op_definition
-class ConstantOp(IRDLOperation, HasFolderInterface):
+class ConstantOp(Op, HasFolderInterface):
     """A constant: a number, or a dense tensor."""
 
     name = "arith.constant"

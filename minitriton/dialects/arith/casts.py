@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.arith.base import ANY, FLOAT, INTEGER, FastMathFlagsAttr, bool_like, width_of
 from minitriton.dialects.facts import Inexact, Widens
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 
 
-class _CastOp(IRDLOperation):
+class _CastOp(Op):
     """Base of conversions, element by element."""
 
     traits = traits_def(Pure(), Elementwise())
@@ -41,7 +41,6 @@ class _CastOp(IRDLOperation):
             raise VerifyException(f"result type '{target}' must be {kind} than operand type '{source}'")
 
 
-@op_definition
 class ExtSIOp(_CastOp):
     """Widens an integer, repeating its sign."""
 
@@ -52,7 +51,6 @@ class ExtSIOp(_CastOp):
     DIRECTION: ClassVar[int] = 1
 
 
-@op_definition
 class ExtUIOp(_CastOp):
     """Widens an integer with zeros."""
 
@@ -63,7 +61,6 @@ class ExtUIOp(_CastOp):
     DIRECTION: ClassVar[int] = 1
 
 
-@op_definition
 class TruncIOp(_CastOp):
     """Keeps the lower bits."""
 
@@ -73,7 +70,6 @@ class TruncIOp(_CastOp):
     DIRECTION: ClassVar[int] = -1
 
 
-@op_definition
 class SIToFPOp(_CastOp):
     """A signed integer as a floating-point number."""
 
@@ -83,7 +79,6 @@ class SIToFPOp(_CastOp):
     result = result_def(FLOAT)
 
 
-@op_definition
 class UIToFPOp(_CastOp):
     """An unsigned integer as a floating-point number."""
 
@@ -93,7 +88,6 @@ class UIToFPOp(_CastOp):
     result = result_def(FLOAT)
 
 
-@op_definition
 class FPToSIOp(_CastOp):
     """A floating-point number as a signed integer, rounded towards zero."""
 
@@ -102,7 +96,6 @@ class FPToSIOp(_CastOp):
     result = result_def(INTEGER)
 
 
-@op_definition
 class FPToUIOp(_CastOp):
     """A floating-point number as an unsigned integer, rounded towards zero."""
 
@@ -111,7 +104,6 @@ class FPToUIOp(_CastOp):
     result = result_def(INTEGER)
 
 
-@op_definition
 class BitcastOp(_CastOp):
     """The same bits as another type of the same width."""
 
@@ -120,7 +112,6 @@ class BitcastOp(_CastOp):
     result = result_def(ANY)
 
 
-@op_definition
 class IndexCastOp(_CastOp):
     """Between `index` and a signed integer."""
 
@@ -129,7 +120,6 @@ class IndexCastOp(_CastOp):
     result = result_def(INTEGER)
 
 
-@op_definition
 class IndexCastUIOp(_CastOp):
     """Between `index` and an unsigned integer."""
 
@@ -147,7 +137,6 @@ class _FloatCastOp(_CastOp):
     assembly_format = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input) `to` type($result)"
 
 
-@op_definition
 class ExtFOp(_FloatCastOp):
     """Widens a floating-point number."""
 
@@ -156,7 +145,6 @@ class ExtFOp(_FloatCastOp):
     DIRECTION: ClassVar[int] = 1
 
 
-@op_definition
 class TruncFOp(_FloatCastOp):
     """Narrows a floating-point number, rounded to nearest."""
 

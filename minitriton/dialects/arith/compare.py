@@ -1,4 +1,4 @@
-"""Comparisons and selections of `arith`.
+"""Comparisons and selections of `arith`, and the predicates of `arith.cmpi`, numbered as in MLIR.
 
 %1 = arith.cmpi slt, %0, %cst : tensor<64xi32>
 %2 = arith.select %1, %a, %b : tensor<64xi1>, tensor<64xf32>
@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
@@ -36,9 +38,10 @@ from minitriton.dialects.arith.base import (
     FastMathFlagsAttr,
     bool_like,
 )
+from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import ForwardsOperands
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import follows, var
 
 COMPARISON = follows("T", bool_like, "result type has i1 element type and same shape as operands")
@@ -83,7 +86,7 @@ class SelectTypes(CustomDirective):
         printer.print_list(types[1:] if types[0] == i1 else types, printer.print_attribute)
 
 
-class _ComparisonOp(IRDLOperation):
+class _ComparisonOp(Op):
     """What the two comparisons share: a predicate, a word in the text and a number as a property."""
 
     traits = traits_def(Pure(), Elementwise())
@@ -102,7 +105,6 @@ class _ComparisonOp(IRDLOperation):
         return PREDICATE_ATTRS[cls.PREDICATES.index(predicate) if isinstance(predicate, str) else predicate]
 
 
-@op_definition
 class CmpiOp(_ComparisonOp):
     """Comparison of integers; `predicate` is one of `CMPI_PREDICATES` or its number."""
 
@@ -121,7 +123,6 @@ class CmpiOp(_ComparisonOp):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(bool_like(lhs.type),), properties=properties)
 
 
-@op_definition
 class CmpfOp(_ComparisonOp):
     """Comparison of floating-point numbers; `predicate` is one of `CMPF_PREDICATES` or its number."""
 
@@ -145,8 +146,7 @@ class CmpfOp(_ComparisonOp):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(bool_like(lhs.type),), properties=properties)
 
 
-@op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(Op):
     """`lhs` where `cond` is true, else `rhs`. `cond` is one `i1`, or one for each element."""
 
     T: ClassVar = var("T", ANY)
@@ -168,3 +168,38 @@ class SelectOp(IRDLOperation):
                 f"expected condition type to have the same shape as the result type, expected "
                 f"'{bool_like(self.result.type)}', but got '{self.cond.type}'"
             )
+
+
+EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
+
+MIRRORED = {EQ: EQ, NE: NE, SLT: SGT, SLE: SGE, SGT: SLT, SGE: SLE, ULT: UGT, ULE: UGE, UGT: ULT, UGE: ULE}
+"""The predicate of `r ? l` that says the same as that of `l ? r`."""
+
+INVERTED = {EQ: NE, NE: EQ, SLT: SGE, SLE: SGT, SGT: SLE, SGE: SLT, ULT: UGE, ULE: UGT, UGT: ULE, UGE: ULT}
+"""The predicate that holds where another does not."""
+
+_COMPARE: tuple[Callable[[int, int], bool], ...] = (
+    operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.lt, operator.le, operator.gt, operator.ge,
+)  # fmt: skip
+
+
+def predicate_of(op: Operation) -> int:
+    """The number of the predicate of a comparison."""
+    return integer(op.properties["predicate"])
+
+
+def holds(predicate: int, a: int, b: int, width: int) -> bool:
+    """What a comparison of two integers of `width` bits says, given as signed numbers."""
+    if predicate >= ULT:
+        mask = (1 << width) - 1
+        a, b = a & mask, b & mask
+    return _COMPARE[predicate](a, b)
+
+
+# Division of exact integers as `arith.divsi` has it.
+
+
+def toward_zero(a: int, b: int) -> int:
+    """The quotient of exact integers, rounded toward zero."""
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient

@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
 
 from minitriton.dialects.arith.base import FLOAT, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Expensive, Inexact, OrderSensitive
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import named
+from minitriton.dialects.fast_paths.op_definition import Op, named
 from minitriton.dialects.tt.constraints import var
 
 
-class FloatUnaryOp(IRDLOperation):
+class FloatUnaryOp(Op):
     """Base of ops on one floating-point number."""
 
     T: ClassVar = var("T", FLOAT)
@@ -32,7 +32,7 @@ class FloatUnaryOp(IRDLOperation):
         Operation.__init__(self, operands=(operand,), result_types=(operand.type,), properties={"fastmath": fastmath})
 
 
-class FloatBinaryOp(IRDLOperation):
+class FloatBinaryOp(Op):
     """Base of ops on two floating-point numbers of one type."""
 
     T: ClassVar = var("T", FLOAT)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, ConditionallySpeculatable, NoMemoryEffect, Pure
 
 from minitriton.dialects.arith.base import INTEGER, NO_OVERFLOW_FLAGS, ConstantOp, IntegerOverflowAttr, bool_like
@@ -24,11 +24,11 @@ from minitriton.dialects.facts import (
     TruncationCommutes,
 )
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import follows, var
 
 
-class _IntegerBinaryOp(IRDLOperation):
+class _IntegerBinaryOp(Op):
     """Base of ops on two integers of one type."""
 
     T: ClassVar = var("T", INTEGER)
@@ -42,7 +42,7 @@ class _IntegerBinaryOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type,))
 
 
-class _IntegerBinaryOpWithOverflow(IRDLOperation):
+class _IntegerBinaryOpWithOverflow(Op):
     """Base of ops on two integers that may promise not to overflow."""
 
     T: ClassVar = var("T", INTEGER)
@@ -72,7 +72,6 @@ class _DivisorNotZero(ConditionallySpeculatable):
         return not any(number in forbidden for number in numbers)
 
 
-@op_definition
 class AddiOp(_IntegerBinaryOpWithOverflow):
     """Sum."""
 
@@ -80,7 +79,6 @@ class AddiOp(_IntegerBinaryOpWithOverflow):
     traits = traits_def(Pure(), Commutative(), SUM, TruncationCommutes())
 
 
-@op_definition
 class SubiOp(_IntegerBinaryOpWithOverflow):
     """Difference."""
 
@@ -88,7 +86,6 @@ class SubiOp(_IntegerBinaryOpWithOverflow):
     traits = traits_def(TruncationCommutes())
 
 
-@op_definition
 class MuliOp(_IntegerBinaryOpWithOverflow):
     """Multiplication, its lower half."""
 
@@ -96,14 +93,12 @@ class MuliOp(_IntegerBinaryOpWithOverflow):
     traits = traits_def(Pure(), Commutative(), PRODUCT, TruncationCommutes())
 
 
-@op_definition
 class ShLIOp(_IntegerBinaryOpWithOverflow):
     """Shift to the left."""
 
     name = "arith.shli"
 
 
-@op_definition
 class DivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded towards zero."""
 
@@ -111,7 +106,6 @@ class DivSIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), MayLoseContiguity())
 
 
-@op_definition
 class DivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded down."""
 
@@ -119,7 +113,6 @@ class DivUIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), MayLoseContiguity())
 
 
-@op_definition
 class CeilDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded up."""
 
@@ -127,7 +120,6 @@ class CeilDivSIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), MayLoseContiguity())
 
 
-@op_definition
 class CeilDivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded up."""
 
@@ -135,7 +127,6 @@ class CeilDivUIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), MayLoseContiguity())
 
 
-@op_definition
 class FloorDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded down."""
 
@@ -143,7 +134,6 @@ class FloorDivSIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), MayLoseContiguity())
 
 
-@op_definition
 class RemSIOp(_IntegerBinaryOp):
     """Signed remainder, with the sign of the dividend."""
 
@@ -151,7 +141,6 @@ class RemSIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True), MayLoseContiguity())
 
 
-@op_definition
 class RemUIOp(_IntegerBinaryOp):
     """Unsigned remainder."""
 
@@ -159,7 +148,6 @@ class RemUIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), MayLoseContiguity())
 
 
-@op_definition
 class MaxSIOp(_IntegerBinaryOp):
     """Signed maximum."""
 
@@ -167,7 +155,6 @@ class MaxSIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative(), IntegerExtremum(integers="least", greatest=True, signed=True))
 
 
-@op_definition
 class MaxUIOp(_IntegerBinaryOp):
     """Unsigned maximum."""
 
@@ -175,7 +162,6 @@ class MaxUIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative(), IntegerExtremum(integers=0, greatest=True))
 
 
-@op_definition
 class MinSIOp(_IntegerBinaryOp):
     """Signed minimum."""
 
@@ -183,7 +169,6 @@ class MinSIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative(), IntegerExtremum(integers="greatest", signed=True))
 
 
-@op_definition
 class MinUIOp(_IntegerBinaryOp):
     """Unsigned minimum."""
 
@@ -191,7 +176,6 @@ class MinUIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative(), IntegerExtremum(integers=-1))
 
 
-@op_definition
 class AndIOp(_IntegerBinaryOp):
     """Bitwise and."""
 
@@ -199,7 +183,6 @@ class AndIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative(), Neutral(integers=-1), Bitwise())
 
 
-@op_definition
 class OrIOp(_IntegerBinaryOp):
     """Bitwise or."""
 
@@ -207,7 +190,6 @@ class OrIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative(), Neutral(integers=0), MayLoseContiguity(), Bitwise())
 
 
-@op_definition
 class XOrIOp(_IntegerBinaryOp):
     """Bitwise exclusive or."""
 
@@ -215,7 +197,6 @@ class XOrIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative(), Neutral(integers=0), MayLoseContiguity(), Bitwise())
 
 
-@op_definition
 class ShRSIOp(_IntegerBinaryOp):
     """Shift to the right that keeps the sign."""
 
@@ -223,7 +204,6 @@ class ShRSIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), MayLoseContiguity())
 
 
-@op_definition
 class ShRUIOp(_IntegerBinaryOp):
     """Shift to the right that fills with zeros."""
 
@@ -231,7 +211,7 @@ class ShRUIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), MayLoseContiguity())
 
 
-class _ExtendedProductOp(IRDLOperation):
+class _ExtendedProductOp(Op):
     """Base of multiplications with both halves."""
 
     T: ClassVar = var("T", INTEGER)
@@ -246,22 +226,19 @@ class _ExtendedProductOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type, lhs.type))
 
 
-@op_definition
 class MulSIExtendedOp(_ExtendedProductOp):
     """Both halves of the signed multiplication."""
 
     name = "arith.mulsi_extended"
 
 
-@op_definition
 class MulUIExtendedOp(_ExtendedProductOp):
     """Both halves of the unsigned multiplication."""
 
     name = "arith.mului_extended"
 
 
-@op_definition
-class AddUIExtendedOp(IRDLOperation):
+class AddUIExtendedOp(Op):
     """Sum and carry."""
 
     T: ClassVar = var("T", INTEGER)

@@ -1,4 +1,14 @@
-"""How ops on shared memory are ordered: what passes that insert barriers and fences ask of an op."""
+"""How ops on shared memory are ordered: what passes that insert barriers and fences ask of an op, and which of a block's 16 named barriers are for what.
+
+    0            all threads; in warp-specialized kernels the default warps
+    1            all warps of a warp-specialized block
+    2 to 15      the partitions of a warp-specialized block, one each
+    1 to 13      buffers of rings that only the first warp fills, one each, the same for all loops of a kernel
+    14, 15       warp groups that take turns at the tensor cores, one each
+
+Named barriers (PTX ISA, "bar") are allotted here and nowhere else. The class of an op that uses some says which (`TakesBarriers`); a pass that adds such ops first
+asks whether they are taken. A barrier that a lowering inserts (`LoweringBarrier`) is 0, or that of the partition whose code it is in (`FunctionLowering.barrier`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.facts.region_flow import Call
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 
 
 class Barrier(Fact):
@@ -86,3 +96,24 @@ class CopyInto(OfAsyncProxy):
 
 class TensorCoreReads(OfAsyncProxy):
     """A dot whose operands tensor cores read from shared memory: operands 0 and 1."""
+
+
+ALL_WARPS = 1
+PARTITIONS = range(2, 16)
+FIRST_WARP_FILLS = range(1, 14)
+TURNS = range(14, 16)
+SPECIALIZED = range(ALL_WARPS, PARTITIONS.stop)
+"""Of a warp-specialized kernel."""
+
+
+@dataclass(frozen=True)
+class TakesBarriers(Fact):
+    """The op uses some of these named barriers."""
+
+    numbers: range
+
+
+def taken_barriers(root: Operation) -> frozenset[int]:
+    """The named barriers, other than 0, that ops in `root` use."""
+    found = {takes for op in ops_in(root) if (takes := TakesBarriers.of(op)) is not None}
+    return frozenset(number for takes in found for number in takes.numbers)

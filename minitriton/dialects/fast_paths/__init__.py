@@ -11,7 +11,6 @@ differ from xDSL's in what they do, are elsewhere (`dialects.parsing`, `dialects
     make an op                                       14.58     19.05     1.3
     make a location                                   1.69     17.61    10.4
     hash a tensor type                                0.68      1.38     2.0
-    print an op                                      19.67     23.24     1.2
     list the ops of a module (75)                    13.02    144.44    11.1
     copy a module (75)                             2470.53   4458.81     1.8
     whether a module has changed (75)               107.62   3088.09    28.7

@@ -1,6 +1,6 @@
 """Constructors of ops, made from their fields: what is written is the signature.
 
-    class AtomicRMWOp(IRDLOperation):
+    class AtomicRMWOp(Op):
         ptr = operand_def(PTR_LIKE)
         val = operand_def(ANY_TT)
         mask = opt_operand_def(BOOL_LIKE)

@@ -1,11 +1,12 @@
-"""How the ops of these dialects are defined: by xDSL's declarations, which are read when a class is first used.
+"""How the ops of these dialects are declared: in xDSL's way, which is read when a class is first used.
 
-    @op_definition
-    class SplatOp(IRDLOperation): ...
+    class SplatOp(Op):
+        name = "tt.splat"
+        ...
 
-is `irdl_op_definition`, but for when: a compile loads 270 classes of op and uses fifty. xDSL reads the declaration of each as it is defined and compiles
-its `assembly_format`. Here the first use of a field, of the traits or of the definition has the declaration read, the first parse
-or print has the form compiled, and fields are read fast (`op_fields`). What is wrong in a declaration is an error then.
+is what `@irdl_op_definition` makes of the same class of an `IRDLOperation`, but for when: a compile loads 270 classes of op and uses fifty. xDSL reads the
+declaration of each as it is defined and compiles its `assembly_format`. Here the first use of a field, of the traits or of the definition has the declaration
+read, the first parse or print has the form compiled, and fields are read fast (`op_fields`). What is wrong in a declaration is an error then.
 """
 
 from __future__ import annotations
@@ -23,33 +24,45 @@ from xdsl.irdl.operations import OpDef, get_accessors_from_op_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import OpTrait
+from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_fields import fast_fields
-from minitriton.dialects.fast_paths.printed_form import Form, printed_form
 from minitriton.host import locks
 
-OpT = TypeVar("OpT", bound=IRDLOperation)
 
+class Op(IRDLOperation):
+    """Base of every op here. A subclass with a `name` declares an op; one without is a base, which has what its ops share.
 
-def op_definition(cls: type[OpT]) -> type[OpT]:
-    """The op that `cls` declares. An error in its declaration shows when an op is first used, one in its `assembly_format` when it is first parsed or printed."""
-    declaration = _Declaration(cls)
-    for name in declaration.fields():
-        setattr(cls, name, _Unread(declaration, name))
-    cls.get_irdl_definition = declaration.read
-    cls.verify_ = _verified(cls.verify_)
-    if cls.assembly_format is not None:
-        cls.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]
-        cls.print = _print
-    return cls
+    An error in a declaration shows when the op is first used, one in its `assembly_format` when it is first parsed or printed.
+    """
+
+    def __init_subclass__(cls, *, for_reader: bool = False) -> None:
+        if "name" not in vars(cls) or for_reader:
+            return
+        declaration = _Declaration(cls)
+        for name in declaration.fields():
+            setattr(cls, name, _Unread(declaration, name))
+        cls.get_irdl_definition = declaration.read
+        cls.verify_ = _verified(cls.verify_)
+        if cls.assembly_format is not None:
+            cls.parse = classmethod(_parse)  # pyright: ignore[reportAttributeAccessIssue]
+            cls.print = _print
+
+    def complaint(self) -> str | None:
+        """What is wrong with the op beyond its declaration, in Triton's words: with the op's name before it where Triton has that. None if nothing."""
 
 
 def _verified(own: Any) -> Any:
-    def verify_(self: IRDLOperation) -> None:
+    def verify_(self: Op) -> None:
         verify_declaration(self, self.get_irdl_definition())
+        if (wrong := self.complaint()) is not None:
+            raise VerifyException(wrong)
         own(self)
 
     return verify_
+
+
+OpT = TypeVar("OpT", bound=Op)
 
 
 def named(base: type[OpT], cls: str, name: str, doc: str, *traits: OpTrait) -> type[OpT]:
@@ -57,8 +70,7 @@ def named(base: type[OpT], cls: str, name: str, doc: str, *traits: OpTrait) -> t
     body: dict[str, Any] = {"__module__": base.__module__, "__doc__": doc, "name": name}
     if traits:
         body["traits"] = traits_def(*traits)
-    made: Any = new_class(cls, (base,), exec_body=lambda written: written.update(body))
-    return op_definition(cast(type[OpT], made))
+    return cast(type[OpT], new_class(cls, (base,), exec_body=lambda written: written.update(body)))
 
 
 class _Declaration:
@@ -72,7 +84,7 @@ class _Declaration:
         """The names of the fields, those of base classes too, and `traits`."""
         found = ["traits"]
         for base in self.cls.__mro__:
-            if base is IRDLOperation:
+            if base is Op:
                 break
             found += [name for name, value in vars(base).items() if value.__class__.__module__ == _FIELDS]
         return found
@@ -91,7 +103,7 @@ class _Declaration:
         text = self.written.get("assembly_format", self.cls.assembly_format)
         written = {**self.written, "assembly_format": None}
         metaclass: Any = type(self.cls)
-        same: type[IRDLOperation] = metaclass(self.cls.__name__, self.cls.__bases__, written)
+        same: type[IRDLOperation] = metaclass(self.cls.__name__, self.cls.__bases__, written, for_reader=True)
         definition = OpDef.from_pyrdl(same)
         accessors = get_accessors_from_op_def(definition, None)
         for given in ("get_irdl_definition", "verify_"):
@@ -140,19 +152,8 @@ def _parse(cls: type[IRDLOperation], parser: Parser) -> IRDLOperation:
     return textual_form(cls).parse(parser, cls)
 
 
-@cache
-def _form(cls: type[IRDLOperation]) -> Form | None:
-    return printed_form(textual_form(cls).stmts)
-
-
 def _print(self: IRDLOperation, printer: Printer) -> None:
-    form = _form(type(self))
-    if form is None:
-        textual_form(type(self)).print(printer, self)
-        return
-    for step in form:
-        if step(printer, self):
-            return
+    textual_form(type(self)).print(printer, self)
 
 
 # What an op's declaration demands of types and properties, asked once for ops that are alike.

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     AnyAttr,
-    IRDLOperation,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -28,7 +27,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.fast_paths.op_definition import declared, named, op_definition
+from minitriton.dialects.fast_paths.op_definition import Op, declared, named
 from minitriton.dialects.llvm import lanes
 from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of
@@ -90,8 +89,7 @@ ClusterRankOp = named(
 # Within a warp --------------------------------------------------------------------------------------------------------
 
 
-@op_definition
-class ShflSyncOp(IRDLOperation):
+class ShflSyncOp(Op):
     """Moves every lane of `value` between the threads of a warp (PTX `shfl.sync`, full mask).
 
     `kind`: `bfly` reads from thread `id ^ offset`, `up` from `id - offset`, `down` from `id + offset`, `idx` from `offset`.
@@ -117,7 +115,6 @@ class ShflSyncOp(IRDLOperation):
         return f"llvm.nvvm.shfl.sync.{kind}.i32(-1, $value, $offset, {0 if kind == 'up' else 31})"
 
 
-@op_definition
 class VoteSyncOp(IntrinsicOp):
     """A vote over the warp: `ballot` returns an i32 of the predicates, `any` and `all` an i1."""
 
@@ -137,7 +134,6 @@ class VoteSyncOp(IntrinsicOp):
         return f"llvm.nvvm.vote.{self.kind.data}.sync(-1, $pred)"
 
 
-@op_definition
 class ReduxSyncOp(IntrinsicOp):
     """Reduction of an i32 over the warp in one instruction (sm_80)."""
 
@@ -155,7 +151,6 @@ class ReduxSyncOp(IntrinsicOp):
         return f"llvm.nvvm.redux.sync.{self.kind.data}($value, -1)"
 
 
-@op_definition
 class BarWarpSyncOp(IntrinsicOp):
     """Waits for all threads of the warp."""
 
@@ -166,7 +161,6 @@ class BarWarpSyncOp(IntrinsicOp):
         return "llvm.nvvm.bar.warp.sync(-1)"
 
 
-@op_definition
 class ElectSyncOp(IntrinsicOp):
     """True in exactly one thread of the warp (sm_90)."""
 
@@ -186,8 +180,7 @@ class ElectSyncOp(IntrinsicOp):
 # Lane by lane ---------------------------------------------------------------------------------------------------------
 
 
-@op_definition
-class InlinePtxOp(IRDLOperation):
+class InlinePtxOp(Op):
     """Inline PTX for every `packed` lanes; lanes narrower than 32 bits share a register."""
 
     name = "nvvm.inline_ptx"
@@ -207,7 +200,6 @@ class InlinePtxOp(IRDLOperation):
 # Within a block -------------------------------------------------------------------------------------------------------
 
 
-@op_definition
 class BarrierOp(IntrinsicOp):
     """Waits for the threads of the block, or for the `number_of_threads` that use barrier `barrier_id` (1 to 15).
 
@@ -234,7 +226,6 @@ class BarrierOp(IntrinsicOp):
         return f"{name}.count({number}, {self.number_of_threads.value.data})"
 
 
-@op_definition
 class NamedBarrierOp(PtxOp):
     """Threads of a warp for which `predicate` holds meet `number_of_threads` at barrier `number`: they wait, or only arrive (`arrives`)."""
 
@@ -249,7 +240,6 @@ class NamedBarrierOp(PtxOp):
         return f"@$predicate bar.{'arrive' if self.arrives else 'sync'} $number, {self.number_of_threads.value.data};"
 
 
-@op_definition
 class SetMaxRegisterOp(IntrinsicOp):
     """Every thread of the warp group has `count` registers from now on (PTX `setmaxnreg`); `action` is `inc` or `dec`."""
 

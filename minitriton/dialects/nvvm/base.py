@@ -16,13 +16,13 @@ from typing import ClassVar
 from xdsl.dialects.builtin import FixedBitwidthType, Float32Type, Float64Type, StringAttr
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.llvm import SHARED, lane_type, lanes
 
 
-class PtxOp(IRDLOperation, ABC):
+class PtxOp(Op, ABC):
     """An op that is inline PTX. Its registers are numbered: results first, then operands in the order of their declaration."""
 
     ORDER: ClassVar[tuple[str, ...]] = ()
@@ -50,7 +50,7 @@ class PtxOp(IRDLOperation, ABC):
         return frozenset()
 
 
-class IntrinsicOp(IRDLOperation, ABC):
+class IntrinsicOp(Op, ABC):
     """An op that is a call of an LLVM intrinsic."""
 
     RETURNS_FIRST: ClassVar[tuple[str, ...]] = ()

@@ -28,7 +28,6 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.llvm import GLOBAL, SHARED, lanes
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of, vector, words_of
@@ -79,7 +78,6 @@ def _ordered(op: OrderedAccess) -> str:
     return "" if op.order is None else f".{op.order.data}"
 
 
-@op_definition
 class LoadGlobalOp(PtxOp):
     """Loads `vector_width` consecutive elements from each pointer; where a mask is false the registers hold `other`.
 
@@ -130,7 +128,6 @@ class LoadGlobalOp(PtxOp):
         return f"{''.join(fill)}@$masks {load}"
 
 
-@op_definition
 class StoreGlobalOp(PtxOp):
     """Stores `vector_width` consecutive elements of `value` to each pointer whose mask is true (PTX `st.global`). `order`: as of a load."""
 
@@ -159,7 +156,6 @@ class StoreGlobalOp(PtxOp):
         return f"{when}st{_ordered(self)}.global{modifiers}{words.vector}.b{words.bits} [ $pointers + 0 ], {words.listed('value')}{hint};"
 
 
-@op_definition
 class CreatePolicyOp(PtxOp):
     """An L2 eviction policy for `ld.global`/`st.global` (PTX `createpolicy.fractional`)."""
 
@@ -177,7 +173,6 @@ class CreatePolicyOp(PtxOp):
         return f"createpolicy.fractional.L2::{self.kind.data}.b64 $res, 1.0;"
 
 
-@op_definition
 class AtomicOp(PtxOp):
     """`atom` on global memory: `operation` as PTX spells it (`add.f32`, `cas.b32`, ...), with semantics and scope.
 
@@ -225,7 +220,6 @@ class AtomicOp(PtxOp):
         return f"{''.join(zeros)}@$mask {atom}"
 
 
-@op_definition
 class RedOp(PtxOp):
     """`red` on global memory: an atomic whose old value nobody wants, which the thread does not wait for."""
 
@@ -249,7 +243,6 @@ class RedOp(PtxOp):
         return f"{when}red.{self.sem.data}.{self.scope.data}.global.{self.operation.data} [ $ptr + 0 ], {source};"
 
 
-@op_definition
 class FenceOp(PtxOp):
     """`fence.acq_rel`: what the thread did before comes before what it does after, for the threads of `scope`."""
 
@@ -267,7 +260,6 @@ class FenceOp(PtxOp):
 # Shared memory --------------------------------------------------------------------------------------------------------
 
 
-@op_definition
 class StoreSharedOp(PtxOp):
     """Stores a value or a short vector (at most 128 bits) to shared memory where `mask` is true."""
 
@@ -282,7 +274,6 @@ class StoreSharedOp(PtxOp):
         return f"@$mask st.shared{words.vector}.b{words.bits} [ $ptr + 0 ], {words.listed('value')};"
 
 
-@op_definition
 class LoadSharedOp(PtxOp):
     """Loads a value or a short vector (at most 128 bits) from shared memory where `mask` is true, else anything."""
 
@@ -298,7 +289,6 @@ class LoadSharedOp(PtxOp):
         return f"@$mask ld.shared{words.vector}.b{words.bits} {words.listed('res')}, [ $ptr + 0 ];"
 
 
-@op_definition
 class CpAsyncOp(PtxOp):
     """Starts a copy of `size` (4, 8, 16) bytes from global to shared memory (PTX `cp.async`).
 
@@ -330,7 +320,6 @@ class CpAsyncOp(PtxOp):
         return f"{when}cp.async.{self.modifier.data}.shared.global [ $dst + 0 ], [ $src + 0 ], {size}, {read};"
 
 
-@op_definition
 class CpAsyncCommitGroupOp(IntrinsicOp):
     """Makes a group of the thread's copies started since the last one."""
 
@@ -341,7 +330,6 @@ class CpAsyncCommitGroupOp(IntrinsicOp):
         return "llvm.nvvm.cp.async.commit.group()"
 
 
-@op_definition
 class CpAsyncWaitGroupOp(IntrinsicOp):
     """Waits until at most `n` of the thread's groups of copies are unfinished."""
 
@@ -358,7 +346,6 @@ def _check_matrices(op: Operation, type_: Attribute) -> None:
         raise VerifyException(f"{op.name} moves 1, 2 or 4 matrices, an i32 each, not {type_}")
 
 
-@op_definition
 class LdMatrixOp(IntrinsicOp):
     """Loads 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `ldmatrix`)."""
 
@@ -376,7 +363,6 @@ class LdMatrixOp(IntrinsicOp):
         return f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{lanes(self.res.type)}{trans}.b16.p3($ptr)"
 
 
-@op_definition
 class StMatrixOp(IntrinsicOp):
     """Stores 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `stmatrix`, sm_90)."""
 
@@ -397,7 +383,6 @@ class StMatrixOp(IntrinsicOp):
 # Tensor cores ---------------------------------------------------------------------------------------------------------
 
 
-@op_definition
 class MmaSyncOp(PtxOp):
     """`a b + c` of a warp on tensor cores (PTX `mma.sync`): 4, 2 words of a and b, as many registers of d as of c.
 
@@ -434,7 +419,6 @@ def _listed(name: str, first: int, count: int) -> str:
     return "{" + ", ".join(f"${name}.{i}" for i in range(first, first + count)) + "}"
 
 
-@op_definition
 class WgmmaOp(PtxOp):
     """Starts `a b + c` of a warp group on tensor cores (PTX `wgmma.mma_async`, sm_90): tiles of 64 rows, each one step along k after the other.
 
@@ -508,7 +492,6 @@ class WgmmaOp(PtxOp):
         return f", 1, 1, {int(self.trans_a is not None)}, {trans_b}" if len(self.a_offsets) else f", 1, 1, {trans_b}"
 
 
-@op_definition
 class WgmmaCommitGroupOp(PtxOp):
     """Makes a group of the dots started since the last one."""
 
@@ -519,7 +502,6 @@ class WgmmaCommitGroupOp(PtxOp):
         return "wgmma.commit_group.sync.aligned;"
 
 
-@op_definition
 class WgmmaWaitGroupOp(PtxOp):
     """Waits until at most `n` groups are unfinished; the results are the operands, ready to be read."""
 
@@ -536,7 +518,6 @@ class WgmmaWaitGroupOp(PtxOp):
         return f"wgmma.wait_group.sync.aligned {self.n.value.data};"
 
 
-@op_definition
 class FenceProxyAsyncOp(PtxOp):
     """Makes shared memory that threads wrote visible to wgmma and TMA (`fence.proxy.async.shared`)."""
 

@@ -22,7 +22,6 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.llvm import GLOBAL, lanes
 from minitriton.dialects.nvvm.base import PtxOp, words_of
 from minitriton.dialects.nvvm.memory import cache_modifiers
@@ -38,7 +37,6 @@ def _check_partial(op: LoadPartialOp | StorePartialOp, registers: int) -> None:
         raise VerifyException(f"{op.name}: needs {width - 1} masks for each pointer, got {len(op.masks)} in all")
 
 
-@op_definition
 class LoadPartialOp(PtxOp):
     """Loads elements of the vectors at `pointers` whose masks are true, of each vector all but the last; the others, and the last, are those of
     `other`. `cache`, `evict`, `prefetch` and `policy` are those of `nvvm.ld.global`."""
@@ -73,7 +71,6 @@ class LoadPartialOp(PtxOp):
         )
 
 
-@op_definition
 class StorePartialOp(PtxOp):
     """Stores elements of `value` to the vectors at `pointers` where masks are true, of each vector all but the last."""
 

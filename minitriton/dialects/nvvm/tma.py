@@ -12,13 +12,11 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.irdl import AnyAttr, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.fast_paths.op_definition import op_definition
 from minitriton.dialects.llvm import GLOBAL, SHARED
 from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of, words_of
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 
-@op_definition
 class MBarrierOp(PtxOp):
     """An operation on an mbarrier in shared memory.
 
@@ -51,7 +49,6 @@ class MBarrierOp(PtxOp):
                 return f"@$pred mbarrier.{kind}.shared.b64 _, [$barrier], {amount};"
 
 
-@op_definition
 class MBarrierWaitOp(PtxOp):
     """Waits until the phase of parity `phase` is complete (`mbarrier.try_wait.parity` in a loop)."""
 
@@ -71,7 +68,6 @@ class MBarrierWaitOp(PtxOp):
         )
 
 
-@op_definition
 class CpAsyncMBarrierArriveOp(PtxOp):
     """Arrives at an mbarrier when the thread's earlier `cp.async` copies are complete."""
 
@@ -84,7 +80,6 @@ class CpAsyncMBarrierArriveOp(PtxOp):
         return f"cp.async.mbarrier.arrive{'.noinc' if self.noinc else ''}.shared::cta.b64 [$barrier];"
 
 
-@op_definition
 class TensorLoadOp(PtxOp):
     """Starts a copy of a box of a tensor to shared memory (`cp.async.bulk.tensor`); `coordinates` fastest first."""
 
@@ -105,7 +100,6 @@ class TensorLoadOp(PtxOp):
         return f"@$pred {copy} [$dst], [$descriptor, {{$coordinates}}], [$barrier];"
 
 
-@op_definition
 class TensorStoreOp(PtxOp):
     """Starts a copy of a box from shared memory to a tensor; with `reduce`, combines it with what is there."""
 
@@ -123,7 +117,6 @@ class TensorStoreOp(PtxOp):
         return f"@$pred {copy} [$descriptor, {{$coordinates}}], [$src];"
 
 
-@op_definition
 class BulkCommitGroupOp(PtxOp):
     """Makes a group of the thread's bulk copies started since the last one."""
 
@@ -134,7 +127,6 @@ class BulkCommitGroupOp(PtxOp):
         return "cp.async.bulk.commit_group;"
 
 
-@op_definition
 class BulkWaitGroupOp(PtxOp):
     """Waits until at most `n` groups of bulk copies have still to read their source."""
 
@@ -145,7 +137,6 @@ class BulkWaitGroupOp(PtxOp):
         return f"cp.async.bulk.wait_group.read {self.n.value.data};"
 
 
-@op_definition
 class TensormapReplaceOp(PtxOp):
     """Sets one field of a tensor map in shared memory; `ordinal` tells which dimension of it."""
 
@@ -171,7 +162,6 @@ class TensormapReplaceOp(PtxOp):
         return f"@$pred tensormap.replace.tile.{self.field.data}.shared::cta.b1024.b{width} [$map], {ordinal}$value;"
 
 
-@op_definition
 class TensormapPublishOp(PtxOp):
     """Copies a tensor map from shared to global memory and releases it to the TMA unit; by a whole warp."""
 
@@ -186,7 +176,6 @@ class TensormapPublishOp(PtxOp):
         return f"@$pred {copy} [$dst], [$src], {TENSOR_MAP_BYTES};"
 
 
-@op_definition
 class TensormapAcquireOp(PtxOp):
     """Makes a tensor map in global memory that was written on the device visible to the TMA unit."""
 
@@ -203,7 +192,6 @@ class TensormapAcquireOp(PtxOp):
         )
 
 
-@op_definition
 class ClusterArriveOp(PtxOp):
     """Arrives at the cluster's barrier."""
 
@@ -214,7 +202,6 @@ class ClusterArriveOp(PtxOp):
         return f"barrier.cluster.arrive{'.relaxed' if self.relaxed else ''}.aligned;"
 
 
-@op_definition
 class ClusterWaitOp(PtxOp):
     """Waits for all threads of the cluster to arrive."""
 
@@ -231,7 +218,6 @@ SHARED_CLUSTER = LLVMPointerType(IntAttr(7))
 """A pointer to the shared memory of any CTA of the cluster (PTX `.shared::cluster`)."""
 
 
-@op_definition
 class ClusterBarrierOp(IntrinsicOp):
     """Waits for all threads of the cluster; what they wrote before is seen after (`barrier.cluster.arrive`, `.wait`)."""
 
@@ -242,7 +228,6 @@ class ClusterBarrierOp(IntrinsicOp):
         return "llvm.nvvm.barrier.cluster.arrive.aligned()\nllvm.nvvm.barrier.cluster.wait.aligned()"
 
 
-@op_definition
 class MapaOp(IntrinsicOp):
     """The location of `ptr` in the shared memory of the CTA with number `rank` in the cluster (PTX `mapa`)."""
 

@@ -49,7 +49,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from minitriton.dialects.arith import splat_attr
-from minitriton.dialects.fast_paths.locations import file_line_col
+from minitriton.dialects.locations import file_line_col
 from minitriton.dialects.narrowing import instance_of, subclass_of
 from minitriton.dialects.parsing.lexer import TritonLexer
 from minitriton.dialects.tt.enums import IntegerEnumAttr

@@ -1,7 +1,7 @@
 """Prints IR exactly as MLIR (and so Triton 3.6.0) does.
 
 In: an op, the names of its values (`names`) and what collects aliases of its attributes (`aliases`).
-Out: text. The ops' own `print` methods say what stands where; this class says how names, attributes, regions and locations look:
+Out: text. The ops' own `print` methods say the order; this class says how names, attributes, regions and locations look:
 
     #blocked = #ttg.blocked<{...}>
     %0:2 = scf.for %arg1 = %c0_i32 to %n step %c1_i32 iter_args(...) -> (...)  : i32 {
@@ -307,7 +307,7 @@ class TritonPrinter(Printer):
         return self.aliases.known(attribute, deferrable) or self._print_apart(attribute, deferrable)
 
     def _print_apart(self, attribute: Attribute, deferrable: bool) -> Met:
-        """Prints an attribute that was not met before into an entry of its own."""
+        """Prints an attribute for the first time, as an entry of the alias table."""
         if type(attribute) is FileLineColLoc:
             return self.aliases.add_location(attribute, deferrable)
         met = self.aliases.begin(attribute, deferrable)

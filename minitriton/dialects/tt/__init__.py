@@ -93,12 +93,5 @@ from minitriton.dialects.tt.types import TensorDescType as TensorDescType
 from minitriton.dialects.tt.types import i1_same_shape as i1_same_shape
 from minitriton.dialects.tt.types import pointer_type as pointer_type
 from minitriton.dialects.tt.types import tensor_type as tensor_type
-from minitriton.dialects.tt.verify import compute as _compute_checks
-from minitriton.dialects.tt.verify import func as _func_checks
-from minitriton.dialects.tt.verify import memory as _memory_checks
-from minitriton.dialects.tt.verify import shape as _shape_checks
-
-VERIFIED_BY = (_compute_checks, _func_checks, _memory_checks, _shape_checks)
-"""What says, once loaded, whether these ops are well formed."""
 
 TT = Dialect("tt", *declared("tt", globals()))

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import TensorType, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     SameVariadicOperandSize,
     operand_def,
@@ -25,7 +24,8 @@ from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects
 from minitriton.dialects.facts.layout import LayoutAnchor
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, TENSOR_DESC
 from minitriton.dialects.tt.enums import (
     CacheModifier,
@@ -39,13 +39,13 @@ from minitriton.dialects.tt.enums import (
 )
 from minitriton.dialects.tt.format import CacheClauses, Descriptor, Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER, NORMAL
-from minitriton.dialects.tt.traits import TensorLayouts
+from minitriton.dialects.tt.traits import TensorLayouts, tensor, width_of
+from minitriton.dialects.tt.types import TensorDescType
 
 TENSOR_IN_MEMORY = ("desc", GLOBAL)
 
 
-@op_definition
-class MakeTensorDescOp(IRDLOperation):
+class MakeTensorDescOp(Op):
     """A descriptor of the tensor at `base` of `shape` and `strides`, split into blocks."""
 
     name = "tt.make_tensor_descriptor"
@@ -74,8 +74,7 @@ class MakeTensorDescOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class DescriptorLoadOp(IRDLOperation):
+class DescriptorLoadOp(Op):
     """Loads the block at `indices`."""
 
     name = "tt.descriptor_load"
@@ -101,8 +100,11 @@ class DescriptorLoadOp(IRDLOperation):
         evict: EvictionPolicy | str = EvictionPolicy.NORMAL,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _block_complaint(self, self.desc.type, self.result.type)
 
-class _StoreLikeOp(IRDLOperation):
+
+class _StoreLikeOp(Op):
     """Base of ops that write a block through a descriptor."""
 
     traits = traits_def(
@@ -110,7 +112,6 @@ class _StoreLikeOp(IRDLOperation):
     )
 
 
-@op_definition
 class DescriptorStoreOp(_StoreLikeOp):
     """Stores the block at `indices`."""
 
@@ -124,8 +125,10 @@ class DescriptorStoreOp(_StoreLikeOp):
     @from_fields
     def __init__(self, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue]) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _block_complaint(self, self.desc.type, self.src.type)
 
-@op_definition
+
 class DescriptorReduceOp(_StoreLikeOp):
     """Combines `src` into the block at `indices`, atomically element by element."""
 
@@ -142,9 +145,11 @@ class DescriptorReduceOp(_StoreLikeOp):
         self, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue], *, kind: DescriptorReduceKind | str
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _block_complaint(self, self.desc.type, self.src.type)
 
-@op_definition
-class DescriptorGatherOp(IRDLOperation):
+
+class DescriptorGatherOp(Op):
     """Loads the rows `x_offsets` from column `y_offset` on. The descriptor's block has one row."""
 
     name = "tt.descriptor_gather"
@@ -160,8 +165,10 @@ class DescriptorGatherOp(IRDLOperation):
     @from_fields
     def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, result_type: Attribute) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _rows_complaint(self, self.desc, self.result, self.x_offsets)
 
-@op_definition
+
 class DescriptorScatterOp(_StoreLikeOp):
     """Stores `src` to the rows `x_offsets` from column `y_offset` on. The descriptor's block has one row."""
 
@@ -178,3 +185,53 @@ class DescriptorScatterOp(_StoreLikeOp):
 
     @from_fields
     def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue) -> None: ...
+
+    def complaint(self) -> str | None:
+        return _rows_complaint(self, self.desc, self.src, self.x_offsets)
+
+
+def _block_complaint(op: Operation, descriptor: Attribute, tensor: Attribute) -> str | None:
+    """Of loads and stores of a descriptor's block, leading dimensions of 1 aside."""
+    assert isinstance(descriptor, TensorDescType) and instance_of(tensor, TensorType)
+    block = descriptor.signless_block_type
+    extra = max(block.get_num_dims() - tensor.get_num_dims(), 0)
+    if any(size != 1 for size in block.get_shape()[:extra]):
+        return f"'{op.name}' op ranked reduce load only allowed for unit dimension leading dim."
+    if block.get_shape()[extra:] != tensor.get_shape() or block.element_type != tensor.element_type:
+        return (
+            f"'{op.name}' op tensor descriptor block and tensor types must match: expected '{block}', found '{tensor}'"
+        )
+    return None
+
+
+def gather_scatter_complaint(op: Operation, block: TensorType, tensor: TensorType, offsets: TensorType) -> str | None:
+    """Of gathering rows into `tensor`, or scattering them from it: what TMA can do."""
+    shape, wanted = tensor.get_shape(), block.get_shape()
+    width = width_of(tensor)
+    found = None
+    if len(wanted) != 2:
+        found = f"block must be a 2D tensor, but got '{block}'"
+    elif wanted[0] != 1:
+        found = f"block must have exactly 1 row, but got '{block}'"
+    elif offsets.get_num_dims() != 1:
+        found = f"x offsets must be a 1D tensor, but got '{offsets}'"
+    elif len(shape) != 2:
+        found = f"result must be a 2D tensor, but got '{tensor}'"
+    elif shape[0] < 8:
+        found = f"gather must have at least 8 rows, but got {shape[0]}"
+    elif width > 32:
+        found = "TMA dtype cannot be greater than 32 bits"
+    elif shape[1] < 32 // width * 8:
+        found = f"gather of '{tensor.element_type}' must have at least {32 // width * 8} columns, but got {shape[1]}"
+    elif shape[0] != offsets.get_shape()[0]:
+        found = f"result tensor must have as many rows as indices ({offsets.get_shape()[0]}), but got '{tensor}'"
+    elif shape[1] != wanted[1]:
+        found = f"result tensor number of columns must match block ({wanted[1]}), but got '{tensor}'"
+    elif tensor.element_type != block.element_type:
+        found = f"result tensor element type must match block ('{block.element_type}'), but got '{tensor}'"
+    return None if found is None else f"'{op.name}' op {found}"
+
+
+def _rows_complaint(op: Operation, descriptor: SSAValue, value: SSAValue, offsets: SSAValue) -> str | None:
+    assert isinstance(descriptor.type, TensorDescType)
+    return gather_scatter_complaint(op, descriptor.type.signless_block_type, tensor(value), tensor(offsets))

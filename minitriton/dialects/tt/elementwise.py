@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i32
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, TensorType, i32
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_prop_def,
@@ -22,20 +22,28 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
+from xdsl.traits import IsTerminator, MemoryEffectKind, Pure, RecursiveMemoryEffect, ReturnLike, get_effects
 
 from minitriton.dialects.facts import Inexact, MayNotReturn, WidensByTypes
 from minitriton.dialects.facts.layout import SameLayout
 from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt.enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
 from minitriton.dialects.tt.format import RoundingClause
-from minitriton.dialects.tt.traits import PureIfDeclared, TensorLayouts, VerifiedElementwise
+from minitriton.dialects.tt.traits import (
+    PureIfDeclared,
+    TensorLayouts,
+    VerifiedElementwise,
+    encoding_complaint,
+    shape_complaint,
+    width_of,
+)
+from minitriton.dialects.tt.types import PointerType, element_type
 
 
-class _ConversionOp(IRDLOperation):
+class _ConversionOp(Op):
     """Base of conversions of one value."""
 
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
@@ -45,7 +53,6 @@ class _ConversionOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
-@op_definition
 class IntToPtrOp(_ConversionOp):
     """A 64-bit integer as a pointer."""
 
@@ -54,7 +61,6 @@ class IntToPtrOp(_ConversionOp):
     result = result_def(PTR_LIKE)
 
 
-@op_definition
 class PtrToIntOp(_ConversionOp):
     """A pointer as a 64-bit integer."""
 
@@ -63,7 +69,6 @@ class PtrToIntOp(_ConversionOp):
     result = result_def(I64_LIKE)
 
 
-@op_definition
 class BitcastOp(_ConversionOp):
     """The same bits as another type of the same width (pointers count as 64 bits)."""
 
@@ -71,9 +76,20 @@ class BitcastOp(_ConversionOp):
     src = operand_def(ANY_TT)
     result = result_def(ANY_TT)
 
+    def complaint(self) -> str | None:
+        source, target = element_type(self.src.type), element_type(self.result.type)
+        if isinstance(source, PointerType) or isinstance(target, PointerType):
+            if not isinstance(source, PointerType) or not isinstance(target, PointerType):
+                return "Cannot bitcast pointer to non-pointer type"
+            if source.address_space != target.address_space:
+                return "Cannot bitcast pointer between different address spaces"
+            return None
+        if width_of(source) != width_of(target):
+            return f"Cannot bitcast data-type of size {width_of(source)} to data-type of size {width_of(target)}"
+        return None
 
-@op_definition
-class FpToFpOp(IRDLOperation):
+
+class FpToFpOp(Op):
     """Conversion between floating-point types, with fp8 on one side or with a rounding mode that is not the default."""
 
     name = "tt.fp_to_fp"
@@ -89,9 +105,13 @@ class FpToFpOp(IRDLOperation):
         self, src: SSAValue, result_type: Attribute, *, rounding: RoundingMode | str | None = None
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        if width_of(self.result.type) < width_of(self.src.type) and "rounding" not in self.properties:
+            return "Rounding mode is required for FP downcast"
+        return None
 
-@op_definition
-class ClampFOp(IRDLOperation):
+
+class ClampFOp(Op):
     """`min(max(x, min), max)`; `propagateNan = all` gives NaN where `x` is NaN."""
 
     T: ClassVar = var("T", FLOAT_LIKE)
@@ -108,8 +128,7 @@ class ClampFOp(IRDLOperation):
     def __init__(self, x: SSAValue, min: SSAValue, max: SSAValue, *, propagate_nan: PropagateNan | str) -> None: ...
 
 
-@op_definition
-class PreciseSqrtOp(IRDLOperation):
+class PreciseSqrtOp(Op):
     """Square root, rounded to nearest."""
 
     T: ClassVar = var("T", FLOAT_LIKE)
@@ -123,7 +142,7 @@ class PreciseSqrtOp(IRDLOperation):
     def __init__(self, x: SSAValue) -> None: ...
 
 
-class _BinaryOp(IRDLOperation):
+class _BinaryOp(Op):
     """Base of ops on two values of one type."""
 
     assembly_format = "$x `,` $y attr-dict `:` type($x)"
@@ -133,7 +152,6 @@ class _BinaryOp(IRDLOperation):
     def __init__(self, x: SSAValue, y: SSAValue) -> None: ...
 
 
-@op_definition
 class PreciseDivFOp(_BinaryOp):
     """Division, rounded to nearest."""
 
@@ -145,7 +163,6 @@ class PreciseDivFOp(_BinaryOp):
     result = result_def(T)
 
 
-@op_definition
 class MulhiUIOp(_BinaryOp):
     """The upper half of the product of two unsigned integers."""
 
@@ -156,8 +173,7 @@ class MulhiUIOp(_BinaryOp):
     result = result_def(T)
 
 
-@op_definition
-class AddPtrOp(IRDLOperation):
+class AddPtrOp(Op):
     """A pointer moved on by `offset` elements."""
 
     T: ClassVar = var("T", PTR_LIKE)
@@ -172,8 +188,7 @@ class AddPtrOp(IRDLOperation):
     def __init__(self, ptr: SSAValue, offset: SSAValue) -> None: ...
 
 
-@op_definition
-class ExternElementwiseOp(IRDLOperation):
+class ExternElementwiseOp(Op):
     """Calls the function `symbol` of the library `libname` at `libpath` on each element."""
 
     name = "tt.extern_elementwise"
@@ -193,8 +208,7 @@ class ExternElementwiseOp(IRDLOperation):
     ) -> None: ...
 
 
-@op_definition
-class ElementwiseInlineAsmOp(IRDLOperation):
+class ElementwiseInlineAsmOp(Op):
     """Runs PTX on groups of `packed_element` elements. Which elements form a group is not specified."""
 
     name = "tt.elementwise_inline_asm"
@@ -220,9 +234,18 @@ class ElementwiseInlineAsmOp(IRDLOperation):
         packed_element: int,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        if not self.args:
+            return None
+        type_ = self.args[0].type
+        count = prod(type_.get_shape()) if isinstance(type_, TensorType) else 0
+        packed = self.packed_element.value.data
+        if packed <= 0 or count % packed:
+            return f"number of input elements {count} must be a multiple of the op's packed_element attribute, {packed}"
+        return None
 
-@op_definition
-class MapElementwiseOp(IRDLOperation):
+
+class MapElementwiseOp(Op):
     """Runs a scalar region on each group of `pack` elements.
 
     The region's arguments are `pack` scalars of the first source, then of the second, ...; it returns `pack` scalars of each result.
@@ -240,9 +263,32 @@ class MapElementwiseOp(IRDLOperation):
         self, srcs: Sequence[SSAValue], result_types: Sequence[Attribute], scalar_op: Region, *, pack: int = 1
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        pack = self.pack.value.data
+        if not self.operands:
+            return f"'{self.name}' op MapElementwiseOp must have at least 1 operand"
+        if pack <= 0 or pack & (pack - 1):
+            return f"'{self.name}' op Pack must be a power of 2"
+        block = self.scalar_op.first_block
+        arguments = [element_type(type_) for type_ in self.operand_types for _ in range(pack)]
+        if block is None or len(block.args) != len(arguments):
+            return f"'{self.name}' op region has wrong number of arguments"
+        if list(block.arg_types) != arguments:
+            return "argument types did not match"
+        wrong = shape_complaint(self) or encoding_complaint(self)
+        if wrong is not None:
+            return wrong
+        results = [element_type(type_) for type_ in self.result_types for _ in range(pack)]
+        for inner in self.scalar_op.walk():
+            effects = get_effects(inner)
+            if effects and any(effect.kind is MemoryEffectKind.WRITE for effect in effects):
+                return f"'{inner.name}' op Stores are not supported inside map_elementwise"
+            if isinstance(inner, MapElementwiseReturnOp) and list(inner.operand_types) != results:
+                return "region return does not match map_elementwise result"
+        return None
 
-@op_definition
-class MapElementwiseReturnOp(IRDLOperation):
+
+class MapElementwiseReturnOp(Op):
     """Ends the region of a `tt.map_elementwise`."""
 
     name = "tt.map_elementwise.return"

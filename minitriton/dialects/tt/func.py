@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FlatSymbolRefAttrConstr,
     FunctionType,
+    ModuleOp,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -22,7 +23,6 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     opt_prop_def,
     prop_def,
@@ -38,7 +38,7 @@ from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pu
 from minitriton.dialects.facts import Function, Inexact, MayNotReturn
 from minitriton.dialects.facts.region_flow import Call
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.traits import TensorLayouts
 
 RESERVED = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
@@ -60,8 +60,7 @@ class _FuncCallable(CallableOpInterface):
         return op.function_type.outputs.data
 
 
-@op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(Op):
     """A function. Without blocks it is a declaration."""
 
     name = "tt.func"
@@ -142,9 +141,23 @@ class FuncOp(IRDLOperation):
             print_empty_outputs=False,
         )
 
+    def complaint(self) -> str | None:
+        block = self.body.first_block
+        if block is None:
+            return None
+        wanted = self.function_type.inputs.data
+        if len(block.args) != len(wanted):
+            return f"'tt.func' op entry block must have {len(wanted)} arguments to match function signature"
+        for index, (found, type_) in enumerate(zip(block.arg_types, wanted, strict=True)):
+            if found != type_:
+                return (
+                    f"'tt.func' op type of entry block argument #{index}('{found}') must match the type of the corresponding "
+                    f"argument in function signature('{type_}')"
+                )
+        return None
 
-@op_definition
-class CallOp(IRDLOperation):
+
+class CallOp(Op):
     """Calls a function of the module."""
 
     name = "tt.call"
@@ -167,9 +180,32 @@ class CallOp(IRDLOperation):
             properties={"callee": SymbolRefAttr(callee) if isinstance(callee, str) else callee},
         )
 
+    def complaint(self) -> str | None:
+        name = self.callee.root_reference.data
+        module = self.parent_op()
+        while module is not None and not isinstance(module, ModuleOp):
+            module = module.parent_op()
+        if module is None:
+            return None
+        callee = next((f for f in module.body.ops if isinstance(f, FuncOp) and f.sym_name.data == name), None)
+        if callee is None:
+            return f"'tt.call' op '{name}' does not reference a valid function"
+        for found, wanted, what in (
+            (self.operand_types, callee.function_type.inputs.data, "operand"),
+            (self.result_types, callee.function_type.outputs.data, "result"),
+        ):
+            if len(found) != len(wanted):
+                return f"'tt.call' op incorrect number of {what}s for callee"
+            for index, (a, b) in enumerate(zip(found, wanted, strict=True)):
+                if a != b:
+                    return (
+                        f"'tt.call' op {what} type mismatch: expected {what} type '{b}', but provided '{a}' "
+                        f"for {what} number {index}"
+                    )
+        return None
 
-@op_definition
-class ReturnOp(IRDLOperation):
+
+class ReturnOp(Op):
     """Ends a function."""
 
     name = "tt.return"
@@ -179,3 +215,19 @@ class ReturnOp(IRDLOperation):
 
     @from_fields
     def __init__(self, srcs: Sequence[SSAValue] = ()) -> None: ...
+
+    def complaint(self) -> str | None:
+        function = self.parent_op()
+        if not isinstance(function, FuncOp):
+            return None
+        wanted = function.function_type.outputs.data
+        name = function.sym_name.data
+        if len(wanted) != len(self.operands):
+            return f"'tt.return' op has {len(self.operands)} operands, but enclosing function (@{name}) returns {len(wanted)}"
+        for index, (found, type_) in enumerate(zip(self.operand_types, wanted, strict=True)):
+            if found != type_:
+                return (
+                    f"type of return operand {index} ('{found}') doesn't match function result type ('{type_}') "
+                    f"in function @{name}"
+                )
+        return None

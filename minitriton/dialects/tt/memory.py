@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
     SameVariadicOperandSize,
     operand_def,
@@ -33,7 +32,7 @@ from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized, 
 from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, NeverRematerializedIfWide
 from minitriton.dialects.facts.synchronization import LoweringBarrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt.enums import (
     CacheModifier,
@@ -50,8 +49,16 @@ from minitriton.dialects.tt.enums import (
     RMWOpAttr,
 )
 from minitriton.dialects.tt.format import CacheClauses, Pointer
-from minitriton.dialects.tt.traits import LoadEffects, TensorLayouts
-from minitriton.dialects.tt.types import PointerType, element_type, i1_same_shape, pointee_type, pointer_type
+from minitriton.dialects.tt.traits import LoadEffects, TensorLayouts, encoding_complaint, types_of
+from minitriton.dialects.tt.types import (
+    PointerType,
+    element_type,
+    i1_same_shape,
+    pointee_type,
+    pointer_same_shape,
+    pointer_type,
+    shape_of,
+)
 
 NO_CHECK = i32_array(())
 NO_MODIFIER = CacheModifierAttr.of(CacheModifier.NONE)
@@ -70,8 +77,7 @@ def _base_of_block(type_: Attribute) -> Attribute:
     return pointer_type(element_type(type_.pointee_type), type_.address_space.data)
 
 
-@op_definition
-class LoadOp(IRDLOperation):
+class LoadOp(Op):
     """Loads through a pointer, a tensor of pointers or a block pointer; `other` where `mask` is false."""
 
     P: ClassVar = var("P", PTR_LIKE)
@@ -112,9 +118,11 @@ class LoadOp(IRDLOperation):
         is_volatile: bool = False,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _access_complaint(self)
 
-@op_definition
-class StoreOp(IRDLOperation):
+
+class StoreOp(Op):
     """Stores through a pointer, a tensor of pointers or a block pointer where `mask` is true."""
 
     P: ClassVar = var("P", PTR_LIKE)
@@ -149,8 +157,11 @@ class StoreOp(IRDLOperation):
         evict: EvictionPolicy | str = EvictionPolicy.NORMAL,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _access_complaint(self)
 
-class AtomicOp(IRDLOperation, ABC):
+
+class AtomicOp(Op, ABC):
     """An access that other threads see whole and in the order that `sem` asks for, among the threads of `scope`."""
 
     sem = prop_def(MemSemanticAttr)
@@ -163,8 +174,10 @@ class AtomicOp(IRDLOperation, ABC):
         NeverRematerialized(),
     )
 
+    def complaint(self) -> str | None:
+        return _access_complaint(self)
 
-@op_definition
+
 class AtomicRMWOp(AtomicOp):
     """Replaces `*ptr` by `op(*ptr, val)` atomically where `mask` is true, and gives the old value."""
 
@@ -193,8 +206,10 @@ class AtomicRMWOp(AtomicOp):
         scope: Scope,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _pointer_complaint(self, self.val, "value") or _access_complaint(self)
 
-@op_definition
+
 class AtomicCASOp(AtomicOp):
     """Replaces `*ptr` by `val` atomically where it equals `cmp`, and gives the old value."""
 
@@ -210,8 +225,11 @@ class AtomicCASOp(AtomicOp):
     @from_fields(like="val")
     def __init__(self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: Semantic, scope: Scope) -> None: ...
 
+    def complaint(self) -> str | None:
+        wrong = _pointer_complaint(self, self.cmp, "cmp") or _pointer_complaint(self, self.val, "value")
+        return wrong or _access_complaint(self)
 
-@op_definition
+
 class AtomicLoadOp(AtomicOp):
     """Loads atomically where `mask` is true, with acquire semantics or none; 0 elsewhere."""
 
@@ -228,8 +246,10 @@ class AtomicLoadOp(AtomicOp):
         self, ptr: SSAValue, mask: SSAValue | None, result_type: Attribute, *, sem: Semantic, scope: Scope
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _pointer_complaint(self, self.result, "result") or _access_complaint(self)
 
-@op_definition
+
 class AtomicStoreOp(AtomicOp):
     """Stores atomically where `mask` is true, with release semantics or none."""
 
@@ -248,7 +268,6 @@ class AtomicStoreOp(AtomicOp):
     ) -> None: ...
 
 
-@op_definition
 class AtomicPollOp(AtomicOp):
     """Waits until `*ptr` is `expected`, or until `timeout` nanoseconds are over; gives whether it was."""
 
@@ -276,9 +295,11 @@ class AtomicPollOp(AtomicOp):
         scope: Scope,
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        return _pointer_complaint(self, self.expected, "expected") or encoding_complaint(self)
 
-@op_definition
-class AdvanceOp(IRDLOperation):
+
+class AdvanceOp(Op):
     """A block pointer moved on by `offsets` elements in each dimension."""
 
     T: ClassVar = var("T", TENSOR_PTR)
@@ -294,8 +315,7 @@ class AdvanceOp(IRDLOperation):
     def __init__(self, ptr: SSAValue, offsets: Sequence[SSAValue]) -> None: ...
 
 
-@op_definition
-class MakeTensorPtrOp(IRDLOperation):
+class MakeTensorPtrOp(Op):
     """A pointer to a block, at `offsets`, of a tensor of `shape` and `strides`; `order` lists its dimensions, fastest first."""
 
     T: ClassVar = var("T", TENSOR_PTR)
@@ -323,3 +343,19 @@ class MakeTensorPtrOp(IRDLOperation):
         *,
         order: Sequence[int],
     ) -> None: ...
+
+
+def _access_complaint(op: Operation) -> str | None:
+    """Of loads, stores and atomics: all operands have the pointer's shape and encoding."""
+    shape = shape_of(op.operands[0].type)
+    if any(shape_of(type_) != shape for type_ in types_of(op)):
+        what = "operands and results" if op.results else "operands"
+        return f"'{op.name}' op requires the same shape for all {what}"
+    return encoding_complaint(op)
+
+
+def _pointer_complaint(op: AtomicOp, value: SSAValue, what: str) -> str | None:
+    """The pointer is one to values like `value`."""
+    if op.operands[0].type == pointer_same_shape(value.type):
+        return None
+    return f"'{op.name}' op failed to verify that ptr type matches {what} type"

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, StringAttr, i32
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import ParsePropInAttrDict, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
 from minitriton.dialects.facts import MayNotReturn
 from minitriton.dialects.facts.synchronization import TensorBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE
 from minitriton.dialects.tt.enums import ProgramIDDim, ProgramIDDimAttr
 from minitriton.dialects.tt.traits import TensorLayouts, WritesGlobal
@@ -23,7 +23,7 @@ from minitriton.dialects.tt.traits import TensorLayouts, WritesGlobal
 _AXES = tuple(ProgramIDDimAttr.of(axis) for axis in ProgramIDDim)
 
 
-class _GridOp(IRDLOperation):
+class _GridOp(Op):
     """Base of ops that ask for one axis of the grid."""
 
     assembly_format = "$axis attr-dict `:` type($result)"
@@ -39,7 +39,6 @@ class _GridOp(IRDLOperation):
         return _AXES.index(self.properties["axis"])
 
 
-@op_definition
 class GetProgramIdOp(_GridOp):
     """Which program of the grid this is."""
 
@@ -48,7 +47,6 @@ class GetProgramIdOp(_GridOp):
     result = result_def(i32)
 
 
-@op_definition
 class GetNumProgramsOp(_GridOp):
     """How many programs the grid has."""
 
@@ -57,8 +55,7 @@ class GetNumProgramsOp(_GridOp):
     result = result_def(i32)
 
 
-@op_definition
-class PrintOp(IRDLOperation):
+class PrintOp(Op):
     """Prints values from the device, one line an element."""
 
     name = "tt.print"
@@ -74,8 +71,7 @@ class PrintOp(IRDLOperation):
     def __init__(self, args: Sequence[SSAValue], *, prefix: str, hex: bool, is_signed: Sequence[int]) -> None: ...
 
 
-@op_definition
-class BreakpointOp(IRDLOperation):
+class BreakpointOp(Op):
     """minitriton's own: stops the interpreter in the debugger `hook`, in a frame of `function` of `module`.
 
     `variables` says, as JSON, how its variables are made of the operands.
@@ -95,8 +91,7 @@ class BreakpointOp(IRDLOperation):
     def __init__(self, args: Sequence[SSAValue], *, hook: str, variables: str, module: str, function: str) -> None: ...
 
 
-@op_definition
-class AssertOp(IRDLOperation):
+class AssertOp(Op):
     """Stops the kernel with `message` unless `condition` holds everywhere."""
 
     name = "tt.assert"

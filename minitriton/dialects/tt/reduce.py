@@ -15,7 +15,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_operand_def,
@@ -41,17 +40,16 @@ from minitriton.dialects.facts.layout import (
 from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.facts.synchronization import ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_gather, infer_reduce
-from minitriton.dialects.tt.traits import TensorLayouts
-from minitriton.dialects.tt.types import i1_same_shape
+from minitriton.dialects.tt.traits import TensorLayouts, encoding_complaint, inferred_complaint, shape_complaint, tensor
+from minitriton.dialects.tt.types import element_type, i1_same_shape, shape_of
 
 UNIT = UnitAttr()
 
 
-@op_definition
-class ReduceOp(IRDLOperation):
+class ReduceOp(Op):
     """Combines the elements along `axis` with the region, which takes two of each source and returns one of each."""
 
     name = "tt.reduce"
@@ -86,9 +84,11 @@ class ReduceOp(IRDLOperation):
             return None
         return first if set(first.operands) == set(block.args) else None
 
+    def complaint(self) -> str | None:
+        return _combine_complaint(self)
 
-@op_definition
-class ReduceReturnOp(IRDLOperation):
+
+class ReduceReturnOp(Op):
     """Ends the region of a `tt.reduce`."""
 
     name = "tt.reduce.return"
@@ -100,8 +100,7 @@ class ReduceReturnOp(IRDLOperation):
     def __init__(self, result: Sequence[SSAValue]) -> None: ...
 
 
-@op_definition
-class ScanOp(IRDLOperation):
+class ScanOp(Op):
     """The running combination of the elements along `axis`, from the last if `reverse`."""
 
     name = "tt.scan"
@@ -121,9 +120,11 @@ class ScanOp(IRDLOperation):
             properties={"axis": i32_attr(axis), "reverse": bool_attr(reverse)},
         )
 
+    def complaint(self) -> str | None:
+        return _combine_complaint(self)
 
-@op_definition
-class ScanReturnOp(IRDLOperation):
+
+class ScanReturnOp(Op):
     """Ends the region of a `tt.scan`."""
 
     name = "tt.scan.return"
@@ -135,8 +136,7 @@ class ScanReturnOp(IRDLOperation):
     def __init__(self, result: Sequence[SSAValue]) -> None: ...
 
 
-@op_definition
-class HistogramOp(IRDLOperation):
+class HistogramOp(Op):
     """How often each integer from 0 up to the result's size occurs in `src` where `mask` is true."""
 
     T: ClassVar = var("T", INT_TENSOR)
@@ -151,8 +151,7 @@ class HistogramOp(IRDLOperation):
     def __init__(self, src: SSAValue, mask: SSAValue | None, result_type: Attribute) -> None: ...
 
 
-@op_definition
-class GatherOp(IRDLOperation):
+class GatherOp(Op):
     """Picks, along `axis`, the elements of `src` at `indices`. `efficient_layout` asks to keep the layouts."""
 
     name = "tt.gather"
@@ -187,3 +186,66 @@ class GatherOp(IRDLOperation):
         if efficient_layout:
             properties["efficient_layout"] = UNIT
         Operation.__init__(self, operands=(src, indices), result_types=(result_type,), properties=properties)
+
+    def complaint(self) -> str | None:
+        source, indices, result = tensor(self.src), tensor(self.indices), tensor(self.result)
+        axis = self.axis.value.data
+        shape, index_shape = source.get_shape(), indices.get_shape()
+        found = None
+        if index_shape != result.get_shape():
+            found = "indices and output shapes must match"
+        elif indices.encoding != result.encoding:
+            found = "indices and output encodings must match"
+        elif source.element_type != result.element_type:
+            found = "input and output element types must match"
+        elif len(shape) != len(index_shape):
+            found = "input and indices ranks must match"
+        elif not 0 <= axis < len(shape):
+            found = "gather dimension must be less than the input rank"
+        else:
+            wrong = [d for d in range(len(shape)) if d != axis and shape[d] != index_shape[d]]
+            if wrong:
+                found = f"indices dimension {wrong[0]} must match the corresponding input dimension"
+        return None if found is None else f"'tt.gather' op {found}"
+
+
+def _combine_complaint(op: ReduceOp | ScanOp) -> str | None:
+    """Of `tt.reduce` and `tt.scan`."""
+    name = f"'{op.name}' op"
+    if not op.operands:
+        return f"{name} must have at least 1 operand"
+    rank, axis = len(shape_of(op.operands[0].type)), op.axis.value.data
+    if not 0 <= axis < rank:
+        return f"{name} axis {axis} is not one of the {rank} dimensions of its operands"
+    if isinstance(op, ReduceOp) and len({shape_of(type_) for type_ in op.operand_types}) > 1:
+        return f"{name} requires the same shape for all operands"
+    if isinstance(op, ScanOp) and (wrong := shape_complaint(op) or encoding_complaint(op)):
+        return wrong
+    if len(op.operands) != len(op.results):
+        return f"{name} must have the same number of inputs as outputs"
+    elements = [element_type(type_) for type_ in op.operand_types]
+    if elements != [element_type(type_) for type_ in op.result_types]:
+        return f"{name} operand types and result types must agree"
+    if isinstance(op, ReduceOp):
+        wrong = inferred_complaint(op, lambda: [infer_reduce(t, axis) for t in op.operand_types])
+        if wrong is not None:
+            return wrong
+    return _combine_region_complaint(op, name, elements)
+
+
+def _combine_region_complaint(op: ReduceOp | ScanOp, name: str, elements: list[Attribute]) -> str | None:
+    block = op.combine_op.block
+    if len(block.args) != 2 * len(elements):
+        return f"{name} nested block must take {2 * len(elements)} arguments, but given block with {len(block.args)} arguments"
+    returned = block.last_op
+    if returned is None or returned.name != op.name + ".return":
+        return f"{name} combine operation must be terminated with a ReduceReturnOp but got {returned and returned.name}"
+    if len(returned.operands) != len(elements):
+        return f"{name} expected combine operation to return {len(elements)} values but got {len(returned.operands)}"
+    for found, wanted in ((block.arg_types, elements * 2), (returned.operand_types, elements)):
+        for index, (a, b) in enumerate(zip(found, wanted, strict=True)):
+            if a != b:
+                return (
+                    f"{name} type mismatch on combine operation. Expected argument {index} to have type {b} but got {a}"
+                )
+    return None

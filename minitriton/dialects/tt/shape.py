@@ -7,15 +7,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect, Pure
 
 from minitriton.dialects.attribute_values import i32_array, i32_attr
+from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import KeepsData, MayLoseContiguity, MovesElements, ViewOfTensor, Widens
+from minitriton.dialects.facts.gpu_traits import show
 from minitriton.dialects.facts.layout import (
     AnchorIfReordering,
     AnyForThreads,
@@ -29,19 +32,28 @@ from minitriton.dialects.facts.layout import (
     Unsqueezes,
 )
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
-from minitriton.dialects.tt.traits import TensorLayouts
-from minitriton.dialects.tt.types import element_type, tensor_type
+from minitriton.dialects.tt.traits import (
+    TensorLayouts,
+    encoding_complaint,
+    has_encoding,
+    inferred_complaint,
+    same_element_complaint,
+    tensor,
+)
+from minitriton.dialects.tt.types import element_type, shape_of, tensor_type
+from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.layouts.inference import reshape_dst, split_dst
+from minitriton.layouts.properties import are_layouts_equivalent
 
 UNIT = UnitAttr()
 ARROW_FORMAT = "$src attr-dict `:` type($src) `->` type($result)"
 
 
-@op_definition
-class SplatOp(IRDLOperation):
+class SplatOp(Op):
     """A tensor whose elements all are `src`."""
 
     name = "tt.splat"
@@ -53,9 +65,11 @@ class SplatOp(IRDLOperation):
     @from_fields
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
+    def complaint(self) -> str | None:
+        return same_element_complaint(self)
 
-@op_definition
-class UnsplatOp(IRDLOperation):
+
+class UnsplatOp(Op):
     """The only element of a tensor."""
 
     T: ClassVar = var("T", TENSOR)
@@ -68,9 +82,11 @@ class UnsplatOp(IRDLOperation):
     def __init__(self, src: SSAValue) -> None:
         Operation.__init__(self, operands=(src,), result_types=(element_type(src.type),))
 
+    def complaint(self) -> str | None:
+        return None if prod(tensor(self.src).get_shape()) == 1 else "source tensor must have exactly one element"
 
-@op_definition
-class ExpandDimsOp(IRDLOperation):
+
+class ExpandDimsOp(Op):
     """Inserts a dimension of size 1 at `axis`."""
 
     name = "tt.expand_dims"
@@ -86,9 +102,11 @@ class ExpandDimsOp(IRDLOperation):
             result_type = infer_expand_dims(src.type, axis)
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"axis": i32_attr(axis)})
 
+    def complaint(self) -> str | None:
+        return inferred_complaint(self, lambda: [infer_expand_dims(tensor(self.src), self.axis.value.data)])
 
-@op_definition
-class ReshapeOp(IRDLOperation):
+
+class ReshapeOp(Op):
     """The same elements in another shape; in any order if `allow_reorder`. `efficient_layout` asks to keep the result's layout."""
 
     name = "tt.reshape"
@@ -116,9 +134,25 @@ class ReshapeOp(IRDLOperation):
         self, src: SSAValue, result_type: Attribute, *, allow_reorder: bool = False, efficient_layout: bool = False
     ) -> None: ...
 
+    def complaint(self) -> str | None:
+        source, result = tensor(self.src), tensor(self.result)
+        if prod(source.get_shape()) != prod(result.get_shape()):
+            return "number of src and dst elements of reshape must be the same"
+        if has_encoding(source) != has_encoding(result):
+            return "Op requires that either (a) src and dst both have encodings, or (b) neither does."
+        before, after = layout_of(source), layout_of(result)
+        if (
+            isinstance(before, DistributedEncoding)
+            and isinstance(after, DistributedEncoding)
+            and not self.allow_reorder
+        ):
+            inferred = reshape_dst(source.get_shape(), before, result.get_shape())
+            if inferred is None or not are_layouts_equivalent(result.get_shape(), inferred, after):
+                return f"Expected result encoding {inferred} but was {after}"
+        return same_element_complaint(self)
 
-@op_definition
-class BroadcastOp(IRDLOperation):
+
+class BroadcastOp(Op):
     """Repeats a tensor along its dimensions of size 1."""
 
     name = "tt.broadcast"
@@ -130,9 +164,20 @@ class BroadcastOp(IRDLOperation):
     @from_fields
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
+    def complaint(self) -> str | None:
+        source, result = shape_of(self.src.type), shape_of(self.result.type)
+        if len(source) != len(result):
+            return "rank of source must be same as rank of result"
+        for index, (a, b) in enumerate(zip(source, result, strict=True)):
+            if a not in (1, b):
+                return (
+                    f"Different dimensions at index {index} between source and result.  "
+                    "Broadcast requires the source dimension to be 1."
+                )
+        return same_element_complaint(self) or encoding_complaint(self)
 
-@op_definition
-class CatOp(IRDLOperation):
+
+class CatOp(Op):
     """The elements of two tensors in one, in any order."""
 
     T: ClassVar = var("T", TENSOR)
@@ -151,9 +196,11 @@ class CatOp(IRDLOperation):
             result_type = tensor_type((2 * first, *rest), type_.element_type, type_.encoding)
         Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))
 
+    def complaint(self) -> str | None:
+        return same_element_complaint(self)
 
-@op_definition
-class JoinOp(IRDLOperation):
+
+class JoinOp(Op):
     """Two tensors next to each other along a new last dimension."""
 
     T: ClassVar = var("T", TENSOR)
@@ -169,9 +216,24 @@ class JoinOp(IRDLOperation):
             result_type = infer_join(lhs.type)
         Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))
 
+    def complaint(self) -> str | None:
+        source, result = tensor(self.lhs), tensor(self.result)
+        shape = (*source.get_shape(), 2)
+        if result.get_shape() != shape:
+            return f"'tt.join' op result shape must be ({show(shape)}), but got {show(result.get_shape())}"
+        if source.element_type != result.element_type:
+            return "'tt.join' op result element type must match the input element type"
+        if not has_encoding(result):
+            return "'tt.join' op result encoding must be specified" if has_encoding(source) else None
+        before, after = layout_of(source), layout_of(result)
+        if isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding):
+            inferred = split_dst(after, shape)
+            if inferred is None or not are_layouts_equivalent(source.get_shape(), inferred, before):
+                return "'tt.join' op incompatible join layout"
+        return None
 
-@op_definition
-class SplitOp(IRDLOperation):
+
+class SplitOp(Op):
     """The two halves of a tensor whose last dimension is 2."""
 
     T: ClassVar = var("T", TENSOR)
@@ -188,9 +250,11 @@ class SplitOp(IRDLOperation):
             result_type = infer_split(src.type)
         Operation.__init__(self, operands=(src,), result_types=(result_type, result_type))
 
+    def complaint(self) -> str | None:
+        return inferred_complaint(self, lambda: [infer_split(tensor(self.src))] * 2)
 
-@op_definition
-class TransOp(IRDLOperation):
+
+class TransOp(Op):
     """Dimension `i` of the result is dimension `order[i]` of `src`."""
 
     name = "tt.trans"
@@ -207,9 +271,16 @@ class TransOp(IRDLOperation):
             result_type = infer_trans(src.type, order)
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
 
+    def complaint(self) -> str | None:
+        order = self.order.get_values()
+        if len(order) != len(tensor(self.src).get_shape()):
+            return "order must have the same size as the rank of the operand and result"
+        if sorted(order) != list(range(len(order))):
+            return "order must be a permutation of [0, ..., rank - 1]"
+        return inferred_complaint(self, lambda: [infer_trans(tensor(self.src), order)])
 
-@op_definition
-class MakeRangeOp(IRDLOperation):
+
+class MakeRangeOp(Op):
     """The integers from `start` up to but not including `end`."""
 
     name = "tt.make_range"
@@ -225,4 +296,22 @@ class MakeRangeOp(IRDLOperation):
             result_type = tensor_type((end - start,), i32)
         Operation.__init__(
             self, result_types=(result_type,), properties={"end": i32_attr(end), "start": i32_attr(start)}
+        )
+
+    def complaint(self) -> str | None:
+        start, end = self.start.value.data, self.end.value.data
+        shape = tensor(self.result).get_shape()
+        if start >= end:
+            return "'tt.make_range' op start must be less than end"
+        if len(shape) != 1:
+            return "'tt.make_range' op return type must be a 1D tensor"
+        if shape[0] != end - start:
+            return (
+                f"'tt.make_range' op number of elements in returned tensor, {shape[0]}, must match size of range "
+                f"[{start}, {end}), which has {end - start} elements"
+            )
+        return (
+            None
+            if tensor(self.result).element_type == i32
+            else "'tt.make_range' op returned tensor must have i32 elements"
         )

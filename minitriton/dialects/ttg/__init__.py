@@ -29,8 +29,8 @@ from minitriton.dialects.facts.launch import num_warps as num_warps
 from minitriton.dialects.facts.launch import target_arch as target_arch
 from minitriton.dialects.facts.launch import threads_per_warp as threads_per_warp
 from minitriton.dialects.fast_paths.op_definition import declared
-from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp as AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.memory_ops import AsyncCommitGroupOp as AsyncCommitGroupOp
+from minitriton.dialects.ttg.memory_ops import AsyncCopyGlobalToLocalOp as AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.memory_ops import AsyncWaitOp as AsyncWaitOp
 from minitriton.dialects.ttg.memory_ops import LocalAllocOp as LocalAllocOp
 from minitriton.dialects.ttg.memory_ops import LocalDeallocOp as LocalDeallocOp

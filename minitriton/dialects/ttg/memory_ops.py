@@ -3,18 +3,21 @@
 %buf = ttg.local_alloc : () -> !ttg.memdesc<3x128x64xf16, #shared, #smem, mutable>
 %one = ttg.memdesc_index %buf[%i] : !ttg.memdesc<3x128x64xf16, ...> -> !ttg.memdesc<128x64xf16, ..., 3x128x64>
 %t   = ttg.local_load %one : !ttg.memdesc<128x64xf16, ...> -> tensor<128x64xf16, #blocked>
+%a   = ttg.async_copy_global_to_local %ptrs, %one mask %m other %o cacheModifier = cg : tensor<128x64x!tt.ptr<f16>, #blocked> -> <128x64xf16, #shared, #smem, mutable>
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
+    AttrSizedOperandSegments,
+    BaseAttr,
     ParsePropInAttrDict,
+    VarConstraint,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -24,10 +27,12 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import EffectInstance, MemoryEffectKind, Pure
+from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.attribute_values import i32_array
+from minitriton.dialects.attribute_values import FALSE, i32_array, i32_attr
 from minitriton.dialects.encodings import encoding_attr, layout_of
 from minitriton.dialects.facts.gpu_traits import (
+    GLOBAL,
     SHARED,
     EffectsOfEach,
     LocalLoad,
@@ -36,12 +41,17 @@ from minitriton.dialects.facts.gpu_traits import (
     VerifyTensorLayouts,
     require,
 )
-from minitriton.dialects.facts.in_flight import Commits, Kind, Waits
+from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
+from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.synchronization import WaitsForCopies
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
+from minitriton.dialects.tt.enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
+from minitriton.dialects.tt.format import CacheClauses
+from minitriton.dialects.tt.memory import MASK, NO_MODIFIER, NORMAL, OTHER
+from minitriton.dialects.ttg.format import MemDesc
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
 from minitriton.dialects.ttg.verify import (
     local_alloc_complaint,
@@ -72,8 +82,7 @@ class _AllocEffects(EffectsOfEach):
         return {EffectInstance(kind, result, SHARED) for kind in kinds}
 
 
-@op_definition
-class LocalAllocOp(IRDLOperation):
+class LocalAllocOp(Op):
     """Allocates a buffer in shared memory, filled with `src` if given (else the buffer must be mutable)."""
 
     name = "ttg.local_alloc"
@@ -94,8 +103,7 @@ class LocalAllocOp(IRDLOperation):
         require(self, local_alloc_complaint(self.src, self.result.type))
 
 
-@op_definition
-class LocalDeallocOp(IRDLOperation):
+class LocalDeallocOp(Op):
     """Ends the life of a buffer."""
 
     name = "ttg.local_dealloc"
@@ -108,8 +116,7 @@ class LocalDeallocOp(IRDLOperation):
     def __init__(self, src: SSAValue) -> None: ...
 
 
-@op_definition
-class LocalLoadOp(IRDLOperation):
+class LocalLoadOp(Op):
     """Loads a buffer into a distributed tensor."""
 
     name = "ttg.local_load"
@@ -127,8 +134,7 @@ class LocalLoadOp(IRDLOperation):
         require(self, local_load_complaint(self.src.type, self.result.type))
 
 
-@op_definition
-class LocalStoreOp(IRDLOperation):
+class LocalStoreOp(Op):
     """Stores a distributed tensor into a mutable buffer."""
 
     name = "ttg.local_store"
@@ -145,7 +151,7 @@ class LocalStoreOp(IRDLOperation):
         require(self, local_store_complaint(self.src.type, self.dst.type))
 
 
-class _ViewOp(IRDLOperation):
+class _ViewOp(Op):
     """Base of views of a buffer."""
 
     traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
@@ -155,7 +161,6 @@ class _ViewOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
-@op_definition
 class MemDescIndexOp(_ViewOp):
     """The `index`-th element of a buffer along its first dimension, as a view."""
 
@@ -173,7 +178,6 @@ class MemDescIndexOp(_ViewOp):
         require(self, memdesc_index_complaint(self.src.type, self.result.type))
 
 
-@op_definition
 class MemDescSubsliceOp(_ViewOp):
     """A rectangular part of a buffer, as a view that starts at `offsets`."""
 
@@ -192,7 +196,6 @@ class MemDescSubsliceOp(_ViewOp):
         require(self, memdesc_subslice_complaint(self.src.type, self.result.type, offsets))
 
 
-@op_definition
 class MemDescTransOp(_ViewOp):
     """A buffer with its dimensions permuted, as a view. The result type is inferred."""
 
@@ -217,7 +220,6 @@ class MemDescTransOp(_ViewOp):
         require(self, _view_complaint(self.result.type, lambda: infer_memdesc_trans(self.src.type, order)))
 
 
-@op_definition
 class MemDescReshapeOp(_ViewOp):
     """A buffer with another shape over the same elements, as a view."""
 
@@ -237,7 +239,6 @@ class MemDescReshapeOp(_ViewOp):
         require(self, _view_complaint(self.result.type, lambda: infer_memdesc_reshape(self.src.type, shape)))
 
 
-@op_definition
 class MemDescReinterpretOp(_ViewOp):
     """A contiguous buffer seen as another element type and shape."""
 
@@ -250,8 +251,7 @@ class MemDescReinterpretOp(_ViewOp):
         require(self, memdesc_reinterpret_complaint(self.src.type, self.result.type))
 
 
-@op_definition
-class AsyncWaitOp(IRDLOperation):
+class AsyncWaitOp(Op):
     """Waits until at most `num` groups of asynchronous copies are still running."""
 
     name = "ttg.async_wait"
@@ -267,8 +267,7 @@ class AsyncWaitOp(IRDLOperation):
     def __init__(self, async_token: Sequence[SSAValue], *, num: int) -> None: ...
 
 
-@op_definition
-class AsyncCommitGroupOp(IRDLOperation):
+class AsyncCommitGroupOp(Op):
     """Closes a group of asynchronous copies."""
 
     name = "ttg.async_commit_group"
@@ -333,3 +332,56 @@ def _view_complaint(found: MemDescType, infer: Callable[[], MemDescType]) -> str
         if found.with_(encoding=expected.encoding) == expected and are_layouts_equivalent(shape, have, want):
             return None
     return None if found == expected else f"expected '{expected}' as the type of the view, found '{found}'"
+
+
+class AsyncCopyGlobalToLocalOp(Op):
+    """Starts copying what `src` points at into the buffer `result` (`cp.async`); `other` where `mask` is false.
+
+    `contiguity` promises that so many elements can go in one access.
+    """
+
+    P: ClassVar = VarConstraint("P", BaseAttr(TensorType))
+
+    name = "ttg.async_copy_global_to_local"
+
+    src = operand_def(P)
+    destination = operand_def(MemDescType)
+    mask = opt_operand_def(MASK)
+    other = opt_operand_def(OTHER)
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    evict = prop_def(EvictionPolicyAttr, default_value=NORMAL)
+    is_volatile = prop_def(IntegerAttr.constr(i1), default_value=FALSE, prop_name="isVolatile")
+    contiguity = prop_def(IntegerAttr.constr(i32), default_value=i32_attr(1))
+    result = result_def(TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (CacheClauses, MemDesc)
+    assembly_format = (
+        "$src `,` $destination (`mask` $mask^)? (`other` $other^)? custom<CacheClauses>($cache, $evict) attr-dict "
+        "`:` type($src) `->` custom<MemDesc>(type($destination))"
+    )
+    traits = traits_def(
+        OperandEffects(reads=(("src", GLOBAL),), writes=(("destination", SHARED),)),
+        VerifyTensorLayouts(),
+        MemoryAccess(pointer="src", mask="mask", other="other", cache="cache", asynchronous=True),
+        Starts(Kind.COPY, writes=("destination",), is_committed=False),
+    )
+
+    @from_fields
+    def __init__(
+        self,
+        src: SSAValue,
+        destination: SSAValue,
+        mask: SSAValue | None = None,
+        other: SSAValue | None = None,
+        *,
+        cache: CacheModifier = CacheModifier.NONE,
+        evict: EvictionPolicy = EvictionPolicy.NORMAL,
+        is_volatile: bool = False,
+        contiguity: int = 1,
+    ) -> None: ...
+
+    def verify_(self) -> None:
+        destination = self.destination.type
+        if not isinstance(destination, MemDescType) or not destination.mutable:
+            raise VerifyException(f"'{self.name}' op Cannot store into immutable memory")

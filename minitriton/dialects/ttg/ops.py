@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorTyp
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AnyOf,
-    IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
     operand_def,
@@ -30,12 +29,11 @@ from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects, VerifyT
 from minitriton.dialects.facts.layout import AnyButMma, UnpacksFp4
 from minitriton.dialects.facts.synchronization import Barrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.ttg.verify import convert_layout_complaint, fp4_to_fp_complaint
 
 
-@op_definition
-class ConvertLayoutOp(IRDLOperation):
+class ConvertLayoutOp(Op):
     """The same tensor, its elements held by other threads."""
 
     name = "ttg.convert_layout"
@@ -52,8 +50,7 @@ class ConvertLayoutOp(IRDLOperation):
         require(self, convert_layout_complaint(cast(TensorType, self.src.type), self.result.type))
 
 
-@op_definition
-class LocalBarrierOp(IRDLOperation):
+class LocalBarrierOp(Op):
     """All threads of the CTA (of the partition) meet; their accesses to shared memory are ordered around it."""
 
     name = "ttg.local_barrier"
@@ -65,8 +62,7 @@ class LocalBarrierOp(IRDLOperation):
     def __init__(self) -> None: ...
 
 
-@op_definition
-class Fp4ToFpOp(IRDLOperation):
+class Fp4ToFpOp(Op):
     """Widens fp4 (e2m1) numbers, packed by two in an i8 along `axis` (low half first)."""
 
     name = "ttg.fp4_to_fp"
@@ -86,8 +82,7 @@ class Fp4ToFpOp(IRDLOperation):
         require(self, fp4_to_fp_complaint(cast(TensorType, self.src.type), self.result.type, axis))
 
 
-@op_definition
-class GlobalScratchAllocOp(IRDLOperation):
+class GlobalScratchAllocOp(Op):
     """A buffer of `nbytes` in device memory that belongs to this program alone."""
 
     name = "ttg.global_scratch_alloc"
@@ -103,8 +98,7 @@ class GlobalScratchAllocOp(IRDLOperation):
     def __init__(self, result_type: Attribute, *, nbytes: int, alignment: int) -> None: ...
 
 
-@op_definition
-class PredicateStageOp(IRDLOperation):
+class PredicateStageOp(Op):
     """Whether pipeline stage `stage` (of `maxStage`) runs in iteration `iv`. Lives inside the pipeliner only."""
 
     T: ClassVar = VarConstraint("T", AnyOf.get(IndexType, IntegerType))
@@ -127,8 +121,7 @@ class PredicateStageOp(IRDLOperation):
     def __init__(self, iv: SSAValue, ub: SSAValue, step: SSAValue, *, max_stage: int, stage: int) -> None: ...
 
 
-@op_definition
-class MaskOp(IRDLOperation):
+class MaskOp(Op):
     """Ops that run only where `pred` holds. Lives inside the pipeliner only."""
 
     name = "ttg.mask"
@@ -142,8 +135,7 @@ class MaskOp(IRDLOperation):
     def __init__(self, pred: SSAValue, result_types: Sequence[Attribute], region: Region) -> None: ...
 
 
-@op_definition
-class MaskReturnOp(IRDLOperation):
+class MaskReturnOp(Op):
     """Ends a `ttg.mask` and gives its results."""
 
     name = "ttg.mask.return"

@@ -18,7 +18,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.encodings import SharedMemorySpaceAttr, layout_of
-from minitriton.dialects.facts.layouts_fit import show
+from minitriton.dialects.facts.gpu_traits import show
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.f2 import is_power_of_two
 

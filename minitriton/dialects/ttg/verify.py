@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, NoneAttr, TensorTyp
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.dialects.encodings import SharedMemorySpaceAttr, layout_of
-from minitriton.dialects.facts.layouts_fit import show
+from minitriton.dialects.facts.gpu_traits import show
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.f2 import is_power_of_two

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerType, LocationAttr, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     opt_prop_def,
     prop_def,
     region_def,
@@ -45,10 +44,10 @@ from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
 from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, require
 from minitriton.dialects.facts.launch import maybe_num_warps
-from minitriton.dialects.facts.named_barriers import SPECIALIZED, TakesBarriers
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow, ends_of
+from minitriton.dialects.facts.synchronization import SPECIALIZED, TakesBarriers
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.layouts.f2 import is_power_of_two
@@ -68,8 +67,7 @@ class _WarpGroups(RegionFlow):
         return found
 
 
-@op_definition
-class WarpSpecializeOp(IRDLOperation):
+class WarpSpecializeOp(Op):
     """Runs the default region and every partition region at once; joins them at the end."""
 
     name = "ttg.warp_specialize"
@@ -238,8 +236,7 @@ class WarpSpecializeOp(IRDLOperation):
         return None
 
 
-@op_definition
-class WarpSpecializePartitionsOp(IRDLOperation):
+class WarpSpecializePartitionsOp(Op):
     """Holds the isolated regions of a `ttg.warp_specialize`."""
 
     name = "ttg.warp_specialize.partitions"
@@ -266,8 +263,7 @@ class WarpSpecializePartitionsOp(IRDLOperation):
                 raise VerifyException(f"'{self.name}' op {what}")
 
 
-@op_definition
-class WarpYieldOp(IRDLOperation):
+class WarpYieldOp(Op):
     """Ends the default region; its operands are the results of the `ttg.warp_specialize`."""
 
     name = "ttg.warp_yield"
@@ -294,8 +290,7 @@ class WarpYieldOp(IRDLOperation):
                 )
 
 
-@op_definition
-class WarpReturnOp(IRDLOperation):
+class WarpReturnOp(Op):
     """Ends a partition region."""
 
     name = "ttg.warp_return"

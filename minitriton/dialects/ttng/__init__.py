@@ -8,10 +8,6 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from minitriton.dialects.fast_paths.op_definition import declared
-from minitriton.dialects.ttng.attributes import TMEM as TMEM
-from minitriton.dialects.ttng.attributes import TensorMemoryEncodingAttr as TensorMemoryEncodingAttr
-from minitriton.dialects.ttng.attributes import TensorMemoryScalesEncodingAttr as TensorMemoryScalesEncodingAttr
-from minitriton.dialects.ttng.attributes import TensorMemorySpaceAttr as TensorMemorySpaceAttr
 from minitriton.dialects.ttng.barriers import ArriveBarrierOp as ArriveBarrierOp
 from minitriton.dialects.ttng.barriers import ArriveForFirstWarpOp as ArriveForFirstWarpOp
 from minitriton.dialects.ttng.barriers import AsyncCopyMbarrierArriveOp as AsyncCopyMbarrierArriveOp
@@ -27,9 +23,13 @@ from minitriton.dialects.ttng.barriers import WaitBarrierOp as WaitBarrierOp
 from minitriton.dialects.ttng.barriers import WaitForTurnOp as WaitForTurnOp
 from minitriton.dialects.ttng.dot import WarpGroupDotOp as WarpGroupDotOp
 from minitriton.dialects.ttng.dot import WarpGroupDotWaitOp as WarpGroupDotWaitOp
+from minitriton.dialects.ttng.tensor_memory import TMEM as TMEM
 from minitriton.dialects.ttng.tensor_memory import TCGen5CommitOp as TCGen5CommitOp
 from minitriton.dialects.ttng.tensor_memory import TCGen5MMAOp as TCGen5MMAOp
 from minitriton.dialects.ttng.tensor_memory import TCGen5MMAScaledOp as TCGen5MMAScaledOp
+from minitriton.dialects.ttng.tensor_memory import TensorMemoryEncodingAttr as TensorMemoryEncodingAttr
+from minitriton.dialects.ttng.tensor_memory import TensorMemoryScalesEncodingAttr as TensorMemoryScalesEncodingAttr
+from minitriton.dialects.ttng.tensor_memory import TensorMemorySpaceAttr as TensorMemorySpaceAttr
 from minitriton.dialects.ttng.tensor_memory import TMEMAllocOp as TMEMAllocOp
 from minitriton.dialects.ttng.tensor_memory import TMEMCopyOp as TMEMCopyOp
 from minitriton.dialects.ttng.tensor_memory import TMEMLoadOp as TMEMLoadOp

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_operand_def,
@@ -30,16 +29,18 @@ from minitriton.dialects.facts.gpu_traits import (
     VerifyTensorLayouts,
 )
 from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
-from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, TURNS, TakesBarriers
 from minitriton.dialects.facts.synchronization import (
+    FIRST_WARP_FILLS,
+    TURNS,
     ArrivesForAll,
     EndsBeforeItsWait,
     OfAsyncProxy,
     SetsUpMbarrier,
+    TakesBarriers,
     UsesMbarrier,
 )
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.ttg.types import MemDescType
 
 _WRITES_ALLOC = OperandEffects(writes=(("alloc", SHARED),))
@@ -52,15 +53,14 @@ def verify_barrier_type(op: Operation, type_: Attribute) -> None:
         raise VerifyException(f"'{op.name}' op barrier allocation must be a descriptor of 1xi64 type")
 
 
-class _BarrierOp(IRDLOperation):
+class _BarrierOp(Op):
     """Base of ops on one mbarrier, their first operand."""
 
     def verify_(self) -> None:
         verify_barrier_type(self, self.operands[0].type)
 
 
-@op_definition
-class FenceAsyncSharedOp(IRDLOperation):
+class FenceAsyncSharedOp(Op):
     """Makes earlier writes to shared memory visible to the async proxy (wgmma, TMA); `b_cluster` for the cluster."""
 
     name = "ttng.fence_async_shared"
@@ -74,8 +74,7 @@ class FenceAsyncSharedOp(IRDLOperation):
     def __init__(self, *, b_cluster: bool = False) -> None: ...
 
 
-@op_definition
-class ClusterArriveOp(IRDLOperation):
+class ClusterArriveOp(Op):
     """Arrives at the cluster's barrier; `relaxed` orders no memory."""
 
     name = "ttng.cluster_arrive"
@@ -89,8 +88,7 @@ class ClusterArriveOp(IRDLOperation):
     def __init__(self, *, relaxed: bool) -> None: ...
 
 
-@op_definition
-class ClusterWaitOp(IRDLOperation):
+class ClusterWaitOp(Op):
     """Waits at the cluster's barrier."""
 
     name = "ttng.cluster_wait"
@@ -102,7 +100,6 @@ class ClusterWaitOp(IRDLOperation):
     def __init__(self) -> None: ...
 
 
-@op_definition
 class InitBarrierOp(_BarrierOp):
     """Makes `alloc` an mbarrier that expects `count` arrivals a phase."""
 
@@ -117,7 +114,6 @@ class InitBarrierOp(_BarrierOp):
     def __init__(self, alloc: SSAValue, *, count: int) -> None: ...
 
 
-@op_definition
 class InvalBarrierOp(_BarrierOp):
     """Ends the life of an mbarrier, so that its memory can be used again: no copy that arrives there may be in flight."""
 
@@ -133,7 +129,6 @@ class InvalBarrierOp(_BarrierOp):
     def __init__(self, alloc: SSAValue) -> None: ...
 
 
-@op_definition
 class BarrierExpectOp(_BarrierOp):
     """Tells an mbarrier that `size` bytes will arrive in this phase, where `pred` holds."""
 
@@ -149,7 +144,6 @@ class BarrierExpectOp(_BarrierOp):
     def __init__(self, alloc: SSAValue, pred: SSAValue, *, size: int) -> None: ...
 
 
-@op_definition
 class WaitBarrierOp(_BarrierOp):
     """Waits until the phase of parity `phase` is complete; `deps` may be accessed by others until then."""
 
@@ -176,7 +170,6 @@ class WaitBarrierOp(_BarrierOp):
     ) -> None: ...
 
 
-@op_definition
 class ArriveBarrierOp(_BarrierOp):
     """Arrives `count` times at an mbarrier, where `pred` holds."""
 
@@ -197,8 +190,7 @@ class ArriveBarrierOp(_BarrierOp):
             raise VerifyException(f"'{self.name}' op count must be greater than or equal to 1")
 
 
-@op_definition
-class AsyncCopyMbarrierArriveOp(IRDLOperation):
+class AsyncCopyMbarrierArriveOp(Op):
     """Arrives at `barrier` once all earlier `cp.async` of the thread are done."""
 
     name = "ttng.async_copy_mbarrier_arrive"
@@ -213,7 +205,7 @@ class AsyncCopyMbarrierArriveOp(IRDLOperation):
     def __init__(self, barrier: SSAValue, *, no_increment: bool = False) -> None: ...
 
 
-class _FirstWarpOp(IRDLOperation):
+class _FirstWarpOp(Op):
     """Base of the two halves of a barrier at which only the first warp waits: named barrier `first` + `turn`. Not Triton's."""
 
     turn = operand_def(i32)
@@ -225,7 +217,6 @@ class _FirstWarpOp(IRDLOperation):
     def __init__(self, turn: SSAValue, *, first: int) -> None: ...
 
 
-@op_definition
 class ArriveForFirstWarpOp(_FirstWarpOp):
     """All warps but the first arrive: what they did before it is done when the first warp has waited."""
 
@@ -233,7 +224,6 @@ class ArriveForFirstWarpOp(_FirstWarpOp):
     traits = traits_def(Starts(Kind.ARRIVAL))
 
 
-@op_definition
 class FirstWarpWaitsOp(_FirstWarpOp):
     """The first warp waits until all others have arrived."""
 
@@ -241,7 +231,7 @@ class FirstWarpWaitsOp(_FirstWarpOp):
     traits = traits_def(Waits(Kind.ARRIVAL))
 
 
-class _TurnOp(IRDLOperation):
+class _TurnOp(Op):
     """Base of ops by which two warp groups take turns: named barrier `first` + the number of the group whose turn it is. Not Triton's."""
 
     first = prop_def(IntegerAttr.constr(i32))
@@ -253,7 +243,6 @@ class _TurnOp(IRDLOperation):
     def __init__(self, *, first: int, group: int | None = None) -> None: ...
 
 
-@op_definition
 class WaitForTurnOp(_TurnOp):
     """Each warp group (or only `group`) waits until the other one has ended its turn."""
 
@@ -261,7 +250,6 @@ class WaitForTurnOp(_TurnOp):
     traits = traits_def(Starts(Kind.TURN))
 
 
-@op_definition
 class EndTurnOp(_TurnOp):
     """Each warp group (or only `group`) lets the other one have its turn."""
 

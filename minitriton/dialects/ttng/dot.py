@@ -15,7 +15,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     BaseAttr,
-    IRDLOperation,
     ParsePropInAttrDict,
     RangeOf,
     RangeVarConstraint,
@@ -40,7 +39,7 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, NoLayoutRule
 from minitriton.dialects.facts.synchronization import TensorCoreReads
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg.types import MemDescType
@@ -63,8 +62,7 @@ class _ReadsBuffers(EffectsOfEach):
 _IEEE = InputPrecisionAttr.of(InputPrecision.IEEE)
 
 
-@op_definition
-class WarpGroupDotOp(IRDLOperation):
+class WarpGroupDotOp(Op):
     """`a * b + c` by wgmma (`a * b` where `use_c` is false). `a` is a buffer or in registers, `b` a buffer.
 
     With `is_async` the result may be read only after a `ttng.warp_group_dot_wait`.
@@ -182,8 +180,7 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
     return None
 
 
-@op_definition
-class WarpGroupDotWaitOp(IRDLOperation):
+class WarpGroupDotWaitOp(Op):
     """Waits until at most `pendings` dots are still running; its results are its inputs, ready to be read."""
 
     T: ClassVar = RangeVarConstraint("T", RangeOf(AnyAttr()))

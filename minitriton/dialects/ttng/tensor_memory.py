@@ -1,19 +1,20 @@
-"""Ops of `ttng` on tensor memory (sm_100). They parse, print and verify loosely; no pass of this compiler makes or lowers them.
+"""Tensor memory (sm_100) in `ttng`: its attributes and ops, which parse, print and verify loosely; no pass of this compiler makes or lowers them.
 
+#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>
 %d, %t = ttng.tmem_alloc : () -> (!ttg.memdesc<128x128xf32, #tmem, #ttng.tensor_memory, mutable>, !ttg.async.token)
 %t2 = ttng.tc_gen5_mma %a, %b, %d[%t], %use_d, %pred, %bar[%p] {is_async} : ...
 """
 
 from __future__ import annotations
 
-from typing import cast
+from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, i1, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import IntAttr, IntegerAttr, TensorType, UnitAttr, i1, i32
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
+    irdl_attr_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -23,6 +24,8 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -30,10 +33,105 @@ from minitriton.dialects.facts.gpu_traits import SHARED, TENSOR, OperandEffects,
 from minitriton.dialects.facts.layout import LayoutAnchor
 from minitriton.dialects.facts.synchronization import OfAsyncProxy, TensorCoreReads
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.enums import ScaleDotElemTypeAttr
 from minitriton.dialects.ttg.format import Barriers, Token
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
+
+
+def _parse_struct(parser: AttrParser, defaults: dict[str, int | None]) -> list[int]:
+    """`key = value` pairs in any order; a key with default None must be there."""
+    found: dict[str, int] = {}
+
+    def entry() -> None:
+        key = parser.parse_identifier()
+        if key not in defaults:
+            parser.raise_error(f"unexpected key: {key}")
+        parser.parse_punctuation("=")
+        found[key] = parser.parse_integer()
+
+    parser.parse_comma_separated_list(parser.Delimiter.ANGLE, entry)
+    values: list[int] = []
+    for key, default in defaults.items():
+        if key in found:
+            values.append(found[key])
+        elif default is not None:
+            values.append(default)
+        else:
+            parser.raise_error(f"struct is missing required parameter: {key}")
+    return values
+
+
+@irdl_attr_definition
+class TensorMemorySpaceAttr(ParametrizedAttribute):
+    """The memory space of tensor memory: `#ttng.tensor_memory`."""
+
+    name = "ttng.tensor_memory"
+    ALIAS: ClassVar[str | None] = None
+
+
+TMEM = TensorMemorySpaceAttr()
+
+
+@irdl_attr_definition
+class TensorMemoryEncodingAttr(ParametrizedAttribute):
+    """Blocks of `block_m` x `block_n` elements over the rows and columns of tensor memory."""
+
+    name = "ttng.tensor_memory_encoding"
+    ALIAS: ClassVar[str | None] = "tmem"
+
+    block_m: IntAttr
+    block_n: IntAttr
+    col_stride: IntAttr
+    cta_split_m: IntAttr
+    cta_split_n: IntAttr
+    two_ctas: IntAttr
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        defaults: dict[str, int | None] = {
+            "blockM": None,
+            "blockN": None,
+            "colStride": None,
+            "CTASplitM": 1,
+            "CTASplitN": 1,
+            "twoCTAs": 0,
+        }
+        return [IntAttr(value) for value in _parse_struct(parser, defaults)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        text = f"<blockM = {self.block_m.data}, blockN = {self.block_n.data}, colStride = {self.col_stride.data}"
+        if self.cta_split_m.data != 1:
+            text += f", CTASplitM = {self.cta_split_m.data}"
+        if self.cta_split_n.data != 1:
+            text += f", CTASplitN = {self.cta_split_n.data}"
+        if self.two_ctas.data:
+            text += ", twoCTAs = true"
+        printer.print_string(text + ">")
+
+
+@irdl_attr_definition
+class TensorMemoryScalesEncodingAttr(ParametrizedAttribute):
+    """The arrangement of block scales in tensor memory."""
+
+    name = "ttng.tensor_memory_scales_encoding"
+    ALIAS: ClassVar[str | None] = "tmem_scales"
+
+    cta_split_m: IntAttr
+    cta_split_n: IntAttr
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        return [IntAttr(value) for value in _parse_struct(parser, {"CTASplitM": 1, "CTASplitN": 1})]
+
+    def print_parameters(self, printer: Printer) -> None:
+        parts = [
+            f"{name} = {value.data}"
+            for name, value in (("CTASplitM", self.cta_split_m), ("CTASplitN", self.cta_split_n))
+            if value.data != 1
+        ]
+        printer.print_string("<" + ", ".join(parts) + ">")
+
 
 _TOKEN = AsyncTokenType()
 
@@ -71,8 +169,7 @@ def _verify_mma_types(op: Operation, a: SSAValue, b: SSAValue, d: SSAValue) -> N
         )
 
 
-@op_definition
-class TCGen5MMAOp(IRDLOperation):
+class TCGen5MMAOp(Op):
     """`d += a * b` (`d = a * b` where `use_d` is false) by the tensor cores of sm_100."""
 
     name = "ttng.tc_gen5_mma"
@@ -108,8 +205,7 @@ class TCGen5MMAOp(IRDLOperation):
         _verify_mma_types(self, self.a, self.b, self.d)
 
 
-@op_definition
-class TCGen5MMAScaledOp(IRDLOperation):
+class TCGen5MMAScaledOp(Op):
     """`d += scale(a) * scale(b)` by the tensor cores of sm_100."""
 
     name = "ttng.tc_gen5_mma_scaled"
@@ -149,8 +245,7 @@ class TCGen5MMAScaledOp(IRDLOperation):
         _verify_mma_types(self, self.a, self.b, self.d)
 
 
-@op_definition
-class TCGen5CommitOp(IRDLOperation):
+class TCGen5CommitOp(Op):
     """Lets `barrier` track all earlier asynchronous dots."""
 
     name = "ttng.tc_gen5_commit"
@@ -163,8 +258,7 @@ class TCGen5CommitOp(IRDLOperation):
     assembly_format = "$barrier (`,` $pred^)? attr-dict `:` type($barrier)"
 
 
-@op_definition
-class TMEMLoadOp(IRDLOperation):
+class TMEMLoadOp(Op):
     """Loads a buffer of tensor memory into registers."""
 
     name = "ttng.tmem_load"
@@ -183,8 +277,7 @@ class TMEMLoadOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op expected a tensor like '{source}', found '{result}'")
 
 
-@op_definition
-class TMEMStoreOp(IRDLOperation):
+class TMEMStoreOp(Op):
     """Stores registers into a buffer of tensor memory."""
 
     name = "ttng.tmem_store"
@@ -205,8 +298,7 @@ class TMEMStoreOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op Cannot store into an immutable alloc")
 
 
-@op_definition
-class TMEMAllocOp(IRDLOperation):
+class TMEMAllocOp(Op):
     """Allocates a buffer in tensor memory, filled with `src` if given."""
 
     name = "ttng.tmem_alloc"
@@ -224,8 +316,7 @@ class TMEMAllocOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op uninitialized alloc must have a mutable memdesc type")
 
 
-@op_definition
-class TMEMSubSliceOp(IRDLOperation):
+class TMEMSubSliceOp(Op):
     """The columns of a tensor-memory buffer from `N` on, as a view."""
 
     name = "ttng.tmem_subslice"
@@ -241,8 +332,7 @@ class TMEMSubSliceOp(IRDLOperation):
     def __init__(self, src: SSAValue, result_type: Attribute, *, n: int) -> None: ...
 
 
-@op_definition
-class TMEMCopyOp(IRDLOperation):
+class TMEMCopyOp(Op):
     """Starts copying a buffer of shared memory into tensor memory."""
 
     name = "ttng.tmem_copy"

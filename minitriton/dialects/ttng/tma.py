@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     prop_def,
@@ -37,7 +36,7 @@ from minitriton.dialects.facts.synchronization import (
     WaitsForCopies,
 )
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.enums import (
     CacheModifier,
     CacheModifierAttr,
@@ -55,8 +54,7 @@ from minitriton.dialects.ttng.barriers import verify_barrier_type
 from minitriton.layouts.encodings import NVMMAShared
 
 
-@op_definition
-class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
+class AsyncTMACopyGlobalToLocalOp(Op):
     """Starts copying the block of `desc` at `coord` into `destination`; `barrier` gets the bytes, where `pred` holds."""
 
     name = "ttng.async_tma_copy_global_to_local"
@@ -110,7 +108,7 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op TMA result must have NVMMA shared layout")
 
 
-class _FromSharedOp(IRDLOperation):
+class _FromSharedOp(Op):
     """Base of copies from the buffer `src` to the tensor of `desc`."""
 
     traits = traits_def(
@@ -120,7 +118,6 @@ class _FromSharedOp(IRDLOperation):
     )
 
 
-@op_definition
 class AsyncTMACopyLocalToGlobalOp(_FromSharedOp):
     """Starts copying the buffer `src` to the block of `desc` at `coord`."""
 
@@ -135,7 +132,6 @@ class AsyncTMACopyLocalToGlobalOp(_FromSharedOp):
     def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue) -> None: ...
 
 
-@op_definition
 class AsyncTMAReduceOp(_FromSharedOp):
     """Starts combining the buffer `src` into the block of `desc` at `coord`, atomically, element by element."""
 
@@ -154,8 +150,7 @@ class AsyncTMAReduceOp(_FromSharedOp):
     ) -> None: ...
 
 
-@op_definition
-class AsyncTMAGatherOp(IRDLOperation):
+class AsyncTMAGatherOp(Op):
     """Starts copying the rows `x_offsets` of `desc`, from column `y_offset` on, into `destination`."""
 
     name = "ttng.async_tma_gather"
@@ -196,7 +191,6 @@ class AsyncTMAGatherOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op cannot store into immutable memory")
 
 
-@op_definition
 class AsyncTMAScatterOp(_FromSharedOp):
     """Starts copying the buffer `src` to the rows `x_offsets` of `desc`, from column `y_offset` on."""
 
@@ -213,8 +207,7 @@ class AsyncTMAScatterOp(_FromSharedOp):
     def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue) -> None: ...
 
 
-@op_definition
-class TMAStoreWaitOp(IRDLOperation):
+class TMAStoreWaitOp(Op):
     """Waits until at most `pendings` TMA stores still read their buffers."""
 
     name = "ttng.async_tma_store_wait"
@@ -228,8 +221,7 @@ class TMAStoreWaitOp(IRDLOperation):
     def __init__(self, *, pendings: int) -> None: ...
 
 
-@op_definition
-class ReinterpretTensorDescOp(IRDLOperation):
+class ReinterpretTensorDescOp(Op):
     """A pointer to a descriptor's bytes, seen as a descriptor."""
 
     name = "ttng.reinterpret_tensor_descriptor"
@@ -243,8 +235,7 @@ class ReinterpretTensorDescOp(IRDLOperation):
     def __init__(self, raw_desc: SSAValue, result_type: Attribute) -> None: ...
 
 
-@op_definition
-class TensormapCreateOp(IRDLOperation):
+class TensormapCreateOp(Op):
     """Writes a TMA descriptor at `desc_ptr`. Sizes and strides run fastest dimension first, strides in bytes."""
 
     name = "ttng.tensormap_create"
@@ -297,8 +288,7 @@ class TensormapCreateOp(IRDLOperation):
                 raise VerifyException(f"Rank mismatch for {what}. Got {have} but expected {want}")
 
 
-@op_definition
-class TensormapFenceproxyAcquireOp(IRDLOperation):
+class TensormapFenceproxyAcquireOp(Op):
     """Makes a descriptor written at `desc_ptr` visible to TMA."""
 
     name = "ttng.tensormap_fenceproxy_acquire"

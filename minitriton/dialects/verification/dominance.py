@@ -1,4 +1,7 @@
-"""Which value is certainly defined before which op.
+"""Which value is certainly defined before which op, and the check that every value is defined before it is used, as MLIR's verifier does.
+
+    %1 = arith.addi %0, %0 : i32
+    %0 = arith.constant 1 : i32       →   k.ttir:3:5: error: operand #0 does not dominate this use
 
 In one block order decides; across blocks of a region the dominator tree does, built once per region (Cooper, Harvey and
 Kennedy, "A Simple, Fast Dominance Algorithm"); across regions the enclosing op stands for what is inside it.
@@ -6,9 +9,13 @@ Kennedy, "A Simple, Fast Dominance Algorithm"); across regions the enclosing op 
 
 from __future__ import annotations
 
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from collections.abc import Callable
 
-from minitriton.dialects.fast_paths.op_access import block_successors
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove
+
+from minitriton.dialects.fast_paths.op_access import block_successors, operand_values
+from minitriton.errors import IRError
 
 
 def immediate_dominators(region: Region) -> dict[Block, Block]:
@@ -16,7 +23,7 @@ def immediate_dominators(region: Region) -> dict[Block, Block]:
     entry = region.first_block
     if entry is None:
         return {}
-    order = _reverse_postorder(entry)
+    order = reverse_postorder(entry)
     number = {block: index for index, block in enumerate(order)}
     dominator: dict[Block, Block] = {entry: entry}
 
@@ -42,16 +49,17 @@ def immediate_dominators(region: Region) -> dict[Block, Block]:
     return dominator
 
 
-def _reverse_postorder(entry: Block) -> list[Block]:
+def reverse_postorder(entry: Block) -> list[Block]:
+    """Blocks reachable from `entry`, each before those it dominates."""
     seen = {entry}
     done: list[Block] = []
-    stack = [(entry, iter(_successors(entry)))]
+    stack = [(entry, iter(successors_of(entry)))]
     while stack:
         block, targets = stack[-1]
         for target in targets:
             if target not in seen:
                 seen.add(target)
-                stack.append((target, iter(_successors(target))))
+                stack.append((target, iter(successors_of(target))))
                 break
         else:
             done.append(block)
@@ -59,7 +67,8 @@ def _reverse_postorder(entry: Block) -> list[Block]:
     return done[::-1]
 
 
-def _successors(block: Block) -> tuple[Block, ...]:
+def successors_of(block: Block) -> tuple[Block, ...]:
+    """Where a block may go on."""
     last = block.last_op
     return () if last is None else block_successors(last)
 
@@ -115,3 +124,52 @@ def _ancestor_in(region: Region | None, op: Operation) -> Operation | None:
     while current is not None and current.parent is not None and current.parent.parent is not region:
         current = current.parent_op()
     return current if current is not None and current.parent is not None else None
+
+
+Refuse = Callable[[Operation, str], IRError]
+
+
+def verify_dominance(root: Operation, refuse: Refuse) -> None:
+    """Raises what `refuse(op, message)` makes for the first op under `root` that uses a value not defined yet."""
+    for region in root.regions:
+        _check_region(region, set(), refuse)
+
+
+def _check_region(region: Region, visible: set[SSAValue], refuse: Refuse) -> None:
+    first = region.first_block
+    if first is None:
+        return
+    if first is region.last_block:
+        visible.difference_update(_check_block(first, visible, refuse))
+        return
+    dominators = immediate_dominators(region)
+    below: dict[Block, list[Block]] = {}
+    for block, above in dominators.items():
+        if block is not above:
+            below.setdefault(above, []).append(block)
+    # What a block defines is seen by the blocks it dominates: down the tree and back up, without recursion.
+    pending: list[tuple[Block, list[SSAValue] | None]] = [(first, None)]
+    while pending:
+        block, defined = pending.pop()
+        if defined is not None:
+            visible.difference_update(defined)
+            continue
+        pending.append((block, _check_block(block, visible, refuse)))
+        pending += [(inner, None) for inner in below.get(block, ())]
+
+
+def _check_block(block: Block, visible: set[SSAValue], refuse: Refuse) -> list[SSAValue]:
+    """Checks the ops of a block and adds what it defines to `visible`; returns that."""
+    defined: list[SSAValue] = list(block.args)
+    visible.update(defined)
+    for op in block.ops:
+        for number, operand in enumerate(operand_values(op)):
+            if operand not in visible:
+                raise refuse(op, f"operand #{number} does not dominate this use")
+        for region in op.regions:
+            isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+            _check_region(region, set() if isolated else visible, refuse)
+        results = op.results
+        visible.update(results)
+        defined += results
+    return defined

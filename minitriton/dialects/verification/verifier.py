@@ -1,4 +1,4 @@
-"""Checks IR: what every op declares and demands, that blocks end in terminators, that values are defined before their use.
+"""Checks IR: what every op and the module as a whole demand, that blocks end in terminators, that values are defined before their use (`dominance`).
 
 `verify(module)` raises `IRError` at the location of the first op that is wrong, with Triton's words:
 
@@ -8,23 +8,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, ModuleOp, NoneAttr, StringAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region
+from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.facts.launch import MAXNREG, NUM_CTAS, NUM_WARPS, SHARED_BYTES, TARGET, THREADS_PER_WARP
 from minitriton.dialects.facts.pass_attributes import misplaced_attribute
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.narrowing import TUPLE, instance_of
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
-from minitriton.dialects.verification.dominance import immediate_dominators
+from minitriton.dialects.verification.dominance import Refuse, verify_dominance
 from minitriton.dialects.verification.upstream import complaint_about
-from minitriton.errors import IRError, MinitritonError, SourceLocation
+from minitriton.errors import IRError, MinitritonError
 from minitriton.target.architectures import LIMITS
 
 _POSITION = re.compile(
@@ -46,20 +44,6 @@ def verify(root: Operation) -> None:
     if isinstance(root, ModuleOp):
         verify_attributes(root, _refuse)
     verify_dominance(root, _refuse)
-
-
-def source_location(location: Attribute) -> SourceLocation | None:
-    """The location in a file that a location names, through names, calls and fusions; None if it names none."""
-    if isinstance(location, FileLineColLoc):
-        return SourceLocation(location.filename.data, location.line.data, location.column.data)
-    for parameter in getattr(location, "parameters", ()):
-        data = getattr(parameter, "data", None)
-        for part in data if instance_of(data, TUPLE) else (parameter,):
-            if isinstance(part, Attribute) and not isinstance(part, NoneAttr):
-                found = source_location(part)
-                if found is not None:
-                    return found
-    return None
 
 
 def _refuse(op: Operation, message: str) -> IRError:
@@ -140,60 +124,6 @@ def _describe(op: Operation) -> str:
     return printer.text
 
 
-# Checks that every value is defined before it is used, as MLIR's verifier does.
-#
-# %1 = arith.addi %0, %0 : i32
-# %0 = arith.constant 1 : i32       →   k.ttir:3:5: error: operand #0 does not dominate this use
-
-Refuse = Callable[[Operation, str], IRError]
-
-
-def verify_dominance(root: Operation, refuse: Refuse) -> None:
-    """Raises what `refuse(op, message)` makes for the first op under `root` that uses a value not defined yet."""
-    for region in root.regions:
-        _check_region(region, set(), refuse)
-
-
-def _check_region(region: Region, visible: set[SSAValue], refuse: Refuse) -> None:
-    first = region.first_block
-    if first is None:
-        return
-    if first is region.last_block:
-        visible.difference_update(_check_block(first, visible, refuse))
-        return
-    dominators = immediate_dominators(region)
-    below: dict[Block, list[Block]] = {}
-    for block, above in dominators.items():
-        if block is not above:
-            below.setdefault(above, []).append(block)
-    # What a block defines is seen by the blocks it dominates: down the tree and back up, without recursion.
-    pending: list[tuple[Block, list[SSAValue] | None]] = [(first, None)]
-    while pending:
-        block, defined = pending.pop()
-        if defined is not None:
-            visible.difference_update(defined)
-            continue
-        pending.append((block, _check_block(block, visible, refuse)))
-        pending += [(inner, None) for inner in below.get(block, ())]
-
-
-def _check_block(block: Block, visible: set[SSAValue], refuse: Refuse) -> list[SSAValue]:
-    """Checks the ops of a block and adds what it defines to `visible`; returns that."""
-    defined: list[SSAValue] = list(block.args)
-    visible.update(defined)
-    for op in block.ops:
-        for number, operand in enumerate(operand_values(op)):
-            if operand not in visible:
-                raise refuse(op, f"operand #{number} does not dominate this use")
-        for region in op.regions:
-            isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
-            _check_region(region, set() if isolated else visible, refuse)
-        results = op.results
-        visible.update(results)
-        defined += results
-    return defined
-
-
 # What a module as a whole demands: names defined once, and attributes that say a launch which exists.
 #
 # 'builtin.module' op ttg.num-warps must be a power of 2 between 1 and 64, not -4
@@ -203,7 +133,7 @@ _POWERS = {NUM_WARPS: 64, NUM_CTAS: 16, THREADS_PER_WARP: 64}
 _RANGES = {MAXNREG: (1, LIMITS.registers_per_sm), SHARED_BYTES: (0, 1 << 31), "ttg.total-num-warps": (1, 64)}
 
 
-def verify_symbols(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:
+def verify_symbols(module: ModuleOp, refuse: Refuse) -> None:
     """Raises what `refuse(op, message)` makes, at the second op of a name: xDSL refuses the module as a whole."""
     seen: set[str] = set()
     for op in module.ops:
@@ -214,7 +144,7 @@ def verify_symbols(module: ModuleOp, refuse: Callable[[Operation, str], IRError]
             seen.add(name.data)
 
 
-def verify_attributes(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:
+def verify_attributes(module: ModuleOp, refuse: Refuse) -> None:
     """Raises what `refuse(op, message)` makes."""
     complaint = attributes_complaint(module)
     if complaint is not None:

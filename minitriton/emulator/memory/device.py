@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.memory.device_shadow import GlobalShadow
+from minitriton.interpreter.memory.device import byte_bounds
 
 BASE = 0x7F0000000000
 GAP = 4096
@@ -64,7 +65,7 @@ class GlobalMemory:
 
     def add_arrays(self, arrays: list[tuple[str, np.ndarray]]) -> list[int]:
         """Addresses of arrays, in order."""
-        spans = [(*_byte_bounds(a), position) for position, (_, a) in enumerate(arrays)]
+        spans = [(*byte_bounds(a), position) for position, (_, a) in enumerate(arrays)]
         addresses = [0] * len(arrays)
         merged: list[list[int]] = []
         for low, high, position in sorted(spans):
@@ -163,18 +164,6 @@ def _words(buffer: np.ndarray, a: DeviceAllocation) -> np.ndarray:
     """The aligned words of 8 bytes of an allocation; its address is as aligned as the host's."""
     first = -(-a.start // 8)
     return buffer.view(np.uint64)[first : max(first, a.end // 8)]
-
-
-def _byte_bounds(array: np.ndarray) -> tuple[int, int]:
-    low = high = array.__array_interface__["data"][0]
-    if array.size == 0:
-        return low, low
-    for extent, stride in zip(array.shape, array.strides, strict=True):
-        if stride < 0:
-            low += (extent - 1) * stride
-        else:
-            high += (extent - 1) * stride
-    return low, high + array.itemsize
 
 
 def _bytes_at(members: list[tuple[str, np.ndarray]], low: int, high: int) -> np.ndarray:

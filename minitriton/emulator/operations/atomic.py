@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitriton.emulator.arithmetic import packed as packed_math
+from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.arithmetic.floats import flush32
 from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
@@ -125,7 +125,7 @@ def _in_order(
             after = np.where(before == expected[chosen], new[chosen], before)
         elif packed:
             function, format = packed.split(":")
-            act = packed_math.pairs if function == "pairs" else packed_math.narrow
+            act = sf.pairs if function == "pairs" else sf.narrow
             after = new[chosen] if operation == "exch" else act(operation, format, before, new[chosen])
         else:
             after = OPERATIONS[operation](before, new[chosen])

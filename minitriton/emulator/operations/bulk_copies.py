@@ -3,6 +3,13 @@
 cp.async.bulk.shared::cluster.global... [dst], [src], 4096, [bar]   →   4096 bytes, there once a wait sees the phase end
 cp.async.bulk.global.shared::cta.bulk_group [dst], [src], 4096      →   the source must stay until wait_group.read,
                                                                           the data is there after wait_group
+
+Stores and reductions into shared memory complete on an mbarrier too, mostly that of another CTA of the cluster. Reductions are atomic: several at an address do
+not race with each other.
+
+st.async....mbarrier::complete_tx::bytes.b32 [%r1], %r2, [%r3]        →   4 bytes, there once a wait sees the phase of [%r3] end
+red.async....mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3]   →   likewise, added to what is there
+cp.reduce.async.bulk.shared::cluster.shared::cta....add.u32           →   likewise, for every word of the source
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitriton.emulator.arithmetic import packed as packed_math
+from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
@@ -353,7 +360,7 @@ def write_global(
 def combine(operation: str, element: str, old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """What a reduction leaves, as unsigned words."""
     if element in ("f16", "bf16"):
-        return packed_math.narrow(operation, element, old, new)
+        return sf.narrow(operation, element, old, new)
     dtype = np.dtype({"f": "f", "s": "i"}.get(element[0], "u") + str(old.itemsize))
     return atomic_operations.OPERATIONS[operation](old.view(dtype), new.view(dtype)).view(old.dtype)
 
@@ -365,3 +372,48 @@ def is_whole(x: Machine, site: int, thread: int, address: int, size: int) -> boo
     text = f"a bulk copy of {size} bytes at {address:#x}: both must be multiples of 16"
     x.find("misaligned", site, np.array([thread]), text)
     return False
+
+
+def store_async(
+    x: Machine, site: int, target: Lanes, values: list[Lanes], operation: str, element: str, barrier: Lanes, mask: Mask
+) -> None:
+    """`st.async` (no `operation`) and `red.async`: the elements of `values` from every active thread."""
+    targets, barriers = (x.spread(v).astype(np.int64) for v in (target, barrier))
+    words = np.stack([x.spread(v) for v in values], axis=-1)
+    size: int = words.shape[1] * words.itemsize
+    for thread in active_threads(x, mask):
+        start = shared_range(x, site, thread, int(targets[thread]), size, size)
+        bar = shared_range(x, site, thread, int(barriers[thread]), 8, 8)
+        if start is not None and bar is not None:
+            where = np.arange(start, start + size, words.itemsize)
+            new = words[thread].copy()
+            how = Delivery("an asynchronous store", operation, element, by_copy_unit=False)
+            deliver_later(x, site, thread, bar, start, size, where, new, how)
+
+
+def reduce_into_cluster(
+    x: Machine,
+    site: int,
+    target: Lanes,
+    source: Lanes,
+    size: Lanes,
+    barrier: Lanes,
+    operation: str,
+    element: str,
+    mask: Mask,
+) -> None:
+    """`cp.reduce.async.bulk` from the CTA's own shared memory to that of a CTA of the cluster."""
+    targets, sources, sizes, barriers = (x.spread(v).astype(np.int64) for v in (target, source, size, barrier))
+    item = int(element.lstrip("bsu")) // 8
+    for thread in active_threads(x, mask):
+        count = int(sizes[thread])
+        start = shared_range(x, site, thread, int(sources[thread]), count)
+        goal = shared_range(x, site, thread, int(targets[thread]), count)
+        bar = shared_range(x, site, thread, int(barriers[thread]), 8, 8)
+        if start is None or goal is None or bar is None or not is_whole(x, site, thread, start, count):
+            continue
+        check_source(x, site, thread, start, count)
+        values = x.shared.views[item][start // item :][: count // item].copy()
+        where = goal + item * np.arange(len(values))
+        how = Delivery("a bulk reduction", operation, element)
+        deliver_later(x, site, thread, bar, goal, count, where, values, how)

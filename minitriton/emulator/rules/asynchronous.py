@@ -9,7 +9,6 @@ import re
 
 from minitriton.emulator.operations import bulk_copies
 from minitriton.emulator.operations import mbarrier as mbarrier_operations
-from minitriton.emulator.operations import remote as remote_operations
 from minitriton.emulator.operations import tensor_copy as tensor_copy_operations
 from minitriton.emulator.operations import wgmma as wgmma_operations
 from minitriton.emulator.ptx.program import Address, Immediate, Instruction, Register, Vector
@@ -145,7 +144,7 @@ def _multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 NAMES.update({
     "load_bulk": bulk_copies.load_bulk, "store_bulk": bulk_copies.store_bulk,
     "copy_to_cluster": bulk_copies.copy_to_cluster, "bulk_commit": bulk_copies.commit, "bulk_wait": bulk_copies.wait,
-    "store_async": remote_operations.store_async, "reduce_into_cluster": remote_operations.reduce_into_cluster,
+    "store_async": bulk_copies.store_async, "reduce_into_cluster": bulk_copies.reduce_into_cluster,
     "load_tensor": tensor_copy_operations.load_tensor, "store_tensor": tensor_copy_operations.store_tensor,
 })  # fmt: skip
 

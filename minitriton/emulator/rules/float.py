@@ -11,7 +11,7 @@ import numpy as np
 
 from minitriton.emulator.arithmetic import exact
 from minitriton.emulator.arithmetic import floats as float_math
-from minitriton.emulator.arithmetic import packed as packed_math
+from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.emulator.rules import integer as rules_integer
 from minitriton.emulator.translate import NAMES, BlockWriter, Rule, rule
@@ -22,7 +22,7 @@ for _name in (
     "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "quotient32", "saturate32", "round32",
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
-NAMES.update({"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "extreme": extreme})
+NAMES.update({"narrow": sf.narrow, "pairs": sf.pairs, "sqrt": np.sqrt, "extreme": extreme})
 NAMES.update({"absolute": np.abs, "copysign": np.copysign, "exactly": exact.apply})
 
 NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs", "f16"), "bf16x2": ("pairs", "bf16")}

@@ -18,13 +18,15 @@ from minitriton import knobs
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.frontend.builder import IRBuilder
-from minitriton.frontend.error_help import INSTEAD, help_for, without_help
 from minitriton.frontend.errors import (
+    INSTEAD,
     CompilationError,
     GlobalVariableError,
     LanguageValueError,
     UnsupportedLanguageConstruct,
+    help_for,
     location_of,
+    without_help,
 )
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.semantic.values import to_tensor

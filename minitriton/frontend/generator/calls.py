@@ -20,12 +20,14 @@ from minitriton.dialects import tt
 from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.emitters import emitter_of
-from minitriton.frontend.error_help import call_help, help_for, without_help
 from minitriton.frontend.errors import (
     CompilationError,
     CompileTimeAssertionFailure,
     LanguageTypeError,
     LanguageValueError,
+    call_help,
+    help_for,
+    without_help,
 )
 from minitriton.frontend.function import JITCallable, compiled_function
 from minitriton.frontend.functions import CompiledFunctions, FunctionRecord

@@ -21,8 +21,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Region
 
 from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
-from minitriton.frontend.error_help import INSTEAD
-from minitriton.frontend.errors import LanguageTypeError
+from minitriton.frontend.errors import INSTEAD, LanguageTypeError
 from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, is_function, wrapped
 from minitriton.frontend.semantic import arithmetic
 from minitriton.frontend.semantic.casts import cast

@@ -7,8 +7,7 @@ import importlib
 
 from minitriton.dialects import tt
 from minitriton.dialects.narrowing import TUPLE, instance_of
-from minitriton.frontend.error_help import INSTEAD
-from minitriton.frontend.errors import LanguageTypeError
+from minitriton.frontend.errors import INSTEAD, LanguageTypeError
 from minitriton.frontend.generator.base import UNASSIGNED_CONSTANT, Generator, flatten, is_static, wrapped
 from minitriton.frontend.generator.calls import Calls
 from minitriton.frontend.generator.expressions import Expressions

@@ -16,7 +16,7 @@ from typing import cast
 from xdsl.ir import Region, SSAValue
 
 from minitriton.dialects import ttg
-from minitriton.dialects.verification.verifier import source_location
+from minitriton.dialects.locations import source_location
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.generator.base import flatten_all, rebuild_all, wrapped

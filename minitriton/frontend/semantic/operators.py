@@ -17,7 +17,7 @@ from typing import Any
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageValueError
 from minitriton.frontend.semantic import arithmetic
-from minitriton.host.containers import is_list_or_tuple
+from minitriton.host.json_values import is_list_or_tuple
 from minitriton.language.values import Operand, tensor
 from minitriton.language.values import tuple as language_tuple
 

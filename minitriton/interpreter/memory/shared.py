@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.ir import Operation
 
-from minitriton.analysis.locations import user_location
 from minitriton.dialects.facts.synchronization import OfAsyncProxy
+from minitriton.dialects.locations import user_location
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory.shared_views import AllocatedBuffer, BufferView
 from minitriton.interpreter.warps.partition_order import PartitionOrder

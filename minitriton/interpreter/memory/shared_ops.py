@@ -20,7 +20,7 @@ from minitriton.dialects import gpu, tt, ttg, ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
+from minitriton.dialects.ttg.memory_ops import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine

@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 
-from minitriton.analysis.locations import source_location
 from minitriton.dialects import math as math_ops
 from minitriton.dialects import tt
+from minitriton.dialects.locations import source_location
 from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import DeviceFunctions, TileMachine
 from minitriton.interpreter.numbers.floats import float_op, fma, on_numbers

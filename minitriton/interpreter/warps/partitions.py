@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.ir import Operation, Region
 
-from minitriton.analysis.locations import user_location
 from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.locations import user_location
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.host.source_text import line_at
 from minitriton.interpreter.control_flow import results_of

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
 
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.dialects.tt import LoadOp, StoreOp
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.configuration import Configuration, Settings, Value, sorted_settings

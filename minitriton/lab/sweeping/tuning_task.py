@@ -167,7 +167,7 @@ class TuningTask:
     def facts(self) -> frozenset[Property]:
         """What holds of the first IR."""
         if self._facts is None:
-            self._facts = stages.facts_of(self.make_ir(), self.source.ext, self.target)
+            self._facts = stages.properties_of(self.make_ir(), self.source.ext, self.target)
         return self._facts
 
     def make_ir(self) -> ModuleOp:

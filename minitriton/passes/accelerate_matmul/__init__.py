@@ -43,7 +43,7 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, f16
 from xdsl.ir import Attribute, Block, SSAValue
 
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.layouts.builders import NVMMA_SWIZZLES
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.accelerate_matmul.instruction import FP8, INSTRUCTIONS, mma_layout

@@ -22,8 +22,8 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.analysis.locations import user_location
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.locations import user_location
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.errors import IRError
 from minitriton.layouts.builders import default_blocked

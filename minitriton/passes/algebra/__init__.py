@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.integer_range.analysis import GRID_LIMITS
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.passes.algebra import choices, fast, floats, integers, matching, shapes
 from minitriton.passes.algebra.rule import FAMILIES, Family, Level, Rule, proved_rules, proved_rules_of, register_rules
 from minitriton.pipeline.choice import remark

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from minitriton.analysis.slices.def_use import backward_ops, forward_ops
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts.launch import features_of, num_warps
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.layouts.encodings import AmdMfma, Blocked, DotOperand, Encoding
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of, with_element, with_layout
 from minitriton.pipeline.choice import remark

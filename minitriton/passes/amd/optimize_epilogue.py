@@ -18,7 +18,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import AmdMfma, AmdWmma, Blocked, Encoding
 from minitriton.passes.tensor_layouts import convert_before, layout_of_value, set_layout

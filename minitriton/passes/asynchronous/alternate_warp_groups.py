@@ -32,10 +32,9 @@ from xdsl.ir import Block, Operation
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
-from minitriton.dialects.facts.named_barriers import TURNS, taken_barriers
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.facts.synchronization import meets_threads
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.facts.synchronization import TURNS, meets_threads, taken_barriers
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 _WARPS_OF_TWO_GROUPS = 8

@@ -35,10 +35,9 @@ from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
-from minitriton.dialects.facts.named_barriers import FIRST_WARP_FILLS, taken_barriers
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.facts.synchronization import FIRST_WARP_FILLS, taken_barriers
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import is_memory_effect_free

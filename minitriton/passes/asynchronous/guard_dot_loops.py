@@ -27,8 +27,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import integer
-from minitriton.dialects.fast_paths.op_access import last_op_of
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import last_op_of, ops_of
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant

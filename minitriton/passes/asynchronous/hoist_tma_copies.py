@@ -25,7 +25,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.analysis.in_flight.rings import VIEWS, views_of
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 

@@ -44,7 +44,7 @@ from minitriton.dialects.facts import ViewOfTensor
 from minitriton.dialects.facts.in_flight import Kind
 from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.overlap_dots import REGISTERS, words_of
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass

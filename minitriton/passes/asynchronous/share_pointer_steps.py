@@ -35,12 +35,12 @@ from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.passes.pipelining.loops import body_ops, loops_in
 from minitriton.passes.pipelining.overlap_dots import OTHER_REGISTERS, REGISTERS, words_of
+from minitriton.passes.pipelining.schedule import body_ops, loops_in
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, number_of
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_defined_outside
+from minitriton.rewriting.rewriter import Inserter
 
 Step = int | SSAValue
 """Elements an iteration: a constant, or an integer of before the loop."""

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.pass_attributes import ISSUED_BY_WARPS
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 

@@ -28,9 +28,9 @@ from minitriton.analysis.in_flight.outstanding import InFlight, buffers_read
 from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago
 from minitriton.dialects import ttng
 from minitriton.dialects.attribute_values import is_true
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.passes.pipelining.loops import nested_operands
+from minitriton.passes.pipelining.schedule import nested_operands
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 

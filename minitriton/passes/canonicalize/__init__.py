@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.passes.canonicalize import (
     arith_cast,
-    arith_compare,
     arith_int,
     cf,
     tt,
@@ -36,7 +35,6 @@ def canonicalization_patterns() -> PatternSet:
     return PatternSet(
         arith_int.patterns,
         arith_cast.patterns,
-        arith_compare.patterns,
         cf.patterns,
         SCF_PATTERNS,
         tt.memory_patterns,

@@ -12,8 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.dialects import arith
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.passes.canonicalize.arith_compare import significant_bits
-from minitriton.passes.canonicalize.arith_int import defining
+from minitriton.passes.canonicalize.arith_int import defining, significant_bits
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

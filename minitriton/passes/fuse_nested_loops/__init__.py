@@ -57,7 +57,7 @@ from minitriton.passes.fuse_nested_loops.fused_body import FusedBody
 from minitriton.passes.fuse_nested_loops.sections import LoopNode, Section, find_loop_nests, sections_of
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE, prepare
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 NUM_STAGES = "tt.num_stages"
 DISALLOW_ACC_MULTI_BUFFER = "tt.disallow_acc_multi_buffer"

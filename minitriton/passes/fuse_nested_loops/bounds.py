@@ -24,16 +24,15 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.passes.pipelining.stored_arrays import writes_what_is_read
 from minitriton.rewriting.constants import float_attr, int_attr, int_constant, width_of
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
+from minitriton.rewriting.rewriter import Inserter
 
 
 def bounds_of(loop: scf.ForOp) -> tuple[SSAValue, SSAValue, SSAValue]:

@@ -19,8 +19,8 @@ from minitriton.passes.fuse_nested_loops.sections import Section
 from minitriton.passes.fuse_nested_loops.speculation import MUST_EXECUTE
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.rewriting.constants import int_attr
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_inside
+from minitriton.rewriting.rewriter import Inserter
 
 
 def _new_if(condition: SSAValue, types: list[Attribute]) -> scf.IfOp:

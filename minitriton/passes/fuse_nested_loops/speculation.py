@@ -21,8 +21,8 @@ from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import bounds_of, hoist, invariant_ops, move_to
 from minitriton.passes.licm import hoist_out_of
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op
+from minitriton.rewriting.rewriter import Inserter
 
 MUST_EXECUTE = "ttg.must-execute"
 """On an inner loop that surely runs at least once."""

@@ -1,13 +1,14 @@
-"""Layouts spread from the values that have one to those whose layout is not resolved, along the rules of the ops and the flow of control.
+"""Layouts that a Gluon kernel leaves open: what a few values are given spreads along the rules of the ops and the flow of control.
 
-In: a function, which encodings are to be replaced, and values with their layout. Out: the function with all values that are connected with
-these in the layout that follows. A join, a split, a reshape and a transpose do not insist on theirs: other layouts would do.
+    AutoLayout        %0 = tt.make_range : tensor<64xi32, #gluon.auto_encoding>              tensor<64xi32, #slice>
+                      %1 = tt.expand_dims %0 : ... -> tensor<64x1xi32, #auto>          =>    tensor<64x1xi32, #blocked>
+                      %2 = gluon.set_auto_layout %1 : ... -> tensor<64x1xi32, #blocked>      use %1
 
-    %0 = tt.make_range : tensor<64xi32, #gluon.auto_encoding>        tensor<64xi32, #slice>
-    %1 = tt.expand_dims %0 : ... -> tensor<64x1xi32, #auto>    =>    tensor<64x1xi32, #blocked>
-    %2 = gluon.set_auto_layout %1 : ... -> tensor<64x1xi32, #blocked>
+    CoalescedLayout   %v = tt.load %p : tensor<1024x!tt.ptr<f32>, #gluon.coalesced_encoding>    =>    tt.load %p : tensor<1024x!tt.ptr<f32>, #blocked>
 
-Counterpart of lib/Dialect/Gluon/Transforms/InferLayoutUtils.cpp.
+`AutoLayout` follows from the uses that say a layout, `CoalescedLayout` from the accesses to memory: each gets the one with the fewest transactions. All that is
+connected with such a value has the layout that follows, and nothing is converted. A join, a split, a reshape and a transpose do not insist on theirs: other layouts
+would do. Counterpart of lib/Dialect/Gluon/Transforms/{InferLayoutUtils,ResolveAutoEncodings,InferCoalescedEncodings}.cpp.
 """
 
 from __future__ import annotations
@@ -15,20 +16,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.analysis.locations import source_location
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import tt
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.encodings import encoding_attr
+from minitriton.dialects.encodings import encoding_attr, layout_of
 from minitriton.dialects.facts.layout import Joins, LayoutRule, Reshapes, Splits, Transposes
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
+from minitriton.dialects.gluon import AutoEncodingAttr, CoalescedEncodingAttr, SetAutoLayoutOp
+from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import IRError
 from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.passes.coalesce import LayoutChooser, memory_accesses
 from minitriton.passes.tensor_layouts import operand_layout, result_layout, retyped_elements, set_layout
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 
 _SEVERAL_FOLLOW = (Joins, Splits, Reshapes, Transposes)
 """Rules of ops for which other layouts would do too."""
@@ -159,3 +165,65 @@ def require_resolved(root: Operation, test: IsUnresolved) -> None:
             location=source_location(op.location),
             help="no use of the tensor says its layout: pass layout=..., or ttgl.set_auto_layout",
         )
+
+
+def _is_coalesced(encoding: Attribute) -> bool:
+    return isinstance(encoding, CoalescedEncodingAttr)
+
+
+@register_pass
+class InferCoalescedEncodings(Pass, stage="ttgir", origin="triton"):
+    """Gives each access to memory whose layout is `CoalescedLayout` the layout that coalesces it."""
+
+    name = "gluon-infer-coalesced-encodings"
+    requires = frozenset({Property.ENCODINGS})
+    keeps = KEPT_IN_PLACE
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        found, _ = memory_accesses(op)
+        accesses = [each for each in found if is_unresolved(each.type, _is_coalesced)]
+        seeds: dict[Operation, list[tuple[SSAValue, DistributedEncoding]]] = {}
+        if accesses:
+            chooser = LayoutChooser(op, accesses, AxisInfoAnalysis(op, as_asked=True))
+            for access in accesses:
+                layout = chooser.layout(access)
+                seeds.setdefault(_function(access.op), []).extend((value, layout) for value in access.op.operands)
+        for func in (each for each in op.body.ops if isinstance(each, tt.FuncOp)):
+            infer_layouts(func, _is_coalesced, seeds.get(func, []))
+        require_resolved(op, _is_coalesced)
+
+
+def _function(op: Operation) -> Operation:
+    while not isinstance(op, tt.FuncOp):
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
+
+
+def _is_auto(encoding: Attribute) -> bool:
+    return isinstance(encoding, AutoEncodingAttr)
+
+
+@register_pass
+class ResolveAutoEncodings(Pass, stage="ttgir", origin="triton"):
+    """Gives each tensor whose layout is `AutoLayout` the layout that its uses ask for."""
+
+    name = "gluon-resolve-auto-encodings"
+    requires = frozenset({Property.ENCODINGS})
+    keeps = KEPT_IN_PLACE
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in (each for each in op.body.ops if isinstance(each, tt.FuncOp)):
+            seeds: list[tuple[SSAValue, DistributedEncoding]] = []
+            for chosen in ops_of(func, SetAutoLayoutOp):
+                layout = layout_of(chosen.result.type)
+                if isinstance(layout, DistributedEncoding):
+                    seeds.append((chosen.src, layout))
+            infer_layouts(func, _is_auto, seeds)
+        for chosen in ops_of(op, SetAutoLayoutOp):
+            chosen.result.replace_all_uses_with(chosen.src)
+            block = chosen.parent
+            assert block is not None
+            block.erase_op(chosen)
+        require_resolved(op, _is_auto)

@@ -19,10 +19,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import tt, ttg
-from minitriton.passes.canonicalize import arith_cast, arith_compare, arith_int, cf
+from minitriton.passes.canonicalize import arith_cast, arith_int, cf
 from minitriton.passes.canonicalize import tt as tensors
 from minitriton.passes.inline import inline_calls
-from minitriton.passes.remove_layout_conversions.loop_patterns import LOOP_PATTERNS
+from minitriton.passes.remove_layout_conversions.convert_patterns import LOOP_PATTERNS
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -41,7 +41,6 @@ def patterns(control_flow: bool) -> PatternSet:
     return PatternSet(
         arith_int.patterns,
         arith_cast.patterns,
-        arith_compare.patterns,
         control_flow_patterns(control_flow),
         cf.patterns.subset(ttg.WarpSpecializeOp),
         tensors.memory_patterns,

@@ -33,8 +33,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import neutral_element
 from minitriton.dialects.facts.layout import axis_of
-from minitriton.dialects.fast_paths.op_access import set_type
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of, set_type
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst

@@ -40,7 +40,7 @@ from minitriton.passes.pipelining.buffers import (
     copied_bytes,
     is_wide_enough,
 )
-from minitriton.passes.pipelining.loops import (
+from minitriton.passes.pipelining.schedule import (
     NUM_STAGES,
     body_ops,
     is_outer_loop,

@@ -7,11 +7,11 @@
                                              a(i + 2) if i + 2 < u
 
 The prologue starts the first iterations; the loop runs as often as before and finishes one iteration each time. Stages of
-iterations that are not there are held back (`predication`), so no epilogue is needed. A value that a later stage uses is
+iterations past the end are predicated (`predication`), so no epilogue is needed. A value that a later stage uses is
 carried by the loop, once for each iteration that it lives on.
 
-A loop marked `ENDS_AFTER_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
-once less, its last stage once more after it, and all of it but the first copies under the condition that there is an iteration at all.
+The last two stages of a loop marked `ENDS_AFTER_LOOP` must not run for an iteration past the end: the loop runs once less, its last stage once more
+after it, and all but the first copies run only if the loop has an iteration at all.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
 """
@@ -24,23 +24,22 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith, ttg
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
 from minitriton.passes.loop_rewriting import put_under_condition
-from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
+from minitriton.passes.pipelining.schedule import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
+from minitriton.rewriting.rewriter import Inserter
 
 KEEP_PREDICATES = "__test_keep_predicate_stage"
-"""On a loop: whether an iteration is there is left to an op of its own (Triton's tests look for it)."""
+"""On a loop: whether an iteration exists is left to `ttg.predicate_stage` (Triton's tests look for it)."""
 
 
 def expand(
     loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int], *, exact_bounds: bool = False
 ) -> scf.ForOp | None:
-    """The pipelined loop in place of `loop`; None (and nothing changed) if the schedule is none for it.
+    """The pipelined loop in place of `loop`; None (and nothing changed) if the schedule is invalid for it.
 
     `order` has all ops of the body as one iteration of the new loop runs them. With `exact_bounds` counters may be close to the ends of their type.
     """
@@ -50,7 +49,7 @@ def expand(
 
 
 def is_possible(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> bool:
-    """Whether each op runs after what it uses, and nothing reaches back more than one iteration."""
+    """Whether each op runs after what it uses, and no value is used more than one iteration later."""
     length = len(order)
     cycle = {op: number + stages[op] * length for number, op in enumerate(order)}
     for op in order:
@@ -81,7 +80,7 @@ class _Expansion:
         self.ends_after_loop = loop.attributes.pop(ENDS_AFTER_LOOP, None) is not None
         self.exact_bounds = exact_bounds
         self.limits: list[SSAValue] = []
-        """If numbers of the loop may wrap: what a counter is below if its iteration, the next, ... the last stage after it is there."""
+        """If numbers of the loop may wrap: upper bounds of a counter whose iteration, the next one, ... the one `last` later exists."""
         self.versions: dict[SSAValue, dict[int, SSAValue]] = {}
         """For each value of the body: what it is in iteration 0, 1, ... of the prologue."""
 
@@ -152,7 +151,7 @@ class _Expansion:
             self.limits.append(at.value(arith.SelectOp(is_far, at.value(arith.SubiOp(limit, self.step)), self.low)))
 
     def _is_below(self, at: Inserter, counter: SSAValue, iteration: int) -> SSAValue:
-        """Whether the iteration of this number and counter is there, as a constant if it is one."""
+        """Whether the iteration of this number and counter exists, as a constant if it is one."""
         if self.limits:
             return at.value(arith.CmpiOp(self.low, self.limits[iteration], "slt"))
         number, high = int_constant(counter), int_constant(self.high)
@@ -242,7 +241,7 @@ class _Expansion:
         at = Inserter(block, None, self.loop.location)
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, block.args, strict=False))
         always = self.last - 1 if self.ends_after_loop else self.last
-        conditions = [self._is_there(at, block.args[0], stage) for stage in range(always)]
+        conditions = [self._exists(at, block.args[0], stage) for stage in range(always)]
         for op in self.order:
             copy = clone_op(op, values)
             at.place(copy)
@@ -253,15 +252,15 @@ class _Expansion:
                         new.operands[index] = replacement
             if self.stages[op] < always:
                 predicate(copy, conditions[self.stages[op]])
-        yielded = [self._handed_on(at, index, values, block, conditions) for index in range(len(self.yielded))]
+        yielded = [self._yielded_value(at, index, values, block, conditions) for index in range(len(self.yielded))]
         for value, (first, last) in lives.items():
             for _ in range(last - first - 1):
                 yielded.append(block.args[len(yielded) + 2])
             yielded.append(values.get(value, value))
         at.insert(scf.YieldOp.create(operands=yielded))
 
-    def _is_there(self, at: Inserter, counter: SSAValue, stage: int) -> SSAValue:
-        """Whether the iteration that `stage` works on is one of the loop."""
+    def _exists(self, at: Inserter, counter: SSAValue, stage: int) -> SSAValue:
+        """Whether the iteration that `stage` works on exists."""
         if KEEP_PREDICATES in self.loop.attributes:
             return at.value(ttg.PredicateStageOp(counter, self.high, self.step, max_stage=self.last, stage=stage))
         if self.limits:
@@ -298,10 +297,10 @@ class _Expansion:
             return values.get(source, source)
         return block.args[carried[operand, stage - defined] + 1]
 
-    def _handed_on(
+    def _yielded_value(
         self, at: Inserter, index: int, values: dict[SSAValue, SSAValue], block: Block, conditions: list[SSAValue]
     ) -> SSAValue:
-        """What the new loop yields for what the old one yielded: unchanged by iterations that are not there."""
+        """What the new loop yields for what the old one yielded: unchanged by iterations past the end."""
         value = self.yielded[index]
         new = values.get(value, value)
         if self.loop.results[index].first_use is None:

@@ -52,7 +52,6 @@ from minitriton.passes.pipelining.buffers import (
     is_wide_enough,
     is_zero,
 )
-from minitriton.passes.pipelining.loops import body_ops, users_in_body
 from minitriton.passes.pipelining.rings import (
     Counters,
     Placer,
@@ -62,11 +61,11 @@ from minitriton.passes.pipelining.rings import (
     read_from,
     ring_for,
 )
-from minitriton.passes.pipelining.schedule import Schedule, schedule_dependencies
+from minitriton.passes.pipelining.schedule import Schedule, body_ops, schedule_dependencies, users_in_body
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
 from minitriton.passes.pipelining.tensor_copies import TensorCopy, add_barriers, copy_descriptor_load
 from minitriton.passes.tensor_layouts import element_bits, swizzled_or_not
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 
 def load_as_tensor(load: tt.LoadOp, loop: scf.ForOp, schedule: Schedule) -> None:

@@ -27,13 +27,20 @@ from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType, UnitA
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight.rings import VIEWS
+from minitriton.analysis.slices.def_use import forward_ops
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.buffers import LOADS
-from minitriton.passes.pipelining.loops import body_ops, loops_in, nested_operands, terminator_of
-from minitriton.passes.pipelining.schedule import Schedule, producers
+from minitriton.passes.pipelining.schedule import (
+    Schedule,
+    body_ops,
+    loops_in,
+    nested_operands,
+    producers,
+    terminator_of,
+)
 from minitriton.pipeline.choice import Candidate, Choice, note
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -111,18 +118,15 @@ def _only_accumulates(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> bool:
     if len(uses) != 1 or uses[0].operation is not end:
         return False
     carried = loop.regions[0].block.args[1 + uses[0].index]
-    pending, seen = [use.operation for use in carried.uses], set[Operation]()
-    while pending:
-        op = pending.pop()
-        if op in seen or op is dot:
-            continue
-        seen.add(op)
-        if op.parent is not dot.parent or op is end or op.regions or not is_memory_effect_free(op):
-            return False
-        if isinstance(op, ttng.WarpGroupDotOp):
-            return False
-        pending.extend(use.operation for result in op.results for use in result.uses)
-    return True
+    between = forward_ops(carried, lambda op: op is not dot)
+    return all(
+        op.parent is dot.parent
+        and op is not end
+        and not op.regions
+        and not isinstance(op, ttng.WarpGroupDotOp)
+        and is_memory_effect_free(op)
+        for op in between
+    )
 
 
 def _results_of(early: list[ttng.WarpGroupDotOp], ops: list[Operation]) -> set[SSAValue]:
@@ -206,11 +210,4 @@ def _reschedule(
 def _users_of_accumulators(loop: scf.ForOp, late: list[ttng.WarpGroupDotOp]) -> set[Operation]:
     """What uses the accumulators that the iteration before left."""
     arguments = (loop.regions[0].block.args[1 + use.index] for dot in late for use in dot.results[0].uses)
-    found: set[Operation] = set()
-    pending = [use.operation for argument in arguments for use in argument.uses]
-    while pending:
-        op = pending.pop()
-        if op not in found and op not in late:
-            found.add(op)
-            pending.extend(use.operation for result in op.results for use in result.uses)
-    return found
+    return {op for argument in arguments for op in forward_ops(argument, lambda op: op not in late)}

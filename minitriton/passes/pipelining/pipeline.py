@@ -6,89 +6,41 @@ which the stages overlap (`expander`), and no schedule any more; then in all loo
 
 `tritongpu-test-pipeline-lower-loop` stops after the first step.
 
-How many copies may still be under way after a wait: all that began after the one that is waited for.
-
-    commit 0; commit 1; for: wait (0); ...; commit i + 2          =>          wait {num = 1}
+A wait leaves in flight all copies that began after those that it waits for (`analysis.in_flight`).
 
 Counterpart of updateWaits in lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.in_flight.outstanding import groups_since
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in, ops_of
-from minitriton.passes.pipelining.loops import loops_in, num_stages, terminator_of
-from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_in, ops_of
+from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule, loops_in, num_stages
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 
 def update_waits(module: ModuleOp) -> None:
     """Sets the numbers of all `ttg.async_wait` and joins those that follow each other."""
     waits = ops_of(module, ttg.AsyncWaitOp)
     for wait in waits:
-        wait.properties["num"] = IntegerAttr(_commits_since(wait), i32)
+        wait.properties["num"] = IntegerAttr(groups_since(wait), i32)
     joined: set[Operation] = set()
     for wait in waits:
         if wait not in joined:
             joined.update(_join_following(wait))
-
-
-def _commits_between(first: Operation | None, end: Operation) -> int:
-    """The commits from `first` up to `end`, those in regions not counted."""
-    count = 0
-    while first is not None and first is not end:
-        count += isinstance(first, ttg.AsyncCommitGroupOp)
-        first = first.next_op
-    return count
-
-
-def _commits_since(wait: Operation) -> int:
-    """The fewest commits between what `wait` waits for and `wait`, on any way to it; 0 if that is not known."""
-    if len(operand_values(wait)) != 1:
-        return 0
-    token = operand_at(wait, 0)
-    block = token.block if isinstance(token, BlockArgument) else token.owner.parent
-    sink: Operation | None = wait
-    while sink is not None and sink.parent is not block:
-        sink = sink.parent_op()
-    return 0 if sink is None else int(_Search().fewest(token, sink, 0))
-
-
-class _Search:
-    """Follows a token back through loops; stops on ways that are longer than the shortest found."""
-
-    def __init__(self) -> None:
-        self.least: float = math.inf
-
-    def fewest(self, token: SSAValue, sink: Operation, count: int) -> float:
-        if isinstance(token, OpResult):
-            self.least = min(self.least, count + _commits_between(token.op.next_op, sink))
-            return self.least
-        assert isinstance(token, BlockArgument)
-        loop = token.block.parent_op()
-        if not isinstance(loop, scf.ForOp) or token.index == 0:
-            return 0
-        count += _commits_between(token.block.first_op, sink)
-        if count >= self.least:
-            return self.least
-        last = terminator_of(loop)
-        outside = self.fewest(operand_values(loop)[2 + token.index], loop, count)
-        before = self.fewest(operand_values(last)[token.index - 1], last, count)
-        return min(outside, before, self.least)
 
 
 def _join_following(wait: ttg.AsyncWaitOp) -> list[Operation]:

@@ -20,7 +20,7 @@ from minitriton.errors import PassError
 from minitriton.passes.fuse_nested_loops.bounds import unread
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.effects import is_memory_effect_free
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 _HARMLESS = (
     ttng.FenceAsyncSharedOp,

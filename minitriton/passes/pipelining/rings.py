@@ -23,10 +23,9 @@ from minitriton.dialects import arith, ttg
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.passes.loop_rewriting import append_result
-from minitriton.passes.pipelining.loops import terminator_of, users_in_body
-from minitriton.passes.pipelining.schedule import Cluster, Schedule
+from minitriton.passes.pipelining.schedule import Cluster, Schedule, terminator_of, users_in_body
 from minitriton.rewriting.constants import constant_op, int_attr
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 SHARED_MEMORY = ttg.SharedMemorySpaceAttr()
 

@@ -36,20 +36,22 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.slices.def_use import PointerRoots, points
 from minitriton.dialects import gpu, tt
-from minitriton.dialects.fast_paths.op_access import operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
 from minitriton.passes.pipelining.assign_latencies import LATENCY
-from minitriton.passes.pipelining.loops import (
+from minitriton.passes.pipelining.predication import can_be_held_back
+from minitriton.passes.pipelining.schedule import (
+    Cluster,
+    Schedule,
     ancestor_in_body,
     body_ops,
     is_outer_loop,
     loops_in,
     nested_operands,
+    producers,
+    schedule_dependencies,
     terminator_of,
     uses_values_of_older_iterations,
 )
-from minitriton.passes.pipelining.predication import can_be_held_back
-from minitriton.passes.pipelining.schedule import Cluster, Schedule, producers, schedule_dependencies
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, roots_around, written_pointers
 from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass

@@ -38,7 +38,7 @@ from minitriton.layouts.inference import reshape_dst
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.constants import constant_attr, splat_to
 from minitriton.rewriting.effects import EffectKind, effect_kind
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 
 def can_be_sliced(value: SSAValue, k: int, block: Block) -> bool:

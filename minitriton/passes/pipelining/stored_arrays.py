@@ -20,7 +20,7 @@ from xdsl.traits import MemoryEffectKind, get_effects
 from minitriton.analysis.moving_addresses import meets_later
 from minitriton.analysis.slices.def_use import PointerRoots, points
 from minitriton.dialects import llvm, tt
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.pipeline.choice import remark
 
 

@@ -25,11 +25,10 @@ from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.passes.pipelining.buffers import buffer_of_descriptor, stays_in_shared_memory
-from minitriton.passes.pipelining.loops import ancestor_in_body
 from minitriton.passes.pipelining.rings import SHARED_MEMORY, Counters, Placer, buffer_in, first_user, read_from
-from minitriton.passes.pipelining.schedule import Schedule
+from minitriton.passes.pipelining.schedule import Schedule, ancestor_in_body
 from minitriton.passes.tensor_layouts import element_bits
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 DescriptorLoad = tt.DescriptorLoadOp | tt.DescriptorGatherOp
 

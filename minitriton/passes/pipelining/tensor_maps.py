@@ -32,17 +32,15 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_values, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.passes.loop_rewriting import append_result
-from minitriton.passes.pipelining.loops import body_ops
 from minitriton.passes.pipelining.rings import SHARED_MEMORY, Placer, carry, forward, next_of_ring
-from minitriton.passes.pipelining.schedule import Schedule
-from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
+from minitriton.passes.pipelining.schedule import Schedule, body_ops
+from minitriton.passes.tma_lowering import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
 from minitriton.rewriting.constants import constant_op, int_attr
-from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.rewriter import Inserter
 
 
 def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:

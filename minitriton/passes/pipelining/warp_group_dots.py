@@ -1,4 +1,4 @@
-"""Dots on tensor cores (`wgmma`) in loops stay in flight while their threads go ahead; waits are put where results are needed.
+"""Dots on tensor cores (`wgmma`) in loops become asynchronous; waits are inserted where results are needed.
 
     scf.for ... iter_args(%acc)                        scf.for ... iter_args(%acc)
       %d = warp_group_dot %a, %b, %acc        =>         %d = warp_group_dot %a, %b, %acc {isAsync}
@@ -6,12 +6,12 @@
                                                          yield %w
                                                        warp_group_dot_wait {pendings = 0}
 
-A dot may run into the next iteration ("properly asynchronous") if
+A dot may stay in flight into the next iteration ("properly asynchronous") if
 1. its buffers are multi-buffered, so that no load writes what it reads (A may be in registers: then the wait for the dot of the
    iteration before stands right after the dot);
 2. no op of the loop uses its result except in a conditional, after a wait at that block's beginning;
 3. the iteration after uses it only as the accumulator of a dot, or after a wait for all.
-Every other dot is waited for at once. What is waited for is handed through the wait, buffers too: they live until then.
+Every other dot is waited for at once. Values and buffers that are waited for are operands of the wait, which forwards them: they live until then.
 
 Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 """
@@ -30,11 +30,11 @@ from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.conversion import minimal_cvt_layout
 from minitriton.layouts.encodings import NvidiaMma
-from minitriton.passes.pipelining.loops import ancestor_in_body
+from minitriton.passes.pipelining.schedule import ancestor_in_body
 from minitriton.passes.pipelining.split_dots import split_along_k
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
-from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_defined_outside
+from minitriton.rewriting.rewriter import Inserter
 
 _TRUE = IntegerAttr(1, i1)
 _ACCUMULATOR = 2
@@ -42,7 +42,7 @@ _ACCUMULATOR = 2
 
 def run_dots_asynchronously(loop: scf.ForOp, slice_from: int = 0, async_integer_dots: bool = False) -> bool:
     """Makes the dots directly in `loop` asynchronous, and waits for each as late as is safe. Whether there are any. Operands in
-    registers of dots with `slice_from` elements or more, if that is not 0, are sliced. Sums of integers are waited for at
+    registers of dots with `slice_from` elements or more, if that is not 0, are sliced. Accumulators of integers are waited for at
     once unless `async_integer_dots`."""
     carried: dict[ttng.WarpGroupDotOp, int] = {}
     dots = [op for op in loop.regions[0].block.ops if isinstance(op, ttng.WarpGroupDotOp)]
@@ -82,7 +82,7 @@ def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
 
 
 def _has_whole_registers(dot: ttng.WarpGroupDotOp, integers: bool) -> bool:
-    """Whether each number of the sum has a register of its own: halves would be taken apart and put together while the dot runs."""
+    """Whether each element of the accumulator has a 32-bit register: halves would be unpacked and packed while the dot is in flight."""
     accumulator = dot.c.type
     assert instance_of(accumulator, TensorType)
     return isinstance(accumulator.element_type, Float32Type) or (integers and accumulator.element_type == i32)

@@ -43,8 +43,7 @@ class PlanCTA(Pass, stage="ttgir", origin="triton"):
 
 
 def _plan(function: Operation, ctas_along_rows: int) -> None:
-    from minitriton.passes.plan_cta.casts import CastQueue
-    from minitriton.passes.plan_cta.propagation import propagate_all
+    from minitriton.passes.plan_cta.propagation import CastQueue, propagate_all
     from minitriton.passes.plan_cta.tiling import dot_layouts, is_store, reduction_layouts, store_layouts
 
     ops = list(function.walk())

@@ -1,12 +1,20 @@
-"""Patterns that make conversions vanish into their source or their user.
+"""Patterns that make conversions vanish into their source or their user, and loop arguments that only feed themselves.
 
-In: any TTGIR op. Out: a set of patterns for the greedy driver, run between the steps of the pass.
+Each is a set for the greedy driver. The first is run between the steps of the pass:
 
     convert(x : #a) : #a              ->  x
     convert(convert(x) : #b) : #c     ->  convert(x) : #c
     convert(splat s : #a) : #b        ->  splat s : #b            (make_range, splat constants, histograms, cheap cats)
     convert(local_load m : #a) : #b   ->  local_load m : #b
     local_alloc(convert(x))           ->  local_alloc(x)          (local_store, gather's source, histogram's source)
+
+The second is step 4: of a loop that carries values in two layouts, what nothing live needs is yielded unchanged; canonicalisation of `scf.for` then drops
+the argument, and dead-code elimination the rest.
+
+    %r:2 = scf.for ... iter_args(%a = %x, %b = %y)      %r:2 = scf.for ... iter_args(%a = %x, %b = %y)
+      %b2 = arith.addi %b, %b                       =>    %b2 = arith.addi %b, %b
+      scf.yield %a2, %b2                                  scf.yield %a2, %b
+    use %r#0                                            use %r#0
 
 Counterpart of `ConvertLayoutOp::getCanonicalizationPatterns` of lib/Dialect/TritonGPU/IR/Ops.cpp.
 """
@@ -16,19 +24,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts.layout import allows_reorder, has_efficient_layout, order_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.layouts.properties import are_layouts_equivalent, is_expensive_view
-from minitriton.passes.remove_layout_conversions.slices import gives_any_layout
+from minitriton.passes.remove_layout_conversions.slices import gives_any_layout, yield_of
 from minitriton.passes.tensor_layouts import layout_of_value, result_layout, retyped_elements, shape_of, with_layout
 from minitriton.rewriting.constants import splat_bytes
+from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
+from minitriton.rewriting.scf_patterns import SCF_PATTERNS
 
 CONVERT_PATTERNS = PatternSet()
 
@@ -207,3 +218,131 @@ def _skip(op: Operation, convert: Operation, rewriter: Rewriter) -> bool:
     rewriter.set_operand(op, 0, convert.operands[0])
     rewriter.add(convert)
     return True
+
+
+LOOP_PATTERNS = PatternSet()
+
+
+@LOOP_PATTERNS.pattern(scf.ForOp)
+def yield_dead_arguments_unchanged(op: scf.ForOp, rewriter: Rewriter) -> bool:
+    """Assumes that no argument is live, and marks those that results in use or effects depend on."""
+    terminator = yield_of(op, 0)
+    if all(result.first_use is not None for result in op.results):
+        return False
+    live = _live_values(op, terminator)
+    if live is None:
+        return False
+    body = op.regions[0].block
+    changed = False
+    for index, value in enumerate(terminator.operands):
+        arg = body.args[index + 1]
+        if value in live or value is arg:
+            continue
+        # A value from outside is what the loop gives unless it runs no time: only the same initial value is as good.
+        if not _is_inside(value, op) and value is not op.operands[index + 3]:
+            continue
+        terminator.operands[index] = arg
+        rewriter.add(terminator)
+        if isinstance(value, OpResult):
+            rewriter.add(value.op)
+        changed = True
+    if changed:
+        rewriter.modified(op)
+    return changed
+
+
+def _live_values(loop: Operation, terminator: Operation) -> set[SSAValue] | None:
+    """The values inside `loop` that its results in use and its effects depend on; None if that is not known."""
+    live: set[SSAValue] = set()
+    queue: list[SSAValue] = []
+
+    def mark(value: SSAValue) -> None:
+        if value not in live and _is_inside(value, loop):
+            live.add(value)
+            queue.append(value)
+
+    for result, value in zip(loop.results, terminator.operands, strict=True):
+        if result.first_use is not None:
+            mark(value)
+    if len(live) == len(loop.results):
+        return None
+    for op in loop.regions[0].walk():
+        if isinstance(op, scf.ForOp) or _gives_results_only(op) or would_be_trivially_dead(op):
+            continue
+        for operand in op.operands:
+            mark(operand)
+        _mark_bounds_around(op, loop, mark)
+    while queue:
+        value = queue.pop()
+        if isinstance(value, BlockArgument):
+            _mark_argument(value, mark)
+        elif not _mark_definition(cast(OpResult, value), mark):
+            return None
+    return live
+
+
+def _gives_results_only(op: Operation) -> bool:
+    """Whether `op` hands values to the results of a `for` or an `if`: each is needed where that result is. A `while` may turn on any of its."""
+    return isinstance(op, scf.YieldOp) and not isinstance(op.parent_op(), scf.WhileOp)
+
+
+def _mark_bounds_around(op: Operation, loop: Operation, mark: Callable[[SSAValue], None]) -> None:
+    """How often an effect happens is for the bounds of the loops around it to say. Triton's pass forgets them."""
+    around = op.parent_op()
+    while around is not None and around is not loop:
+        if isinstance(around, scf.ForOp):
+            _mark_bounds(around, mark)
+        around = around.parent_op()
+
+
+def _mark_bounds(loop: Operation, mark: Callable[[SSAValue], None]) -> None:
+    for bound in loop.operands[:3]:
+        mark(bound)
+
+
+def _mark_argument(value: BlockArgument, mark: Callable[[SSAValue], None]) -> None:
+    """An argument of a loop needs its initial value, what the body yields for it and how often."""
+    loop = value.block.parent_op()
+    if not isinstance(loop, scf.ForOp):
+        return
+    _mark_bounds(loop, mark)
+    if value.index > 0:
+        mark(yield_of(loop, 0).operands[value.index - 1])
+        mark(loop.operands[value.index + 2])
+
+
+def _mark_definition(value: OpResult, mark: Callable[[SSAValue], None]) -> bool:
+    """What the result of an op needs. False for ops whose needs are not known."""
+    op = value.op
+    if isinstance(op, scf.ForOp):
+        _mark_bounds(op, mark)
+        mark(op.operands[value.index + 3])
+        mark(yield_of(op, 0).operands[value.index])
+    elif isinstance(op, scf.IfOp):
+        mark(op.operands[0])
+        for region in (0, 1):
+            mark(yield_of(op, region).operands[value.index])
+    elif isinstance(op, scf.WhileOp):
+        return False
+    else:
+        for operand in op.operands:
+            mark(operand)
+    return True
+
+
+def _is_inside(value: SSAValue, op: Operation) -> bool:
+    """Whether `value` is defined in a region of `op`."""
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    while block is not None:
+        parent = block.parent_op()
+        if parent is None:
+            return False
+        if parent is op:
+            return True
+        block = parent.parent
+    return False
+
+
+CLEANUP_PATTERNS = PatternSet(LOOP_PATTERNS, SCF_PATTERNS.subset(scf.ForOp, scf.IfOp), CONVERT_PATTERNS)
+"""What runs at the end of the pass."""

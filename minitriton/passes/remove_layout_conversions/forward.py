@@ -27,8 +27,7 @@ from minitriton.dialects.facts import ForwardsOperands
 from minitriton.dialects.facts.layout import Derived, LayoutRule, SameLayout, has_efficient_layout
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow, ScalarRegions, receivers
-from minitriton.dialects.fast_paths.op_access import next_use
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import next_use, ops_in
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
 from minitriton.passes.remove_layout_conversions.slices import is_anchor
 from minitriton.passes.tensor_layouts import convert_after, layout_of_value, operand_layout, result_layout, set_layout

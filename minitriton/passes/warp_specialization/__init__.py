@@ -10,8 +10,7 @@ with buffers in shared memory and mbarriers between them; such loops are not pip
 
 | file | |
 |---|---|
-| `task_ids` | which warp groups run an op |
-| `task_propagation` | loads are the producer's, dots and stores the consumers'; what these need is theirs too |
+| `task_propagation` | which warp groups run an op: loads are the producer's, dots and stores the consumers'; what these need is theirs too |
 | `partition_scheme`, `data_partition` | each consumer has a part of the rows |
 | `channels`, `counts` | values that go from one to another, their order, how often they went |
 | `buffers`, `communication` | memory for them, what fills and reads it, who waits for whom, by mbarriers |

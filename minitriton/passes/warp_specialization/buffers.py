@@ -32,8 +32,8 @@ from minitriton.passes.pipelining.rings import SHARED_MEMORY
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 from minitriton.passes.warp_specialization.channels import Channel, actual_consumers, by_source, loop_around
 from minitriton.passes.warp_specialization.counts import Counts, buffer_and_phase
-from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, Tasks, tasks_of
-from minitriton.rewriting.insertion import Inserter
+from minitriton.passes.warp_specialization.task_propagation import CannotSpecialize, TaskInserter, Tasks, tasks_of
+from minitriton.rewriting.rewriter import Inserter
 
 _BARRIER_LAYOUT = ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,)))
 

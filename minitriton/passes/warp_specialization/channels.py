@@ -15,10 +15,10 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import tt, ttg, ttng
-from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_in_inner_first
 from minitriton.dialects.verification.dominance import Dominance
-from minitriton.passes.pipelining.loops import num_stages
-from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, Tasks, tasks_of
+from minitriton.passes.pipelining.schedule import num_stages
+from minitriton.passes.warp_specialization.task_propagation import CannotSpecialize, Tasks, tasks_of
 
 _TRANSPOSES = (tt.TransOp, ttg.MemDescTransOp)
 

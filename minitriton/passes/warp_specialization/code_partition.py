@@ -18,8 +18,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.fast_paths.operations import ops_of
-from minitriton.passes.pipelining.loops import VIEWS
+from minitriton.dialects.fast_paths.op_access import ops_of
+from minitriton.passes.pipelining.schedule import VIEWS
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.buffers import create_buffers, insert_copies
 from minitriton.passes.warp_specialization.channels import (
@@ -31,7 +31,7 @@ from minitriton.passes.warp_specialization.channels import (
 from minitriton.passes.warp_specialization.communication import create_signals, insert_signals
 from minitriton.passes.warp_specialization.counts import carry_counts
 from minitriton.passes.warp_specialization.partitions import make_partitions
-from minitriton.passes.warp_specialization.task_ids import tasks_of
+from minitriton.passes.warp_specialization.task_propagation import tasks_of
 
 
 def partition_code(function: tt.FuncOp, default_buffers: int) -> bool:

@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import TensorType, i1, i32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, gpu, nvws, tt, ttg, ttng
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.buffers import (
@@ -48,8 +48,8 @@ from minitriton.passes.warp_specialization.channels import (
     only_consumer,
 )
 from minitriton.passes.warp_specialization.counts import Counts, buffer_and_phase
-from minitriton.passes.warp_specialization.task_ids import THREADS, CannotSpecialize, TaskInserter, tasks_of
-from minitriton.rewriting.insertion import Inserter
+from minitriton.passes.warp_specialization.task_propagation import THREADS, CannotSpecialize, TaskInserter, tasks_of
+from minitriton.rewriting.rewriter import Inserter
 
 
 @dataclass

@@ -18,11 +18,15 @@ from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.fast_paths.op_access import last_op_of
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import last_op_of, ops_in
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.warp_specialization.channels import loop_around
-from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, set_tasks, tasks_inside
+from minitriton.passes.warp_specialization.task_propagation import (
+    CannotSpecialize,
+    TaskInserter,
+    set_tasks,
+    tasks_inside,
+)
 
 
 @dataclass

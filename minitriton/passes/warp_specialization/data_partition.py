@@ -24,8 +24,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue, SSA
 
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
-from minitriton.dialects.fast_paths.op_access import last_op_of
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import last_op_of, ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.encodings import Linear
@@ -37,7 +36,7 @@ from minitriton.passes.warp_specialization.partition_scheme import (
     plan_partition,
     shape_of_type,
 )
-from minitriton.passes.warp_specialization.task_ids import (
+from minitriton.passes.warp_specialization.task_propagation import (
     PRODUCER,
     CannotSpecialize,
     TaskInserter,

@@ -22,12 +22,11 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from minitriton.analysis.slices.def_use import backward_ops, forward_ops
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_access import last_op_of
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import last_op_of, ops_in
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.passes.tensor_layouts import layout_of_value
-from minitriton.passes.warp_specialization.task_ids import tasks_of
+from minitriton.passes.warp_specialization.task_propagation import tasks_of
 from minitriton.rewriting.constants import number_of
 
 COPIED = -1

@@ -16,9 +16,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.fast_paths.op_access import defining, forward_name, last_op_of
-from minitriton.dialects.fast_paths.operations import ops_in
-from minitriton.passes.warp_specialization.task_ids import (
+from minitriton.dialects.fast_paths.op_access import defining, forward_name, last_op_of, ops_in
+from minitriton.passes.warp_specialization.task_propagation import (
     CannotSpecialize,
     set_tasks,
     tasks_inside,

@@ -1,43 +1,113 @@
-"""Second step: what an op uses belongs to its tasks too, and so do the loops and branches around it.
+"""Which warp groups run an op: attribute `async_task_id`. First the ops that decide have it, then all that they need.
 
-    %i = arith.muli %k, %c64                       {async_task_id = 0}
-    %a = tt.descriptor_load %d[%x, %i]  {0}   =>   {async_task_id = 0}
+    tt.descriptor_load ...  {async_task_id = array<i32: 0>}          first: what loads operands of dots is the producer's,
+    ttng.warp_group_dot ... {async_task_id = array<i32: 1, 2>}       dots and stores are the consumers'
+
+    %i = arith.muli %k, %c64                       {async_task_id = 0}        then: what an op uses belongs to its tasks too,
+    %a = tt.descriptor_load %d[%x, %i]  {0}   =>   {async_task_id = 0}        and so do the loops and branches around it
     scf.for { ... }                                {async_task_id = 0, 1, 2}
 
-A backward dataflow: the fact of a value is the set of tasks that need it, the join is the union. Counterpart of TaskIdPropagation.cpp
-and WSTaskIdPropagate.cpp.
-
-First step: what loads operands of dots is the producer's, the dots and all stores are the consumers'.
-
-    %a = tt.descriptor_load ...                    {async_task_id = 0}
-    %d = ttng.warp_group_dot %a, %b, %c     =>     {async_task_id = 1, 2}
-    tt.store %p, %e                                {async_task_id = 1, 2}
-
-Counterpart of WSTaskPartition.cpp.
+An op without ids belongs to no group and is not part of the specialized code. The second step is a backward dataflow: the fact of a value is the set of tasks
+that need it, the join is the union. Counterpart of WSTaskPartition.cpp, TaskIdPropagation.cpp and WSTaskIdPropagate.cpp.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import arith, tt, ttng
+from minitriton.dialects.attribute_values import i32_array
 from minitriton.dialects.facts.memory_access import is_expensive_access
 from minitriton.dialects.facts.region_flow import RegionFlow
-from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_in_inner_first
 from minitriton.dialects.llvm import AssumeOp
-from minitriton.passes.warp_specialization.task_ids import (
-    PRODUCER,
-    CannotSpecialize,
-    add_tasks_around,
-    has_tasks,
-    set_tasks,
-    tasks_inside,
-    tasks_of,
-)
+from minitriton.rewriting.rewriter import Inserter
+
+TASK_IDS = "async_task_id"
+PRODUCER = 0
+"""The task of the loads: the default warps."""
+THREADS = 128
+"""Threads of a warp group."""
+
+Tasks = tuple[int, ...]
+OpT = TypeVar("OpT", bound=Operation)
+
+
+class CannotSpecialize(Exception):
+    """The loop stays as it is: the text says why, `op` is where."""
+
+    def __init__(self, op: Operation, why: str) -> None:
+        super().__init__(why)
+        self.op = op
+
+
+def tasks_of(op: Operation) -> Tasks:
+    """The ids of `op`, ascending; () if it has none."""
+    found = op.attributes.get(TASK_IDS)
+    return tuple(int(each) for each in found.get_values()) if isinstance(found, DenseArrayBase) else ()
+
+
+def has_tasks(op: Operation) -> bool:
+    """Whether `op` says which tasks it belongs to, even if these are none."""
+    return TASK_IDS in op.attributes
+
+
+def set_tasks(op: Operation, tasks: Iterable[int]) -> None:
+    """Makes `tasks` the ids of `op`."""
+    op.attributes[TASK_IDS] = i32_array(tuple(sorted(set(tasks))))
+
+
+def add_tasks(op: Operation, tasks: Iterable[int]) -> None:
+    """Adds `tasks` to the ids of `op`."""
+    together = {*tasks_of(op), *tasks}
+    if together:
+        set_tasks(op, together)
+
+
+def add_tasks_around(op: Operation) -> None:
+    """The ops around `op`, up to the function, get its tasks too."""
+    tasks = tasks_of(op)
+    around = op.parent_op()
+    while around is not None and not isinstance(around, tt.FuncOp):
+        add_tasks(around, tasks)
+        around = around.parent_op()
+
+
+def tasks_inside(op: Operation) -> Tasks:
+    """The ids of `op` and of all ops in it, ascending."""
+    return tuple(sorted({task for inner in ops_in(op) for task in tasks_of(inner)}))
+
+
+@dataclass
+class TaskInserter(Inserter):
+    """An `Inserter` whose ops belong to `tasks`."""
+
+    tasks: Tasks = ()
+
+    @classmethod
+    def before_op(cls, op: Operation, tasks: Iterable[int]) -> TaskInserter:
+        """Before `op`, with its location, for `tasks`."""
+        assert op.parent is not None
+        return cls(op.parent, op, op.location, tuple(tasks))
+
+    @classmethod
+    def after_op(cls, op: Operation, tasks: Iterable[int]) -> TaskInserter:
+        """After `op`, with its location, for `tasks`."""
+        assert op.parent is not None
+        return cls(op.parent, op.next_op, op.location, tuple(tasks))
+
+    def insert(self, op: OpT) -> OpT:
+        """Puts a new op here."""
+        if self.tasks:
+            set_tasks(op, self.tasks)
+        return super().insert(op)
 
 
 def partition_tasks(function: Operation, groups: int) -> None:

@@ -33,17 +33,17 @@ from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import module_of, num_ctas, num_warps
 from minitriton.dialects.facts.memory_access import MemoryAccess
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
-from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
+from minitriton.passes.pipelining.schedule import NUM_STAGES, loops_in
 from minitriton.passes.pipelining.stored_arrays import may_write_anything, written_pointers
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
-from minitriton.passes.warp_specialization.task_ids import PRODUCER, THREADS, CannotSpecialize, tasks_of
+from minitriton.passes.warp_specialization.task_propagation import PRODUCER, THREADS, CannotSpecialize, tasks_of
 from minitriton.pipeline.choice import Candidate, Choice, note, remark
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import would_be_trivially_dead

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import arith
-from minitriton.dialects.arith.predicates import (
+from minitriton.dialects.arith.compare import (
     EQ,
     MIRRORED,
     NE,
@@ -28,8 +28,7 @@ from minitriton.rewriting.constants import (
     int_constant,
     width_of,
 )
-from minitriton.rewriting.folding import MODIFIED, Folded, folder
-from minitriton.rewriting.folds.binary import both
+from minitriton.rewriting.folding import MODIFIED, Folded, both, folder
 
 _TRUE_OF_EQUALS = frozenset({EQ, SLE, SGE, ULE, UGE})
 

@@ -7,11 +7,19 @@ from collections.abc import Callable
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.arith.predicates import toward_zero
+from minitriton.dialects.arith.compare import toward_zero
 from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, to_signed, to_unsigned, width_of
-from minitriton.rewriting.folding import Folded, folder
-from minitriton.rewriting.folds.binary import IntRule, both, constant_to_the_right, fold_ints, is_one, unsigned
+from minitriton.rewriting.folding import (
+    Folded,
+    IntRule,
+    both,
+    constant_to_the_right,
+    fold_ints,
+    folder,
+    is_one,
+    unsigned,
+)
 
 
 def _operands_if(value: SSAValue, cls: type[Operation]) -> tuple[SSAValue, SSAValue] | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 from minitriton.errors import MinitritonError
-from minitriton.host.containers import is_tuple
+from minitriton.host.json_values import is_tuple
 from minitriton.pipeline.ast_source import TypeName
 from minitriton.runtime.launching.host_values import (
     Exchangeable,

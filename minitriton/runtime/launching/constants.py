@@ -19,8 +19,8 @@ from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, Membe
 from typing import Any, NamedTuple
 
 from minitriton.frontend.function import HashedConstexprFunction, JITCallable, described
-from minitriton.host.containers import is_tuple
 from minitriton.host.identity import PLAIN, PLUMBING, PYTHON_CLASS, key_of, names_in, written_classes
+from minitriton.host.json_values import is_tuple
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from minitriton import knobs
 from minitriton.frontend.function import JITCallable
-from minitriton.host.containers import is_list, is_object
+from minitriton.host.json_values import is_list, is_object
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
 from minitriton.pipeline.ast_source import ASTSource

@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton import knobs
 from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
-from minitriton.dialects.fast_paths.operations import ops_of
+from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.emulator import device_functions, inline_assembly
-from minitriton.host.containers import is_tuple
+from minitriton.host.json_values import is_tuple
 from minitriton.interpreter import interpret
 from minitriton.passes.argmax import NaNInArgmax
 from minitriton.passes.inline import Inline

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, f32, i1, i3
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -19,11 +18,10 @@ from xdsl.irdl import (
 
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import op_definition
+from minitriton.dialects.fast_paths.op_definition import Op
 
 
-@op_definition
-class SampleOp(IRDLOperation):
+class SampleOp(Op):
     """An op with a field of each kind."""
 
     name = "test.sample"
@@ -77,8 +75,7 @@ def test_a_parameter_that_is_missing_is_named() -> None:
 
 
 def test_a_result_whose_type_nothing_tells_is_an_error() -> None:
-    @op_definition
-    class OpenOp(IRDLOperation):
+    class OpenOp(Op):
         name = "test.open"
         a = operand_def(i32)
         result = result_def(IntegerAttr)

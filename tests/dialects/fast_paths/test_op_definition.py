@@ -12,7 +12,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import ParseError, PyRDLOpDefinitionError
 
 from minitriton.dialects.context import dialects
-from minitriton.dialects.fast_paths.op_definition import op_definition, textual_form
+from minitriton.dialects.fast_paths.op_definition import Op, textual_form
 
 OPS = {
     op.name: op
@@ -28,8 +28,7 @@ def test_a_textual_form_is_well_formed(name: str) -> None:
 
 
 def test_a_malformed_form_is_an_error_where_the_op_is_printed() -> None:
-    @op_definition
-    class Misspelt(IRDLOperation):
+    class Misspelt(Op):
         name = "test.misspelt"
         src = operand_def()
         assembly_format = "$source attr-dict `:` type($src)"
@@ -40,8 +39,7 @@ def test_a_malformed_form_is_an_error_where_the_op_is_printed() -> None:
 
 
 def test_a_declaration_is_read_when_the_op_is_first_used() -> None:
-    @op_definition
-    class Pair(IRDLOperation):
+    class Pair(Op):
         name = "test.pair"
         left = operand_def(i32)
         right = operand_def(i32)
@@ -58,8 +56,7 @@ def test_a_declaration_is_read_when_the_op_is_first_used() -> None:
 
 
 def test_a_wrong_declaration_is_an_error_where_the_op_is_used() -> None:
-    @op_definition
-    class Wrong(IRDLOperation):
+    class Wrong(Op):
         name = "test.wrong"
         src = operand_def()
         size = 4
@@ -72,8 +69,7 @@ def test_threads_that_use_an_op_first_at_once_agree() -> None:
     operands = test.TestOp.create(result_types=[i32, i32]).results
     for _ in range(20):
 
-        @op_definition
-        class Pair(IRDLOperation):
+        class Pair(Op):
             name = "test.pair"
             left = operand_def(i32)
             right = operand_def(i32)

@@ -4,7 +4,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.fast_paths.operations import ops_in, ops_in_inner_first, ops_of
+from minitriton.dialects.fast_paths.op_access import ops_in, ops_in_inner_first, ops_of
 from minitriton.dialects.text import parse_module
 
 NESTED = """

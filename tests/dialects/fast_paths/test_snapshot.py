@@ -9,9 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, FloatAttr, IntAttr, ModuleOp, StringAttr, f32, i64
 from xdsl.ir import Operation
 
-from minitriton.dialects.fast_paths.op_access import set_type
-from minitriton.dialects.fast_paths.operations import ops_in
-from minitriton.dialects.fast_paths.snapshot import IRSnapshot
+from minitriton.dialects.fast_paths.copying import IRSnapshot
+from minitriton.dialects.fast_paths.op_access import ops_in, set_type
 from minitriton.dialects.text import parse_module
 from minitriton.pipeline.pass_manager import PassManager, Pipeline
 from minitriton.pipeline.pass_registry import Pass, register_pass

@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.explain import location_of
-from minitriton.analysis.axis_info.fact import AxisInfo
+from minitriton.analysis.axis_info.lattice import AxisInfo
 from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter

@@ -19,8 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
-from minitriton.dialects.fast_paths.operations import ops_in
+from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values, ops_in
 from minitriton.errors import PassError
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 

@@ -16,8 +16,12 @@ from minitriton.dialects import tt
 from minitriton.errors import PassError
 from minitriton.passes.warp_specialization.code_partition import partition_code
 from minitriton.passes.warp_specialization.data_partition import partition_data
-from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, tasks_inside
-from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
+from minitriton.passes.warp_specialization.task_propagation import (
+    CannotSpecialize,
+    partition_tasks,
+    propagate_tasks,
+    tasks_inside,
+)
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 

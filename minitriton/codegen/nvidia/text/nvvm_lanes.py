@@ -8,12 +8,12 @@ from collections.abc import Callable
 from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute
 
-from minitriton.analysis.locations import source_location
 from minitriton.codegen.nvidia.text.nvvm import call_parts, vector_text
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, escaped, inserted
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
+from minitriton.dialects.locations import source_location
 from minitriton.errors import LoweringError
 
 
