@@ -24,7 +24,7 @@ scratch memory that an op needs (`codegen.scratch`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -42,6 +42,8 @@ class TargetInfo(Protocol):
 
     cta_scope: str
     """What LLVM calls the scope of the threads of a CTA."""
+    reduced_lanes: int
+    """Lanes of a warp that `reduce_warp` combines; 0 if it does not."""
 
     # Which thread, CTA and program this is ----------------------------------------------------------------------------
 
@@ -84,6 +86,12 @@ class TargetInfo(Protocol):
 
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:
         """The i32 `word` of all lanes, combined by `kind` (`add`, `umax`, ...) in one instruction. Asked where `has_redux` holds."""
+        ...
+
+    def reduce_warp(
+        self, b: Builder, values: list[SSAValue], combine: Callable[[list[SSAValue], list[SSAValue]], list[SSAValue]]
+    ) -> list[SSAValue]:
+        """The values of all lanes of a warp combined, in all lanes. Asked for warps of `reduced_lanes`; shuffles do for others."""
         ...
 
     def in_cta(self, b: Builder, pointer: SSAValue, rank: SSAValue) -> SSAValue:

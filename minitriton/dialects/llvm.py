@@ -348,6 +348,15 @@ class CmpXchgOp(Op):
     syncscope = opt_prop_def(StringAttr)
 
 
+class FenceOp(Op):
+    """Orders the accesses of memory before it and after it, for the threads of a scope."""
+
+    name = "llvm.fence"
+
+    ordering = prop_def(StringAttr)
+    syncscope = opt_prop_def(StringAttr)
+
+
 class AssumeOp(Op):
     """A promise that a condition holds: what comes after may count on it (`tl.assume`)."""
 

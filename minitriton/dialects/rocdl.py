@@ -123,6 +123,17 @@ class DsBpermuteOp(IntrinsicOp):
     res = result_def(i32)
 
 
+class ReadlaneOp(IntrinsicOp):
+    """The word of lane `lane`, in all lanes."""
+
+    name = "rocdl.readlane"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.readlane.i32"
+
+    src = operand_def(i32)
+    lane = operand_def(i32)
+    res = result_def(i32)
+
+
 # What orders waves ----------------------------------------------------------------------------------------------------
 
 

@@ -88,8 +88,10 @@ def target_named(text: str) -> GPUTarget:
     numbered = _ARCHITECTURE.fullmatch(text)
     if numbered is not None:
         return GPUTarget("cuda", int(numbered[1]))
-    named = [name for name, found in BACKENDS.items() if text in found.load("architectures")]
-    return GPUTarget(named[0] if named else "cuda", text)
+    known: dict[int | str, str] = {arch: name for name in BACKENDS for arch in backend(name).load("architectures")}
+    if text not in known:
+        raise MinitritonError(f"unsupported architecture {text}", help=f"known: {', '.join(map(str, known))}")
+    return GPUTarget(known[text], text)
 
 
 SUPPORTED_ARCHITECTURES = tuple(ARCHITECTURES)

@@ -102,7 +102,8 @@ def _launched(function: Any) -> tuple[int, int]:
     if "toy.threads" in given:
         return given["toy.threads"].value.data, 64
     if "rocdl.kernel" in given:
-        return int(given["amdgpu-flat-work-group-size"].data.partition(",")[2]), 64
+        lanes = function.parent_op().attributes["ttg.threads-per-warp"].value.data
+        return int(given["amdgpu-flat-work-group-size"].data.partition(",")[2]), lanes
     return given["nvvm.reqntid"].get_values()[0], 32
 
 
@@ -486,6 +487,11 @@ def _swizzle(m: _Machine, op: Any, value: np.ndarray) -> np.ndarray:
     return value[lane // 32 * 32 + source]
 
 
+@_handles("rocdl.readlane")
+def _readlane(m: _Machine, op: Any, value: np.ndarray, lane: np.ndarray) -> np.ndarray:
+    return value[np.arange(m.threads) // m.lanes * m.lanes + lane]
+
+
 @_handles("rocdl.update.dpp")
 def _dpp(m: _Machine, op: Any, old: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Within rows of 16 lanes (MI300 ISA, "DPP_CTRL Enumerations"); every lane is there."""
@@ -495,6 +501,11 @@ def _dpp(m: _Machine, op: Any, old: np.ndarray, value: np.ndarray) -> np.ndarray
         0: lane & ~3 | control >> 2 * (lane & 3) & 3,
         0x100: lane + by, 0x110: lane - by, 0x120: (lane - by) % 16,
     }.get(0 if control < 0x100 else control & 0x1F0)  # fmt: skip
+    if control in (0x142, 0x143):  # the last lane of the row before; lane 31
+        row = thread // 16 % 4
+        there = row > 0 if control == 0x142 else row > 1
+        given = value[np.maximum(thread - lane - 1, 0) if control == 0x142 else thread // 64 * 64 + 31]
+        return np.where(there & (op.row_mask.value.data >> row & 1).astype(bool), given, old)
     if source is None:
         source = {0x140: 15 - lane, 0x141: lane & 8 | 7 - (lane & 7)}[control]
     banks, rows = op.bank_mask.value.data >> lane // 4 & 1, op.row_mask.value.data >> thread // 16 % 4 & 1

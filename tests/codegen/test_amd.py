@@ -3,14 +3,17 @@
 import re
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.codegen.amd.code_object import ElfFile
+from minitriton.codegen.amd.code_object import ElfFile, link
+from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Hook
@@ -91,7 +94,7 @@ def _layer_norm(x: np.ndarray) -> np.ndarray:
     return d / np.sqrt((d * d).mean() + 1e-5)
 
 
-@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(("arch", "num_warps"), [("gfx942", 1), ("gfx942", 4), ("gfx1100", 4)])
 @pytest.mark.parametrize(
     ("kernel", "constants", "expected"),
     [
@@ -106,13 +109,14 @@ def test_lowered_kernels_compute_the_right_numbers(
     kernel: Any,
     constants: dict[str, int],
     expected: Callable[[np.ndarray], np.ndarray],
+    arch: str,
     num_warps: int,
     run_module: Any,
 ) -> None:
     has_n = "BLOCK" in constants
     lowered = Lowered()
     source = ASTSource(kernel, {"x": "*fp32", "out": "*fp32"} | ({"n": "i32"} if has_n else {}), constants)
-    triton.compile(source, GFX942, {"num_warps": num_warps}, hooks=[lowered])
+    triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
     x = np.random.default_rng(0).integers(-4, 4, 1024).astype(np.float32)
     want = expected(x)
     out = np.zeros_like(want)
@@ -148,6 +152,34 @@ def test_dots_on_matrix_cores(
     out = np.zeros((M, N), np.float32)
     run_module(lowered.module, *(_given(each, element) for each in (a, b)), out)
     np.testing.assert_array_equal(out, a @ b)
+
+
+def test_options_of_amd_reach_the_kernel(run_module: Any) -> None:
+    lowered = Lowered()
+    source = ASTSource(matmul, {"a": "*fp16", "b": "*fp16", "out": "*fp32"}, {"M": 32, "N": 64, "K": 64, "BK": 32})
+    options = {"matrix_instr_nonkdim": 16, "kpack": 2, "waves_per_eu": 2, "allow_flush_denorm": True}
+    kernel = triton.compile(source, GFX942, options, hooks=[lowered])
+    assert "instrShape = [16, 16, 16]" in kernel.asm["ttgir"]
+    assert "kWidth = 8" in kernel.asm["ttgir"]
+    for attribute in ('"amdgpu-waves-per-eu"="2, 2"', '"denormal-fp-math-f32"="preserve-sign"'):
+        assert attribute in kernel.asm["llir"]
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 4, size).astype(np.float16) for size in ((32, 64), (64, 64)))
+    out = np.zeros((32, 64), np.float32)
+    run_module(lowered.module, a, b, out)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_the_command_compiles_for_amd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["compile", "bench_softmax", "--arch", "gfx942"]
+    assert main(given) == 0
+    assert "s_endpgm" in capsys.readouterr().out
+    assert main([*given, "--emit", "hsaco", "-o", str(tmp_path / "k.hsaco")]) == 0
+    assert ElfFile.read((tmp_path / "k.hsaco").read_bytes()).machine == 224
+    assert main([*given, "--emit", "ptx"]) != 0
+    assert "this compile lacks stage 'ptx'" in capsys.readouterr().err
+    assert main(["compile", "bench_softmax", "--arch", "gfx43"]) != 0
+    assert "known: 70, 75, 80, 86, 87, 89, 90, 100, 120, gfx90a, gfx942" in capsys.readouterr().err
 
 
 def _given(values: np.ndarray, element: str) -> np.ndarray:
@@ -287,6 +319,58 @@ def test_the_code_object_has_what_the_loader_reads() -> None:
     note = file.named(".note")[0].data
     assert (int.from_bytes(note[8:12], "little"), note[12:19]) == (32, b"AMDGPU\0")
     assert b"add.kd" in note
+
+
+@pytest.mark.oracle
+def test_the_linker_agrees_with_lld(tmp_path: Path) -> None:
+    """What a loader reads of a code object: symbols, descriptors, code, metadata, flags, how memory is protected."""
+    amd = pytest.importorskip("triton._C.libtriton").amd
+    relocatable, linked = tmp_path / "k.o", tmp_path / "k.hsaco"
+    machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu="gfx942", opt=3, reloc="pic")
+    module = llvm.parse_assembly(added().asm["llir"])
+    relocatable.write_bytes(machine.emit_object(module))
+    amd.link_hsaco(str(relocatable), str(linked))
+    assert visible(link(relocatable.read_bytes())) == visible(linked.read_bytes())
+
+
+def visible(data: bytes) -> dict[str, object]:
+    file = ElfFile.read(data)
+    sections, symbols = {s.name: s for s in file.sections}, file.dynamic_symbols()
+    rodata, text = sections[".rodata"], sections[".text"]
+    descriptors = {
+        s.name: rodata.data[s.value - rodata.address :][:64] for s in symbols if file.sections[s.section] is rodata
+    }
+    entries = {
+        s.name: s.value + int.from_bytes(descriptors[s.name][16:24], "little", signed=True)
+        for s in symbols
+        if s.name in descriptors
+    }
+    return {
+        "kind": (file.type, file.machine, file.flags, file.identification),
+        "symbols": sorted((s.name, s.info, s.other, file.sections[s.section].name, s.size) for s in symbols),
+        "descriptors": {name: data[:16] + data[24:] for name, data in descriptors.items()},
+        "entries": {name: entry - text.address for name, entry in entries.items()},
+        "code": text.data,
+        "metadata": sections[".note"].data,
+        "protection": [segment[1] for segment in file.segments if segment[0] == 1],
+    }
+
+
+@triton.jit
+def count(x, out):
+    i = tl.arange(0, 512)
+    tl.atomic_add(out + tl.load(x + i), 1)
+    before = tl.atomic_cas(out + 16, 0, 7)
+    tl.store(out + 17 + i, before + i)
+
+
+def test_atomics_have_llvm_s_scopes_and_one_fence_for_many() -> None:
+    text = triton.compile(ASTSource(count, {"x": "*i32", "out": "*i32"}, {}), GFX942, {"num_warps": 1})
+    llir = text.asm["llir"]
+    assert len(re.findall(r'atomicrmw add ptr addrspace\(1\) .* syncscope\("agent"\) monotonic', llir)) == 8
+    assert len(re.findall(r'cmpxchg ptr addrspace\(1\) .* syncscope\("agent"\) acq_rel acquire', llir)) == 1
+    assert len(re.findall(r'fence syncscope\("agent"\) release', llir)) == 1
+    assert "global_atomic_cmpswap" in text.asm["amdgcn"]
 
 
 def test_what_is_not_there_yet_is_an_error() -> None:

@@ -176,5 +176,5 @@ def test_where_the_elements_of_a_result_are(layout: amd.AMDMFMALayout, registers
 
 def test_compiling_further_says_that_there_is_no_back_end() -> None:
     source = dot.ASTSource(dot, {}, {(0,): amd.AMDWMMALayout(2, False, [2, 2]), (1,): 8, (2,): False})
-    with pytest.raises(MinitritonError, match=r"hip:gfx1200 become IR.*the back end does not exist yet"):
+    with pytest.raises(MinitritonError, match=r"hip:gfx1200 become IR.*no pass lowers `amdg` yet"):
         compile(source, target=RDNA4)

@@ -28,9 +28,9 @@ PACKAGES = {
     "analysis": (6690, 39, 0),
     "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
-    "codegen": (13153, 78, 0),
+    "codegen": (13238, 78, 0),
     "commands": (2009, 12, 1),
-    "dialects": (15216, 83, 0),
+    "dialects": (15236, 83, 0),
     "emulator": (12522, 69, 0),
     "errors": (156, 1, 0),
     "explorer": (6991, 42, 0),
@@ -46,7 +46,7 @@ PACKAGES = {
     "pipeline": (2367, 13, 0),
     "rewriting": (4130, 22, 0),
     "runtime": (7084, 43, 0),
-    "target": (1136, 7, 0),
+    "target": (1138, 7, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -81,7 +81,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 142636,
+    "lines": 142743,
     "files": 836,
     "files under 40 lines": 125,
     "modules with one importer": 182,

@@ -5,6 +5,10 @@ tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %m    ->    cond_br %m; llvm.atomicrmw
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen import registers
@@ -24,59 +28,77 @@ needs_scratch(*ATOMICS)(atomic_scratch)
 _SCOPES = {"gpu": "agent", "cta": "workgroup", "sys": "", "system": ""}
 """LLVM's names (AMDGPUUsage, "Memory Scopes"); the whole system has none."""
 _OPERATIONS = {"exch": "xchg"}
-_ORDERINGS = {"relaxed": "monotonic"}
 
 
 @lowers(tt.AtomicRMWOp)
 def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
     """One element at a time, by one of the threads that hold it."""
     kind = word(op.atomic_rmw_op)
-    properties: dict[str, Attribute] = {
-        "bin_op": string_attr(_OPERATIONS.get(kind, kind)),
-        "ordering": string_attr(_ordering(word(op.sem))),
-        "syncscope": string_attr(_SCOPES[word(op.scope)]),
-    }
-    accesses = Accesses(f, op.ptr, 1)
-    masks = predicates_of(f, op.ptr, op.mask, accesses)
-    addresses, values = (
-        [registers.element(f.b, f.values[value], start) for start in accesses.starts] for value in (op.ptr, op.val)
-    )
-    old: list[SSAValue] = []
-    for address, value, mask in zip(addresses, values, masks, strict=True):
+    operation = string_attr(_OPERATIONS.get(kind, kind))
 
-        def make(address: SSAValue = address, value: SSAValue = value) -> list[SSAValue]:
-            return [f.b.value(ours.AtomicRMWOp, (address, value), value.type, properties)]
+    def make(order: _Order, address: SSAValue, value: SSAValue) -> SSAValue:
+        return f.b.value(ours.AtomicRMWOp, (address, value), value.type, {"bin_op": operation, **order.properties()})
 
-        old += make() if mask is None else where(f.b, mask, [f.b.poison(value.type)], make)
-    finish(f, op, accesses, old)
-
-
-def _ordering(sem: str) -> str:
-    return _ORDERINGS.get(sem, sem)
+    _each_element(f, op, op.mask, (op.ptr, op.val), make)
 
 
 @lowers(tt.AtomicCASOp)
 def atomic_cas(f: FunctionLowering, op: tt.AtomicCASOp) -> None:
     """Compares integers: numbers of other types as their bits."""
-    accesses = Accesses(f, op.ptr, 1)
-    masks = predicates_of(f, op.ptr, None, accesses)
-    operands = [[registers.element(f.b, f.values[value], start) for start in accesses.starts] for value in op.operands]
-    sem, scope = _ordering(word(op.sem)), _SCOPES[word(op.scope)]
+
+    def make(order: _Order, address: SSAValue, compared: SSAValue, value: SSAValue) -> SSAValue:
+        return _swapped(f.b, address, compared, value, order)
+
+    _each_element(f, op, None, tuple(op.operands), make)
+
+
+class _Order(NamedTuple):
+    """How an instruction is ordered with other accesses, for the threads of a scope."""
+
+    sem: str
+    scope: str
+
+    def properties(self) -> dict[str, Attribute]:
+        return {"ordering": string_attr(self.sem), "syncscope": string_attr(self.scope)}
+
+
+def _each_element(
+    f: FunctionLowering,
+    op: tt.AtomicRMWOp | tt.AtomicCASOp,
+    mask: SSAValue | None,
+    operands: Sequence[SSAValue],
+    make: Callable[..., SSAValue],
+) -> None:
+    """What `make` makes of the order and an element of each of `operands`, in a branch where there is a mask; then the old values."""
+    b = f.b
+    accesses = Accesses(f, op.operands[0], 1)
+    masks = predicates_of(f, op.operands[0], mask, accesses)
+    columns = [[registers.element(b, f.values[value], start) for start in accesses.starts] for value in operands]
+    sem, scope = word(op.sem), _SCOPES[word(op.scope)]
+    several = len(accesses.starts) > 1
+    order = _Order("monotonic" if several or sem == "relaxed" else sem, scope)
+    if several and sem in ("release", "acq_rel"):
+        b.operation(ours.FenceOp, (), (), _Order("release", scope).properties())
     old: list[SSAValue] = []
-    for address, compared, value, mask in zip(*operands, masks, strict=True):
-
-        def make(at: SSAValue = address, compared: SSAValue = compared, value: SSAValue = value) -> list[SSAValue]:
-            return [_swapped(f.b, at, compared, value, sem, scope)]
-
-        old += make() if mask is None else where(f.b, mask, [f.b.poison(value.type)], make)
+    for predicate, *elements in zip(masks, *columns, strict=True):
+        if predicate is None:
+            old.append(make(order, *elements))
+        else:
+            made = partial(_alone, make, order, elements)
+            old += where(b, predicate, [b.poison(elements[-1].type)], made)
+    if several and sem in ("acquire", "acq_rel"):
+        b.operation(ours.FenceOp, (), (), _Order("acquire", scope).properties())
     finish(f, op, accesses, old)
 
 
-def _swapped(b: Builder, address: SSAValue, compared: SSAValue, value: SSAValue, sem: str, scope: str) -> SSAValue:
+def _alone(make: Callable[..., SSAValue], order: _Order, elements: Sequence[SSAValue]) -> list[SSAValue]:
+    return [make(order, *elements)]
+
+
+def _swapped(b: Builder, address: SSAValue, compared: SSAValue, value: SSAValue, order: _Order) -> SSAValue:
     """What was at `address`; `value` is there if that was `compared`."""
     type_ = value.type
     bits = INTEGERS[bit_width(lane_type(type_))]
-    properties: dict[str, Attribute] = {"ordering": string_attr(sem), "syncscope": string_attr(scope)}
     operands = (address, b.bitcast(compared, bits), b.bitcast(value, bits))
-    found = b.value(ours.CmpXchgOp, operands, struct_type(bits, I1), properties)
+    found = b.value(ours.CmpXchgOp, operands, struct_type(bits, I1), order.properties())
     return b.bitcast(b.field(found, 0), type_)

@@ -5,6 +5,7 @@
     bfly 7, 8, 15    update.dpp row_half_mirror, row_ror:8, row_mirror
     bfly below 32    ds_swizzle, which takes no address register
     others           ds_bpermute
+    a reduction      row_shr:8, 4, 2, 1, row_bcast:15, row_bcast:31, readlane 63
 
 DPP moves words between registers, the others by way of LDS (AMD Instinct MI300 ISA, "Data Parallel Processing").
 """
@@ -12,9 +13,11 @@ DPP moves words between registers, the others by way of LDS (AMD Instinct MI300 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.builder import Builder
@@ -22,12 +25,18 @@ from minitriton.codegen.types import I32, I64, INTEGERS, bit_width, lane_type, l
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import rocdl
 
+Values: TypeAlias = list[SSAValue]
+
 _ROW_SHL, _ROW_SHR, _ROW_ROR = 0x100, 0x110, 0x120
 _ROW_MIRROR, _ROW_HALF_MIRROR = 0x140, 0x141
+_ROW_BCAST_15, _ROW_BCAST_31 = 0x142, 0x143
 _QUAD_PERM = {mask: sum((lane ^ mask) << 2 * lane for lane in range(4)) for mask in (1, 2, 3)}
 _DPP_OF_XOR = {**_QUAD_PERM, 7: _ROW_HALF_MIRROR, 8: _ROW_ROR + 8, 15: _ROW_MIRROR}
 _ALL = 0xF
 _EVEN_BANKS, _ODD_BANKS = 0x5, 0xA
+_ODD_ROWS, _UPPER_ROWS = 0xA, 0xC
+WAVE = 64
+"""Lanes of the waves that `row_bcast` reduces: those of RDNA lack it."""
 _SWIZZLED = 32
 """Lanes among which `ds_swizzle` moves words."""
 
@@ -58,10 +67,39 @@ def _exchanged(b: Builder, word: SSAValue, mask: int) -> SSAValue:
     return b.value(rocdl.DsSwizzleOp, (word,), I32, {"offset": offset})
 
 
-def dpp(b: Builder, old: SSAValue, word: SSAValue, control: int, *, rows: int = _ALL, banks: int = _ALL) -> SSAValue:
-    """`update.dpp`: the word of the lane that `control` names, `old` outside of `rows` and `banks`."""
+def reduce_wave(b: Builder, values: Values, combine: Callable[[Values, Values], Values]) -> Values:
+    """The values of 64 lanes combined, in all lanes: the last lane of each row gets those of its row, that of the wave those of all rows.
+
+    Triton's steps and order, without a way through LDS; the last lane of a row never takes the value of a lane that is not there.
+    """
+    for distance in (8, 4, 2, 1):
+        take = partial(dpp, b, b.poison(I32), control=_ROW_SHR + distance, bound=True)
+        values = combine(values, [in_words(b, value, take) for value in values])
+    for control, rows in ((_ROW_BCAST_15, _ODD_ROWS), (_ROW_BCAST_31, _UPPER_ROWS)):
+        values = combine(values, [in_words(b, value, partial(_kept_outside, b, control, rows)) for value in values])
+    last = b.i32(WAVE - 1)
+    return [in_words(b, value, lambda word: b.value(rocdl.ReadlaneOp, (word, last), I32)) for value in values]
+
+
+def _kept_outside(b: Builder, control: int, rows: int, word: SSAValue) -> SSAValue:
+    return dpp(b, word, word, control, rows=rows)
+
+
+def dpp(
+    b: Builder,
+    old: SSAValue,
+    word: SSAValue,
+    control: int,
+    *,
+    rows: int = _ALL,
+    banks: int = _ALL,
+    bound: bool = False,
+) -> SSAValue:
+    """`update.dpp`: the word of the lane that `control` names, `old` outside of `rows` and `banks`; 0 for a lane that is not there if `bound`."""
     numbers = {"dppCtrl": control, "rowMask": rows, "bankMask": banks}
     properties: dict[str, Attribute] = {name: IntegerAttr(number, i32) for name, number in numbers.items()}
+    if bound:
+        properties["boundCtrl"] = UnitAttr()
     return b.value(rocdl.UpdateDppOp, (old, word), I32, properties)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
@@ -31,6 +31,7 @@ def _absent(what: str) -> NoReturn:
 
 class _Amd:
     cta_scope = "workgroup"
+    reduced_lanes = lanes.WAVE
 
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("tid", rocdl.WorkitemIdXOp, I32)
@@ -60,6 +61,11 @@ class _Amd:
 
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:
         _absent("a reduction of a word in one instruction")
+
+    def reduce_warp(
+        self, b: Builder, values: list[SSAValue], combine: Callable[[list[SSAValue], list[SSAValue]], list[SSAValue]]
+    ) -> list[SSAValue]:
+        return lanes.reduce_wave(b, values, combine)
 
     def in_cta(self, b: Builder, pointer: SSAValue, rank: SSAValue) -> SSAValue:
         _absent("clusters")

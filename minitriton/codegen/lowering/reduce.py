@@ -208,6 +208,8 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
         kind = _redux_kind(f, op)
         if kind is not None:
             return [_redux(f, values[0], kind)]
+        if f.module.info.reduced_lanes == 1 << f.module.lane_bits and exchangeable(op):
+            return f.module.info.reduce_warp(f.b, values, lambda first, second: combine(f, op, first, second))
     for bit in reversed(plan.lane_bits):
         others = [shuffle_xor(f, value, 1 << bit) for value in values]
         if plan.across_warps:

@@ -40,6 +40,7 @@ def _transposed(transposed: bool) -> dict[str, Attribute]:
 
 class _Nvidia:
     cta_scope = "block"
+    reduced_lanes = 0
 
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("tid", nvvm.ThreadIdXOp, I32)
@@ -73,6 +74,9 @@ class _Nvidia:
 
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:
         return b.value(nvvm.ReduxSyncOp, (word,), I32, {"kind": string_attr(kind)})
+
+    def reduce_warp(self, b: Builder, values: list[SSAValue], combine: object) -> list[SSAValue]:
+        raise NotImplementedError("shuffles do")
 
     def in_cta(self, b: Builder, pointer: SSAValue, rank: SSAValue) -> SSAValue:
         return b.value(nvvm_tma.MapaOp, (pointer, rank), nvvm_tma.SHARED_CLUSTER)

@@ -232,6 +232,11 @@ def _cmpxchg(w: FunctionWriter, op: ours.CmpXchgOp) -> None:
     w.emit(f"{w.define(op.res)} = cmpxchg {operands}{_scope(op)} {order} {failed}")
 
 
+@WRITERS.add(ours.FenceOp)
+def _fence(w: FunctionWriter, op: ours.FenceOp) -> None:
+    w.emit(f"fence{_scope(op)} {op.ordering.data}")
+
+
 # Calls ----------------------------------------------------------------------------------------------------------------
 
 

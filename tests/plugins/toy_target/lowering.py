@@ -63,6 +63,7 @@ class _Toy(TargetInfo):
     """What a kernel without clusters needs of the primitives."""
 
     cta_scope = "toy"
+    reduced_lanes = 0
 
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("thread", ToyOp, I32, _what("thread"))
