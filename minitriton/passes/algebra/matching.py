@@ -110,7 +110,7 @@ _Todo = tuple[tuple[Term, SSAValue], ...]
 
 def _match_op(rule: Rule, term: Term, op: Operation, found: Match, rest: _Todo) -> bool:
     """Whether `op` is `term`, and `rest` matches too."""
-    if not _is(rule, term.op, op) or len(operand_values(op)) != len(term.args):
+    if not _is(rule, term.op, op) or len(operand_values(op)) != len(term.args) or _has_hints(op):
         return False
     is_inside = op is not found.root and not _is_free(op)
     if is_inside and not rule.shared and (op.parent is not found.root.parent or not op.results[0].has_one_use()):
@@ -139,6 +139,11 @@ def _match_all(rule: Rule, todo: _Todo, found: Match) -> bool:
             is_number = number_of(constant_attr(value)) is not None and not term.args[0].op
             return is_number and _match_leaf(term.args[0], value, found) and _match_all(rule, rest, found)
     return isinstance(value, OpResult) and _match_op(rule, term, value.op, found, rest)
+
+
+def _has_hints(op: Operation) -> bool:
+    """Whether the author said something of the value (`tl.multiple_of`), which would go with the op."""
+    return any(name.startswith("tt.") for name in op.attributes)
 
 
 def _is_free(op: Operation) -> bool:

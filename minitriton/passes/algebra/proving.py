@@ -22,6 +22,7 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, Float64Type
 
 from minitriton.errors import MinitritonError
+from minitriton.host.whole_file import write_whole
 from minitriton.passes.algebra.matching import applies_to, holds
 from minitriton.passes.algebra.rule import Family, Rule, Term, proofs_of
 
@@ -66,7 +67,7 @@ def prove_family(family: Family) -> Iterator[tuple[Rule, str | NotProved]]:
             yield rule, method
         except NotProved as error:
             yield rule, error
-    proofs_of(family.file).write_text("".join(lines))
+    write_whole(proofs_of(family.file), "".join(lines))
 
 
 def _letters(term: Term) -> set[str]:
