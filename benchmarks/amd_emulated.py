@@ -1,9 +1,9 @@
-"""Triton's assembly for CDNA of the corpus's kernels on the AMDGCN emulator, results compared with NumPy. Needs Triton, no GPU.
+"""Assembly for CDNA of the corpus's kernels, by either compiler, on the AMDGCN emulator, results compared with NumPy. Needs no GPU.
 
-    python benchmarks/amd_emulated.py [SUBSTRING ...] [--arch gfx942] [--seconds 60] [--failed]
+    python benchmarks/amd_emulated.py [SUBSTRING ...] [--arch gfx942] [--compiler triton] [--seconds 60] [--failed]
 
 A row for each kernel: instructions that waves issued, processor time of the run, the largest error relative to what the case allows, and what was
-found. `--failed` prints those only that disagree, have findings or do not run. Kernels of clusters are left out: Triton refuses them for AMD.
+found. `--failed` prints those only that disagree, have findings or do not run. Kernels of clusters are left out: AMD's GPUs lack them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,20 @@ class Outcome:
     text: str = ""
 
 
-def assembly(case: Case, arch: str) -> tuple[str, int]:
-    """By Triton, and the bytes of LDS."""
+def assembly(case: Case, arch: str, compiler: str) -> tuple[str, int]:
+    """By "triton" or "minitriton", and the bytes of LDS."""
+    kernel = getattr(load_kernels(case.file, compiler), case.kernel)
+    if compiler == "minitriton":
+        from minitriton.compiler import ASTSource as OwnSource
+        from minitriton.compiler import compile
+        from minitriton.target import GPUTarget as OwnTarget
+
+        made = compile(OwnSource(kernel, *source_parts(case)), OwnTarget("hip", arch, 64), case.launch_options)
+        return made.asm["amdgcn"], made.metadata.shared
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    kernel = getattr(load_kernels(case.file, "triton"), case.kernel)
     source = ASTSource(kernel, *source_parts(case))
     compiled = triton.compile(source, target=GPUTarget("hip", arch, 64), options=case.launch_options)
     return compiled.asm["amdgcn"], compiled.metadata.shared
@@ -82,6 +89,7 @@ def main() -> None:
     """Runs the kernels whose names have one of the substrings."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--compiler", default="triton", choices=("triton", "minitriton"))
     parser.add_argument("--arch", default="gfx942")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--failed", action="store_true")
@@ -93,8 +101,8 @@ def main() -> None:
         if case.num_ctas > 1 or not (not options.names or any(n in label for n in options.names)):
             continue
         try:
-            text, shared = assembly(case, options.arch)
-        except Exception as error:  # Triton's own errors have no common class
+            text, shared = assembly(case, options.arch, options.compiler)
+        except Exception as error:  # compilers' errors have no common class
             outcome = Outcome(case, "no assembly", text=str(error).splitlines()[0][:100])
         else:
             outcome = run(case, text, shared, options.seconds)
@@ -106,7 +114,7 @@ def main() -> None:
     counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
     total = sum(o.instructions for o in outcomes)
     print(
-        f"{len(outcomes)} kernels for {options.arch}: {counts}; {total} instructions of waves in {sum(o.seconds for o in outcomes):.0f} s"
+        f"{len(outcomes)} kernels for {options.arch} by {options.compiler}: {counts}; {total} instructions of waves in {sum(o.seconds for o in outcomes):.0f} s"
     )
 
 
