@@ -42,7 +42,7 @@ def written(folder: Path, name: str, text: str) -> str:
 
 WRONG_COMPILES = [
     (":nope", ["--signature", "*fp32,N=64"], "lacks kernel 'nope'", "help: it has: double, wrong"),
-    (":double", [], "no type given for parameter 'x'", "help: name all of: x, N"),
+    (":double", ["--signature", "*fp32"], "no type given for parameter 'N'", "help: name all of: x, N"),
     (":double", ["--signature", "*fp32,N=64,i32"], "more types than parameters at 'i32'", "help: parameters: x, N"),
     (":double", ["--signature", "*fp33,N=64"], "'fp33' is not the name of an argument type", "help: write one of"),
     (":double", ["--signature", ",N=64"], "'' is not the name of an argument type", "help: write one of"),
