@@ -63,16 +63,16 @@ def cases() -> Iterator[Case]:
         lambda m, out: m.elementwise_add_warp_specialized(a, b, out), a + b,
     )  # fmt: skip
     p, q = (torch.randn((8192, 8192), device="cuda", dtype=torch.float16) for _ in range(2))
-    product = p @ q
-    yield Case("05-wgmma", "matmul", lambda m, out: m.blocked_matmul(p, q, out, 128, 256, 64, False, 8), product)
+    multiplied = p @ q
+    yield Case("05-wgmma", "matmul", lambda m, out: m.blocked_matmul(p, q, out, 128, 256, 64, False, 8), multiplied)
     for columns, warps in ((256, 8), (128, 4)):
         launch = partial(_pipelined, p=p, q=q, columns=columns, warps=warps)
-        yield Case("05-wgmma", f"matmul, pipelined 128x{columns}", launch, product)
-    yield Case("07-persistence", "matmul", lambda m, out: m.matmul_pipelined(p, q, out, 128, 256, 64, 3, 8), product)
+        yield Case("05-wgmma", f"matmul, pipelined 128x{columns}", launch, multiplied)
+    yield Case("07-persistence", "matmul", lambda m, out: m.matmul_pipelined(p, q, out, 128, 256, 64, 3, 8), multiplied)
     for scheduler in ("PersistentTileScheduler", "grouped"):
         for function in ("persistent_matmul", "persistent_matmul_pipelined"):
             launch = partial(_persistent, p=p, q=q, function=function, scheduler=scheduler)
-            yield Case("07-persistence", f"{function}, {scheduler}", launch, product)
+            yield Case("07-persistence", f"{function}, {scheduler}", launch, multiplied)
 
 
 def _pipelined(m: ModuleType, out: Any, *, p: Any, q: Any, columns: int, warps: int) -> Any:

@@ -232,7 +232,7 @@ class _Uses:
             if base is not None:
                 self.pointers.add(base)
             self.integers |= self._parameters(first) - {base}
-            self._elements_are(self._read_by(first, offsets_only=True) - {base}, "i32")
+            self._elements_are(self._read_by(first) - {base}, "i32")
             if name == "store" and base is not None and "1" in arguments:
                 self._note_stored(base, arguments["1"])
         if _is_method(call) and name in ("load", "store") and isinstance(first, (ast.List, ast.Tuple)):
@@ -243,7 +243,7 @@ class _Uses:
             self.has_dot = True
             for operand in call.args[:2]:
                 self._elements_are(self._read_by(operand), "fp16")
-        if name in _GIVES_INTEGERS and name == "histogram" and first is not None:
+        if name == "histogram" and first is not None:
             self._elements_are(self._read_by(first), "i32")
         if name in _SHAPES:
             shape = call.args[:2] if name == "arange" else call.args[:1]
@@ -316,9 +316,10 @@ class _Uses:
         """Of which parameters the value is computed, what was read apart."""
         return {n.id for n in self._arithmetic(expression) if isinstance(n, ast.Name) and n.id in self.names}
 
-    def _arithmetic(self, expression: ast.expr, seen: frozenset[str] = frozenset()) -> Iterator[ast.AST]:
+    def _arithmetic(self, expression: ast.expr) -> Iterator[ast.AST]:
         """As `_expanded`, without what stands in an access of memory."""
         pending: list[ast.AST] = [expression]
+        seen: set[str] = set()
         while pending:
             node = pending.pop()
             if isinstance(node, ast.Call) and _called(node) in _ACCESSES:
@@ -326,7 +327,7 @@ class _Uses:
             yield node
             pending += list(ast.iter_child_nodes(node))
             if isinstance(node, ast.Name) and node.id not in seen and node.id not in self.names:
-                seen |= {node.id}
+                seen.add(node.id)
                 pending += self.assigned.get(node.id, [])
 
     def _base(self, address: ast.expr, seen: frozenset[str] = frozenset()) -> str | None:
@@ -355,7 +356,7 @@ class _Uses:
             case _:
                 return None
 
-    def _read_by(self, expression: ast.expr, offsets_only: bool = False) -> set[str]:
+    def _read_by(self, expression: ast.expr) -> set[str]:
         """The pointers whose elements reach the value: through arithmetic, not through comparisons."""
         found: set[str] = set()
         pending, seen = [(expression, frozenset[str]())], set[int]()
