@@ -265,7 +265,7 @@ class _Watched:
             return MinitritonError(f"op {number} is not a load or store through a tensor of pointers")
         mask, pointer = access.mask_of(op), access.pointer_of(op)
         indices = {id(operand): at for at, operand in reversed(list(enumerate(op.operands)))}
-        return _Watched(op, indices[id(pointer)], None if mask is None else places[id(mask)])
+        return _Watched(op, indices[id(pointer)], None if mask is None else indices[id(mask)])
 
     def pattern(self, launch: Launch, outcome: Outcome | None) -> PatternJson | MinitritonError:
         """What a page shows of it."""
