@@ -89,7 +89,7 @@ function build(session: Session): void {
     sides.showHeat(maps.sources, maps.ptx);
     legend();
   });
-  const learn = new LearnTab(session, Inspector.panel("learn"), whatIf);
+  const learn = new LearnTab(session, Inspector.panel("learn"), whatIf, (line) => sides.reveal(line));
   let costsOf: Compile | null = null;
   const inspector = new Inspector(
     session,

@@ -165,6 +165,11 @@ export class Pane {
     this.change({ marks: true, scroll: { at, y: "center" } });
   }
 
+  /** Whether a line (by its own number) is among those shown. */
+  has(number: number): boolean {
+    return this.byNumber.has(number);
+  }
+
   /** Brings a line (by its own number) to the top. */
   scrollTo(number: number): void {
     const at = this.byNumber.get(number);

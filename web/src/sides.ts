@@ -16,6 +16,8 @@ export class Sides {
   private readonly selects = { left: element("before-title") as HTMLSelectElement, right: element("after-title") as HTMLSelectElement };
   private aligned = true;
   private isOne = false;
+  /** When a line at the right was brought into sight for the last time. */
+  private revealed = -Infinity;
   /** Lines of the state at the right that the chosen line of the source made, the most expensive first, and which is in sight. */
   private matches: number[] = [];
   private match = 0;
@@ -44,8 +46,10 @@ export class Sides {
       this.mark();
     });
     this.file.addEventListener("change", () => this.showFile(Number(this.file.value)));
-    keepTogether(this.panes.left.scroller, this.panes.right.scroller, () => this.aligned);
-    keepTogether(this.panes.right.scroller, this.panes.left.scroller, () => this.aligned);
+    const { left, right } = this.panes;
+    keepTogether(right.scroller, left.scroller, () => this.aligned);
+    // While the right one goes to a line, the left one, which has just got another text, follows.
+    keepTogether(left.scroller, right.scroller, () => this.aligned && performance.now() > this.revealed + SETTLING);
     for (const side of ["left", "right"] as const) this.selects[side].addEventListener("change", () => void this.chosen(side));
     this.source.wrap(true);
     const columns = element("columns") as HTMLInputElement;
@@ -84,15 +88,16 @@ export class Sides {
     return !this.isWaiting;
   }
 
-  /** Shows both sides, and the files of the compile at the right. */
-  showSides(): void {
+  /** Shows both sides, and the files of the compile at the right; of what is folded, the lines `unfolded` of the state at the right. */
+  showSides(unfolded: readonly number[] = []): void {
+    const fold = this.fold.checked ? new Set(unfolded) : null;
     const { left, right } = this.session.view;
     this.isWaiting = [left, right].some((one) => isToCome(this.session.compileOf(one), one.state));
     const [from, to] = [this.session.stateOf(left), this.session.stateOf(right)];
     const rows = this.isWaiting ? null : this.rows(left, right);
     this.aligned = rows === null || rows.length === 0 || areAlike(rows);
     if (this.aligned && rows !== null && rows.length > 0) {
-      const [a, b] = this.isOne ? [[], inOneColumn(rows, from, to, this.fold.checked)] : sideBySide(rows, from, to, this.fold.checked);
+      const [a, b] = this.isOne ? [[], inOneColumn(rows, from, to, fold)] : sideBySide(rows, from, to, fold);
       this.panes.left.show(a);
       this.panes.right.show(b);
       this.panes.right.scrollToFirstChange();
@@ -176,12 +181,24 @@ export class Sides {
     this.panes[this.isOne ? "right" : side].reveal(isOld ? oldNumber(line) : line);
   }
 
+  /** Brings a line of the state at the right into sight. */
+  reveal(line: number): void {
+    this.unfold(line);
+    this.revealed = performance.now();
+    this.panes.right.reveal(line);
+    this.match = Math.max(0, this.matches.indexOf(line));
+    this.sayPlace();
+  }
+
+  private unfold(line: number): void {
+    if (line >= 0 && !this.panes.right.has(line)) this.showSides([line]);
+  }
+
   /** Goes to another op of the chosen line of the source, the next less expensive one. */
   nextMatch(by: 1 | -1): void {
     if (!this.matches.length) return;
     this.match = (this.match + by + this.matches.length) % this.matches.length;
-    this.panes.right.reveal(this.matches[this.match]!);
-    this.sayPlace();
+    this.reveal(this.matches[this.match]!);
   }
 
   private sayPlace(): void {
@@ -203,6 +220,11 @@ export class Sides {
     const { place, value, op, compile } = this.session.view;
     const clicked = this.clicked;
     this.clicked = null;
+    const right = this.session.view.right;
+    const state = this.session.stateOf(right);
+    this.matches = byCost(state, this.linesAt(right, place, this.session.compile), (line) => this.executed.get(state.number?.[line] ?? -1) ?? 0);
+    this.match = 0;
+    if (clicked !== "left" && clicked !== "right") this.unfold(op && right.compile === compile ? state.op.indexOf(op) : this.matches[0] ?? -1);
     for (const side of ["left", "right"] as const) {
       const shown = this.session.view[side];
       const scrolls = clicked !== side && (!this.aligned || (side === "right" && clicked === null) || clicked === "source");
@@ -212,10 +234,6 @@ export class Sides {
     }
     if (place && String(place.file) !== this.file.value) this.showFile(place.file);
     this.source.mark(place && String(place.file) === this.file.value ? [place.line - 1] : [], null, clicked !== "source");
-    const right = this.session.view.right;
-    const state = this.session.stateOf(right);
-    this.matches = byCost(state, this.linesAt(right, place, this.session.compile), (line) => this.executed.get(state.number?.[line] ?? -1) ?? 0);
-    this.match = 0;
     if (clicked === "source" && this.matches.length) this.panes.right.reveal(this.matches[0]!);
     this.sayPlace();
   }
@@ -311,6 +329,8 @@ function definedAt(compile: Compile, index: number): number {
   const lines = first?.line.filter((_, at) => first.file[at] === index) ?? [];
   return lines.length ? Math.min(...lines) : 1;
 }
+
+const SETTLING = 300;
 
 /** The width of the window up to which both states share a column. */
 const NARROW = 1400;
