@@ -231,7 +231,7 @@ class SplitChains(Pass, stage="ttgir"):
                 if group is None:
                     remark(
                         dots[0],
-                        "the chain of this dot is not split: its operands have no parts along K that could be read one by one",
+                        "the chain of this dot is not split: its operands cannot be read in parts along K",
                     )
                 elif (need := _need(block, group)) < self.least_need:
                     remark(
