@@ -1,4 +1,4 @@
-"""Tile sizes from facts: what a kernel's constants are for, which values fit the GPU, how long each takes by a model, and what measuring adds."""
+"""Tile sizes from facts: what a kernel's constants are for, which values fit the GPU, how long each takes."""
 
 from minitriton.runtime.tuning.ranking import Candidate, Ranking, candidates
 

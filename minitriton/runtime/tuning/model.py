@@ -8,8 +8,8 @@
               alone      what one CTA takes by itself: iterations, each the longer of its dots and the latency of a load over the stages
               together   what the CTAs of an SM take: tensor cores, bytes from L2, bytes of shared memory, instructions, special functions
 
-In cycles of an SM. All configurations of a kernel's space are estimated at once: what does not depend on sizes is in a `Profile`, made once. The
-weights are of data sheets; `benchmarks/tile_search.py` writes what they can be fitted to.
+In cycles of an SM. All configurations of a kernel's space are estimated at once: what does not depend on sizes is in a `Profile`, made once.
+The weights are of data sheets; `benchmarks/tile_search.py` writes what they can be fitted to.
 """
 
 from __future__ import annotations

@@ -197,9 +197,10 @@ def _check_grid(problem: Problem) -> None:
         tile for tile in problem.roles.tiles.values() if tile.is_split_by_programs and tile.name not in problem.given
     ]
     stays = any(loop.is_persistent for loop in problem.roles.loops)
-    if isinstance(problem.grid, tuple) and split and not stays:
+    grid = problem.grid
+    if grid is not None and not callable(grid) and split and not stays:
         raise AutotunerError(
-            f"kernel {problem.name!r}: the grid {problem.grid} says nothing of {split[0].name}, by which programs split an axis",
+            f"kernel {problem.name!r}: the grid {grid} says nothing of {split[0].name}, by which programs split an axis",
             problem.location,
             help=f"launch it as kernel[lambda meta: (triton.cdiv({split[0].extent or 'n'}, meta['{split[0].name}']), ...)](...)",
         )
