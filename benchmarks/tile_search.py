@@ -32,7 +32,6 @@ from tile_search_cases import GROUPED, TUTORIAL, Array, Case, cases
 
 from minitriton import MockTensor
 from minitriton.errors import MinitritonError
-from minitriton.host.functions import next_power_of_2
 from minitriton.runtime.autotuner import Config
 from minitriton.runtime.tuning.measured import Measured
 from minitriton.runtime.tuning.model import DEFAULT, Weights
@@ -438,7 +437,7 @@ def dry_run(todo: Sequence[Case], target: GPUTarget, sample: int, end: float) ->
         space = configurations(problem).kept
         for fit in rng.sample(space, min(sample, len(space))) if time.monotonic() < end else ():
             options = {"num_warps": fit.config.num_warps, "num_stages": fit.config.num_stages}
-            schedule = {name: 8 for name in problem.roles.group} | dict.fromkeys(problem.roles.split_k, 1)
+            schedule = dict.fromkeys(problem.roles.group, 8) | dict.fromkeys(problem.roles.split_k, 1)
             free = {name: value for name, value in schedule.items() if name not in problem.given}
             try:
                 kernel = compile(problem.source_of({**fit.config.kwargs, **free}), target, options)
