@@ -23,21 +23,22 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tile_search_cases import GROUPED, TUTORIAL, Array, Case, cases
 
 from minitriton import MockTensor
 from minitriton.errors import MinitritonError
 from minitriton.runtime.autotuner import Config
 from minitriton.runtime.tuning.measured import Measured
-from minitriton.runtime.tuning.model import DEFAULT, Weights
+from minitriton.runtime.tuning.model import DEFAULT, Profile, Weights
 from minitriton.runtime.tuning.problem import Problem, problem_of
 from minitriton.runtime.tuning.ranking import Ranking, rank
-from minitriton.runtime.tuning.resources import resources
+from minitriton.runtime.tuning.resources import Resources, resources
 from minitriton.runtime.tuning.space import configurations, misfit_of_size
 from minitriton.target import GPUTarget
 
@@ -347,30 +348,93 @@ def _is_near(config: Row) -> bool:
 # Fitting
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """A measured case, for which the model is asked again and again: configurations that were measured, their times, and tiles."""
+
+    name: str
+    problem: Problem
+    profile: Profile
+    grid: Callable[[Mapping[str, Any]], Sequence[int]]
+    taken: np.ndarray[Any, Any]
+    tiles: list[tuple[Any, ...]]
+
+    @classmethod
+    def of(cls, row: Row) -> Fitted | None:
+        case = next((case for case in cases() if case.name == row["case"]), None)
+        if case is None:
+            return None
+        problem = problem_of_case(case, GPUTarget("cuda", row["target"]))
+        arguments = {**problem.arguments, **problem.given}
+        rows: list[tuple[dict[str, Any], int, int, Resources]] = []
+        taken: list[float] = []
+        for config in (c for c in row["configs"] if "us" in c):
+            kwargs, warps, stages = config["kwargs"], config["warps"], config["stages"]
+            if misfit_of_size(problem, Config(kwargs, warps, stages)) is None:
+                rows.append(
+                    (
+                        kwargs,
+                        warps,
+                        stages,
+                        resources(problem.roles, {**problem.given, **kwargs}, warps, stages, row["target"]),
+                    )
+                )
+                taken.append(config["us"])
+        profile = Profile.of(problem.roles, problem.given, rows, row["target"])
+        tiles = [tuple(kwargs.get(name) for name in problem.roles.tiles) for kwargs, *_ in rows]
+        return cls(
+            row["case"], problem, profile, lambda kwargs: case.grid({**arguments, **kwargs}), np.array(taken), tiles
+        )
+
+    def score(self, weights: Weights) -> tuple[float, float, float]:
+        """The share of the best that the first and the first four reach, and the correlation of ranks."""
+        expected = self.profile.times(self.problem.sizes, self.problem.multiprocessors, self.grid, weights).microseconds
+        order = np.argsort(expected, kind="stable")
+        first: list[int] = []
+        seen: dict[tuple[Any, ...], int] = {}
+        for index in order.tolist():
+            seen[self.tiles[index]] = seen.get(self.tiles[index], 0) + 1
+            if seen[self.tiles[index]] <= 2:
+                first.append(index)
+            if len(first) == 4:
+                break
+        best = self.taken.min()
+        ranks = np.argsort(order), np.argsort(np.argsort(self.taken))
+        return (
+            best / self.taken[order[0]],
+            best / self.taken[first].min(),
+            float(np.corrcoef(*ranks)[0, 1]) if len(order) > 2 else 1.0,
+        )
+
+
 def fit(rows: Sequence[Row], seconds: float, seed: int = 0) -> Weights:
-    """Weights with which the model's first is nearest to the best, of every second case; the others judge."""
+    """Weights with which the model's first are nearest to the best, of every second case; the others judge."""
     rng = random.Random(seed)
-    train, judge = list(rows[::2]), list(rows[1::2])
+    known = [made for row in rows if (made := Fitted.of(row)) is not None]
+    train, judge = known[::2], known[1::2]
     best, score = DEFAULT, _score(train, DEFAULT)
+    print(f"{score:.4f} (the other half {_score(judge, best):.4f}) as they are", flush=True)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        changed = {
-            f.name: getattr(best, f.name) * math.exp(rng.gauss(0, 0.3)) for f in fields(Weights) if rng.random() < 0.3
-        }
-        tried = replace(best, **changed)
+        names = [f.name for f in fields(Weights) if rng.random() < 0.25]
+        width = rng.choice((0.05, 0.2, 0.6))
+        tried = replace(best, **{name: getattr(best, name) * math.exp(rng.gauss(0, width)) for name in names})
         if (now := _score(train, tried)) > score:
             best, score = tried, now
             print(f"{score:.4f} (the other half {_score(judge, best):.4f})  {best}", flush=True)
+    for what, some in (("fitted to", train), ("the others", judge)):
+        shares = [made.score(best) for made in some]
+        for number, name in enumerate(("k=0", "k=4", "correlation")):
+            values = [each[number] for each in shares]
+            print(f"{what}: {name} median {statistics.median(values):.3f}, worst {min(values):.3f}")
     return best
 
 
-def _score(rows: Sequence[Row], weights: Weights) -> float:
+def _score(known: Sequence[Fitted], weights: Weights) -> float:
     """The mean share of the best that the first and the first four reach, worst cases counting more, and the correlation a little."""
-    found = [made for row in rows if (made := figures(row, weights)) is not None]
-    shares = [0.5 * (made["k0"] or 0.01) + 0.5 * (made["k4"] or 0.01) for made in found]
-    return statistics.fmean(1 - (1 - s) - 2 * max(0.9 - s, 0) for s in shares) + 0.1 * statistics.fmean(
-        made["correlation"] for made in found
-    )
+    found = [made.score(weights) for made in known]
+    shares = [0.5 * one + 0.5 * four for one, four, _ in found]
+    return statistics.fmean(s - 2 * max(0.9 - s, 0) for s in shares) + 0.1 * statistics.fmean(each[2] for each in found)
 
 
 # Programs

@@ -25,7 +25,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (7310, 40, 0),
+    "analysis": (7356, 40, 0),
     "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
     "codegen": (13238, 78, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (20947, 113, 0),
     "pipeline": (2367, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (8613, 51, 0),
+    "runtime": (8710, 51, 1),
     "target": (1199, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -84,7 +84,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 145426,
+    "lines": 145569,
     "files": 848,
     "files under 40 lines": 126,
     "modules with one importer": 184,
@@ -92,7 +92,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 55,
-    "words": 2,
+    "words": 3,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
