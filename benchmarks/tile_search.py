@@ -150,6 +150,14 @@ class Timer:
         times += [self._once(launch) for _ in range(min(max(int(budget / (times[0] + 100)), 3), most))]
         return statistics.median(times)
 
+    def is_alive(self) -> bool:
+        """Whether the GPU still takes work: not after an access of memory that is not there."""
+        try:
+            self.torch.cuda.synchronize()
+        except RuntimeError:
+            return False
+        return True
+
     def _once(self, launch: Callable[[], object]) -> float:
         start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.cache.zero_()
@@ -225,8 +233,20 @@ def measure(case: Case, problem: Problem, configs: Sequence[Config], failed: Map
         try:
             kernels[key] = launch(config)
             times[key] = timer.microseconds(lambda config=config: launch(config), min(times.values(), default=math.inf))
-        except MinitritonError as error:
+        except Exception as error:
             errors[key] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            if not timer.is_alive():
+                rows = [
+                    row_of(problem, c, times, kernels, errors)
+                    for c in configs
+                    if key_of(c) in times or key_of(c) in errors
+                ]
+                return {
+                    "case": case.name,
+                    "fatal": f"{config}: {errors[key]}",
+                    "target": problem.target.arch,
+                    "configs": rows,
+                }
     ranking = rank(problem, measured=nothing_measured(problem))
     best = min(times.values())
     again = {key for key, taken in times.items() if taken < 1.1 * best}
@@ -473,6 +493,8 @@ def search(todo: Sequence[Case], target: GPUTarget, out: Path, end: float, jobs:
                 }
                 with out.open("a") as file:
                     file.write(json.dumps(row) + "\n")
+                if "fatal" in row:
+                    sys.exit(f"{case.name}: the GPU is lost after {row['fatal']}; run it again for the other cases")
                 made = figures(row)
                 assert made is not None
                 print(
@@ -523,6 +545,12 @@ def dry_run(todo: Sequence[Case], target: GPUTarget, sample: int, end: float) ->
     return rows
 
 
+def rows_of(files: Sequence[Path]) -> list[Row]:
+    """The lines of all files that are there; of a case that is in several, the last."""
+    lines = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
+    return list({row["case"]: row for row in lines}.values())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="a file of JSON lines, to which cases are added")
@@ -540,7 +568,7 @@ def main() -> int:
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
     files = [*arguments.done, *([arguments.out] if arguments.out else [])]
-    rows = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
+    rows = rows_of(files)
     todo = [case for case in cases() if arguments.only in case.name and case.name not in {row["case"] for row in rows}]
     if arguments.dry_run:
         found = dry_run(todo, GPUTarget("cuda", arguments.arch), arguments.sample, end)
@@ -548,7 +576,7 @@ def main() -> int:
             arguments.out.write_text("".join(json.dumps(row) + "\n" for row in found))
         return 0
     if arguments.fit:
-        print(fit(rows, arguments.fit))
+        print(fit([row for row in rows if "fatal" not in row], arguments.fit))
         return 0
     if not arguments.report:
         from requirements_here import need_gpu
@@ -562,8 +590,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             os.environ.setdefault("TRITON_CACHE_DIR", folder)
             search(todo, GPUTarget("cuda", 10 * major + minor), arguments.out, end, arguments.jobs)
-        rows = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
-    report(rows)
+        rows = rows_of(files)
+    report([row for row in rows if "fatal" not in row])
     return 0
 
 

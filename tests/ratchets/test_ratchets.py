@@ -39,13 +39,13 @@ PACKAGES = {
     "host": (1254, 16, 0),
     "interpreter": (4967, 33, 0),
     "knobs": (878, 3, 0),
-    "lab": (10890, 53, 0),
+    "lab": (10929, 53, 0),
     "language": (6001, 52, 0),
     "layouts": (4654, 22, 0),
     "passes": (20947, 113, 0),
     "pipeline": (2367, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (8710, 51, 1),
+    "runtime": (8740, 51, 0),
     "target": (1199, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -84,15 +84,15 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 145569,
+    "lines": 145638,
     "files": 848,
     "files under 40 lines": 126,
-    "modules with one importer": 184,
+    "modules with one importer": 183,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 55,
-    "words": 3,
+    "words": 2,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
