@@ -9,7 +9,7 @@ import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
 import { LearnTab } from "./learn";
 import { PassList } from "./passes";
-import { hasFacts, unpacked, type Compile, type Packed, type Step, type Verdict } from "./payload";
+import { archName, hasFacts, unpacked, type Compile, type Packed, type Step, type Verdict } from "./payload";
 import { baseName, Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
@@ -33,7 +33,7 @@ async function start(): Promise<void> {
       compiles.push(await new Promise<Compile>((mended) => showFailure(error.problem, asked, answers, mended)));
     }
   }
-  for (const one of compiles) one.label ??= `${one.kernel}, sm_${one.arch}`;
+  for (const one of compiles) one.label ??= `${one.kernel}, ${archName(one.arch)}`;
   const session = new Session(answers, compiles);
   const linked = new URLSearchParams(location.hash.slice(1)).get("state");
   let firstTrouble: unknown;
@@ -109,7 +109,7 @@ function build(session: Session): void {
     const one = compile.steps[view.step]!;
     element("title").textContent = one.text;
     showDocumentation(one, passes.verdictOf(view.step), compile.files);
-    element("kernel").textContent = `${compile.kernel}, sm_${compile.arch}`;
+    element("kernel").textContent = `${compile.kernel}, ${archName(compile.arch)}`;
     document.title = `${compile.kernel} · minitriton`;
     sides.showSides();
     const counts = costsOf === compile ? heat : null;
