@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import statistics
@@ -63,6 +64,16 @@ def time_in_turns(
 def ratio(times: Mapping[str, list[float]], to: str) -> float:
     """How fast minitriton is beside `to`: the median of the rounds' ratios."""
     return statistics.median(t / m for m, t in zip(times["minitriton"], times[to], strict=True))
+
+
+def interval(times: Mapping[str, list[float]], to: str) -> tuple[float, float]:
+    """A 95 % interval of `ratio`: the j-th of the rounds' ratios from either end (the sign test assumes no distribution), with the largest j
+    that leaves so much inside. Of fewer than six rounds, all."""
+    ratios = sorted(t / m for m, t in zip(times["minitriton"], times[to], strict=True))
+    rounds = len(ratios)
+    outside = itertools.accumulate(math.comb(rounds, below) * 0.5**rounds for below in range(rounds))
+    left_out = max(sum(share <= 0.025 for share in outside) - 1, 0)
+    return ratios[left_out], ratios[-1 - left_out]
 
 
 def print_table(

@@ -1,12 +1,13 @@
 """The examples of `minitriton_kernels/gluon` on a GPU: each kernel compiled by minitriton and by Triton, next to torch.
 
-    python benchmarks/gluon_examples.py [SUBSTRING ...] [--out FILE]
+    python benchmarks/gluon_examples.py [SUBSTRING ...] [--rounds N] [--control] [--out FILE]
 
 Random data. Results are compared with torch's before anything is timed. For each case: TFLOP/s (copies and weights of 4 bits: GB/s) of
-the three, minitriton's speed as a ratio to Triton's and to torch's (medians of rounds in balanced orders), and registers, spilled registers
+the three, minitriton's speed as a ratio to Triton's and to torch's (medians of rounds in balanced orders, for Triton's a 95 % interval), and registers, spilled registers
 and bytes of shared memory of both kernels. torch is cuBLAS for matmuls, the fastest backend of `scaled_dot_product_attention` for attention,
 `_scaled_mm` (rowwise scales, an easier matmul) for fp8, and a matmul of float16 for weights of 4 bits. A contender that fails is left out, its error
-printed. About 90 seconds on an H100; exit code 1 if a case failed.
+printed. `--control` also times Triton's kernel a second time, as another contender: its ratio to itself says what the procedure is good for.
+About 90 seconds on an H100; exit code 1 if a case failed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from contest import Row, largest_difference, median_milliseconds, ratio, resources, time_in_turns
+from contest import Row, interval, largest_difference, median_milliseconds, ratio, resources, time_in_turns
 from requirements_here import need_gpu
 
 from minitriton.lab.corpus.case import load_file
@@ -36,6 +37,7 @@ EXAMPLES = Path(__file__).parents[1] / "minitriton_kernels/gluon"
 TOLERANCE = 2e-2
 PATIENCE = 40
 """Seconds for a case: a kernel whose warps wait for each other never ends."""
+ROUNDS = 12
 COMPILERS = ("minitriton", "triton")
 RUNNING = "# running the kernel of"
 
@@ -239,7 +241,7 @@ def cases() -> Iterator[Case]:
     yield int4_of(64, 16384, 8192)
 
 
-def measure(case: Case) -> Row:
+def measure(case: Case, rounds: int, control: bool) -> Row:
     """Speeds, ratios and resources. Raises where minitriton's kernel fails or is wrong; another contender is left out."""
     import torch
 
@@ -271,12 +273,18 @@ def measure(case: Case) -> Row:
         except Exception as error:
             found["torch error"] = f"{type(error).__name__}: {error}"
             print(f"  torch: {found['torch error'][:160]}", flush=True)
-    found["milliseconds by round"] = times = time_in_turns(runs)
+    if control and "triton" in runs:
+        runs["control"] = functools.partial(runs["triton"])
+    found["milliseconds by round"] = times = time_in_turns(runs, rounds=rounds)
     for name, milliseconds in times.items():
         found[name] = case.work / statistics.median(milliseconds) / (1e9 if case.unit == "TFLOP/s" else 1e6)
     for key, other in (("ratio", "triton"), ("to torch", "torch")):
         if other in times:
             found[key] = ratio(times, other)
+    if "triton" in times:
+        found["interval"] = interval(times, "triton")
+    if "control" in times:
+        found["control ratio"] = ratio({"minitriton": times["control"], "triton": times["triton"]}, "triton")
     return found
 
 
@@ -284,19 +292,20 @@ def _line(row: Row) -> str:
     def number(key: str, width: int, digits: int) -> str:
         return f"{row[key]:{width}.{digits}f}" if key in row else f"{'-':>{width}}"
 
+    low, high = row.get("interval", (math.nan, math.nan))
     return (
         f"{row['name']:28} {number('minitriton', 10, 1)} {number('triton', 8, 1)} {number('torch', 8, 1)} {row['unit']:8}"
-        f"{number('ratio', 7, 3)} {number('to torch', 9, 3)}"
+        f"{number('ratio', 7, 3)} {low:6.3f}-{high:.3f} {number('control ratio', 7, 3)} {number('to torch', 9, 3)}"
         f"   {row.get('minitriton resources', '-')}, {row.get('triton resources', '-')}"
     )
 
 
-def work(names: Sequence[str]) -> int:
+def work(names: Sequence[str], rounds: int, control: bool) -> int:
     """In a process of its own: measures the cases of these names, a row of JSON a line, and ends after the first that fails."""
     by_name = {case.name: case for case in cases()}
     for name in names:
         try:
-            row = measure(by_name[name])
+            row = measure(by_name[name], rounds, control)
         except Exception as error:
             traceback.print_exc(limit=-3)
             row = {"name": name, "error": f"{type(error).__name__}: {error}"}
@@ -306,10 +315,11 @@ def work(names: Sequence[str]) -> int:
     return 0
 
 
-def measured(names: list[str]) -> Iterator[Row]:
+def measured(names: list[str], options: list[str]) -> Iterator[Row]:
     """A row of each name. A process that fails, or says nothing for `PATIENCE` seconds, is replaced for the cases after that one."""
     while names:
-        worker = subprocess.Popen([sys.executable, __file__, "--worker", *names], stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, __file__, "--worker", *options, *names]
+        worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert worker.stdout is not None
         done, last, timer = 0, "", threading.Timer(PATIENCE, worker.kill)
         timer.start()
@@ -342,21 +352,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--out", help="also write the figures to this file, as JSON, after each case")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of a case, at least (default: %(default)s)")
+    parser.add_argument("--control", action="store_true", help="also Triton against itself")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     need_gpu()
     if arguments.worker:
-        return work(arguments.names)
-    title = f"{'case':28} {'minitriton':>10} {'Triton':>8} {'torch':>8} {'':8}{'ratio':>7} {'to torch':>9}"
+        return work(arguments.names, arguments.rounds, arguments.control)
+    title = f"{'case':28} {'minitriton':>10} {'Triton':>8} {'torch':>8} {'':8}{'ratio':>7} {'interval':>12} {'control':>7} {'to torch':>9}"
     print(f"{title}   registers/spills/shared", flush=True)
     names = [case.name for case in cases() if not arguments.names or any(each in case.name for each in arguments.names)]
     rows: list[Row] = []
-    for row in measured(names):
+    for row in measured(names, ["--rounds", str(arguments.rounds), *(["--control"] if arguments.control else [])]):
         rows.append(row)
         print(f"{row['name']:28} {row['error'][:160]}" if "error" in row else _line(row), flush=True)
         if arguments.out:
             Path(arguments.out).write_text(json.dumps(rows, indent=1) + "\n")
-    for key in ("ratio", "to torch"):
+    for key in ("ratio", "control ratio", "to torch"):
         found = [row[key] for row in rows if key in row]
         if found:
             print(

@@ -1,6 +1,6 @@
 """Triton's own Gluon tests and tutorials as a corpus: each kernel that they launch, compiled by Triton's wheel and by minitriton, compared.
 
-    TRITON_SRC=... python benchmarks/gluon_harvest.py OUT [--arch 90] [--each N] [--no-runs] [--only EXPRESSION] [FILE ...]
+    TRITON_SRC=... python benchmarks/gluon_harvest.py OUT [--arch 90] [--each N] [--jobs N] [--no-runs] [--only EXPRESSION] [FILE ...]
 
 Of each test the first launch counts; `--each N` takes every Nth parameter set. Compared are:
 
@@ -27,6 +27,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", default=FILES, help="below TRITON_SRC/python; default: all")
     parser.add_argument("--arch", type=int, default=90)
     parser.add_argument("--each", type=int, default=1, help="takes every Nth parameter set of a test")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once, each with a part of every file's tests")
     parser.add_argument("--no-runs", action="store_true", help="compiles only: nothing runs on the emulator")
     parser.add_argument("--again", action="store_true", help="keeps what Triton compiled in OUT by an earlier run")
     parser.add_argument("--only", default="", help="pytest's -k")
@@ -74,29 +76,24 @@ def main() -> int:
     prefixes = {"triton": [], "minitriton": ["-m", "minitriton.run_as_triton", "--cpu"]}
     for compiler, prefix in list(prefixes.items())[options.again :]:
         environment = {**os.environ, **settings, "HARVEST_COMPILER": compiler, "PYTHONPATH": os.pathsep.join(paths)}
-        for file in options.files:
-            pytest = [
-                "-m",
-                "pytest",
-                "-q",
-                "--tb=line" if compiler == "triton" else "--tb=short",
-                "-p",
-                "gluon_harvest",
-                "-p",
-                "no:cacheprovider",
-            ]
-            command = [
-                sys.executable,
-                *prefix,
-                *pytest,
-                "--import-mode=importlib",
-                f"--rootdir={python}",
-                "-k",
-                options.only,
-                str(python / file),
-            ]
-            with (out / f"{compiler}.log").open("a") as log:
-                subprocess.run(command, cwd=out, env=environment, stdout=log, stderr=log, check=False)
+        traceback = "--tb=line" if compiler == "triton" else "--tb=short"
+        command = [
+            sys.executable, *prefix, "-m", "pytest", "-q", traceback, "-p", "gluon_harvest", "-p", "no:cacheprovider",
+            "--import-mode=importlib", f"--rootdir={python}", "-k", options.only,
+        ]  # fmt: skip
+
+        def harvest(
+            file: str, part: int, command: list[str] = command, environment: dict[str, str] = environment
+        ) -> None:
+            of_part = {**environment, "HARVEST_PART": str(part), "HARVEST_PARTS": str(options.jobs)}
+            with (out / f"{environment['HARVEST_COMPILER']}.{part}.log").open("a") as log:
+                subprocess.run(
+                    [*command, str(python / file)], cwd=out, env=of_part, stdout=log, stderr=log, check=False
+                )
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for done in [pool.submit(harvest, file, part) for file in options.files for part in range(options.jobs)]:
+                done.result()
     print(summary([json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []))
     return 0
 
@@ -343,7 +340,7 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Every Nth parameter set of each test."""
+    """Every Nth parameter set of each test, and of those this process's part."""
     seen: collections.Counter[str] = collections.Counter()
     every = int(os.environ["HARVEST_EVERY"])
     kept: list[Any] = []
@@ -352,7 +349,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         if seen[name] % every == 0:
             kept.append(item)
         seen[name] += 1
-    items[:] = kept
+    items[:] = kept[int(os.environ["HARVEST_PART"]) :: int(os.environ["HARVEST_PARTS"])]
 
 
 def pytest_runtest_call(item: Any) -> None:

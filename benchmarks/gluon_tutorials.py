@@ -1,8 +1,9 @@
 """Triton's Gluon tutorials on a GPU: the same file by minitriton and by Triton, in turns.
 
-    TRITON_SRC=~/triton-3.6.0 python benchmarks/gluon_tutorials.py [--out FILE]
+    TRITON_SRC=~/triton-3.6.0 python benchmarks/gluon_tutorials.py [--rounds N] [--out FILE]
 
-The sizes and tiles are those that the tutorials print figures for. Each result is compared with torch's. About 60 seconds on an H100.
+The sizes and tiles are those that the tutorials print figures for. Each result is compared with torch's. For each case: the ratio of speeds
+(the median of rounds), its 95 % interval, and the ratio of Triton's kernel to itself as a control. About 90 seconds on an H100.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from contest import Row, largest_difference, ratio, time_in_turns
+from contest import Row, interval, largest_difference, ratio, time_in_turns
 from requirements_here import need_gpu
 
 from minitriton.lab.corpus.case import load_file
@@ -101,7 +102,7 @@ def _grouped(m: ModuleType) -> Any:
     return m.GroupedPersistentTileScheduler(8)
 
 
-def measure(case: Case, folder: Path) -> Row:
+def measure(case: Case, folder: Path, rounds: int) -> Row:
     import torch
 
     row: Row = {"file": case.file, "name": case.name}
@@ -119,15 +120,18 @@ def measure(case: Case, folder: Path) -> Row:
             traceback.print_exc(limit=-2)
             row[f"{compiler} error"] = f"{type(error).__name__}: {error}"[:200]
     if len(runs) == 2:
-        row["milliseconds"] = times = time_in_turns(runs)
+        runs["control"] = partial(runs["triton"])
+        row["milliseconds"] = times = time_in_turns(runs, rounds=rounds)
         row |= {name: statistics.median(each) for name, each in times.items()}
-        row["ratio"] = ratio(times, "triton")
+        row["ratio"], row["interval"] = ratio(times, "triton"), interval(times, "triton")
+        row["control ratio"] = ratio({"minitriton": times["control"], "triton": times["triton"]}, "triton")
     return row
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", help="also write the figures to this file, as JSON")
+    parser.add_argument("--rounds", type=int, default=12, help="of a case, at least (default: %(default)s)")
     arguments = parser.parse_args()
     need_gpu()
     if "TRITON_SRC" not in os.environ:
@@ -136,11 +140,13 @@ def main() -> int:
     folder = Path(os.environ["TRITON_SRC"]) / "python/tutorials/gluon"
     rows: list[Row] = []
     for case in cases():
-        row = measure(case, folder)
+        row = measure(case, folder, arguments.rounds)
         rows.append(row)
         if "ratio" in row:
+            low, high = row["interval"]
             print(
-                f"{case.file:24} {case.name:56} {row['minitriton']:8.3f} ms {row['triton']:8.3f} ms {row['ratio']:7.3f}",
+                f"{case.file:24} {case.name:56} {row['minitriton']:8.3f} ms {row['triton']:8.3f} ms {row['ratio']:7.3f}"
+                f" {low:6.3f}-{high:.3f}   control {row['control ratio']:.3f}",
                 flush=True,
             )
         if arguments.out:

@@ -248,7 +248,9 @@ class MemDescReinterpretOp(_ViewOp):
     result = result_def(MemDescType)
 
     def verify_(self) -> None:
-        require(self, memdesc_reinterpret_complaint(self.src.type, self.result.type))
+        slot = self.src.owner
+        ring = slot.src.type if isinstance(slot, MemDescIndexOp) else self.src.type
+        require(self, memdesc_reinterpret_complaint(self.src.type, self.result.type, ring))
 
 
 class AsyncWaitOp(Op):

@@ -164,14 +164,15 @@ def _split_complaint(layout: enc.SharedEncoding, src: MemDescType, dst: MemDescT
     return None
 
 
-def memdesc_reinterpret_complaint(src_type: Attribute, result_type: Attribute) -> str | None:
-    """Of `ttg.memdesc_reinterpret`: no more memory than there is, and no writing to what is constant."""
+def memdesc_reinterpret_complaint(src_type: Attribute, result_type: Attribute, ring: Attribute) -> str | None:
+    """Of `ttg.memdesc_reinterpret`: no more memory than there is, and no writing to what is constant. `ring`: the buffer that the source is
+    a slot of, or the source: a slot's view may reach into the next ones (a tutorial of Triton's keeps a result in two slots of an operand)."""
     src, dst = cast(MemDescType, src_type), cast(MemDescType, result_type)
     if src.memory_space != dst.memory_space:
         return f"source and destination memory space must match: expected {src.memory_space}, found {dst.memory_space}"
     if dst.mutable and not src.mutable:
         return "cannot make a constant buffer mutable: expected a constant view, found a mutable one"
-    have, want = _num_bytes(dst), _num_bytes(src)
+    have, want = _num_bytes(dst), _num_bytes(cast(MemDescType, ring))
     return None if have <= want else f"expected at most {want} bytes, the size of the buffer, found {have}"
 
 
