@@ -166,7 +166,7 @@ class Candidates:
     def own_value(self, name: str) -> object:
         """What a constant, an option or `arch` is in the kernel's own launch."""
         if name == "arch":
-            return self.task.target.capability
+            return self.task.target.arch
         return self.task.constants.get(name, getattr(self.task.options, name, None))
 
     def _make_variant(self, settings: Settings) -> _Variant | None:
@@ -300,7 +300,6 @@ CACHE_HINTS = "minitriton-cache-hints"
 OVERLAP = "minitriton-overlap-launches"
 
 _OF_ONE_LOAD = ("evict_first", "evict_last", "no_allocate")
-_FIRST_OVERLAPPING = 90
 
 
 def memory_steps(task: TuningTask) -> list[list[Step]]:
@@ -309,8 +308,10 @@ def memory_steps(task: TuningTask) -> list[list[Step]]:
     module = task.make_ir()
     loads, stores = len(ops_of(module, LoadOp)), len(ops_of(module, StoreOp))
     found: list[list[Step]] = []
-    if task.target.capability >= _FIRST_OVERLAPPING:
+    if task.target.features.has_tma:
         found.append([make_step(OVERLAP, {})])
+    if not task.target.features.has_cache_policies:
+        return found
     if loads:
         alone = [_hint(hint=hint) for hint in HINTS["loads"]] + [_hint(prefetch=str(size)) for size in PREFETCHES]
         found.append([*alone, *(_hint(hint=hint, prefetch="256") for hint in ("no_allocate", "evict_first"))])
