@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15244, 83, 0),
     "emulator": (12524, 68, 0),
     "errors": (156, 1, 0),
-    "explorer": (7515, 44, 1),
+    "explorer": (7515, 44, 0),
     "frontend": (8359, 39, 0),
     "fuzz": (8561, 47, 0),
     "host": (1254, 16, 0),
@@ -93,7 +93,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 57,
-    "words": 3,
+    "words": 2,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

@@ -228,7 +228,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "An op may promise what is not known of it: {tt.divisibility = dense<16> : tensor<1xi32>} on the arith.muli of row and stride.",
         kernel("scale_rows", "*fp32:16,*fp32:16,i32,fp32,BLOCK=512", grid="3", numbers=("stride=512",)), "ir",
         (checks.kernel_unchanged(), checks.same_numbers(), checks.wide()),
-        "What a frontend hint does is an attribute of an op. Analyses start from it, so one attribute on the product of row and stride widens every access that depends on it.",
+        "What a frontend hint does is an attribute of an op. Analyses start from it, so one attribute on `row * stride` widens every access that depends on it.",
     ),
     Exercise(
         "ahead", "Let the loads be pipelined", 3,
