@@ -25,11 +25,11 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (7356, 40, 0),
+    "analysis": (7371, 40, 0),
     "as_triton": (4257, 38, 1),
     "backends": (324, 9, 0),
     "codegen": (13239, 78, 0),
-    "commands": (2109, 13, 1),
+    "commands": (2116, 13, 1),
     "dialects": (15239, 83, 0),
     "emulator": (12524, 68, 0),
     "errors": (156, 1, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (20947, 113, 0),
     "pipeline": (2372, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (8740, 51, 0),
+    "runtime": (8800, 51, 0),
     "target": (1226, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -84,7 +84,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 145787,
+    "lines": 145900,
     "files": 848,
     "files under 40 lines": 126,
     "modules with one importer": 183,
