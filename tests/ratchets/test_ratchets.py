@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (21638, 117, 0),
     "pipeline": (2373, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (8759, 51, 0),
+    "runtime": (8830, 51, 0),
     "target": (1226, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -84,7 +84,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 146535,
+    "lines": 146620,
     "files": 852,
     "files under 40 lines": 127,
     "modules with one importer": 184,
