@@ -229,3 +229,5 @@ class CUDAOptions(CompileOptions):
     ptx_options: str | None = None
     enable_reflect_ftz: bool = True
     launch_pdl: bool = False
+    describe_tiles: bool = False
+    """Loads tiles of dots by tensor maps that the launch makes (`minitriton-describe-tiles`)."""
