@@ -113,6 +113,8 @@ class Box:
 
     base: SSAValue
     dims: tuple[Dimension, ...]
+    block: tuple[int, ...]
+    """Elements of the tile along each dimension."""
 
 
 class NotABox(Exception):
@@ -174,7 +176,7 @@ class TileAddresses:
             dims.append(Dimension(stride, start, size, axis))
         base = bases[0][0]
         assert isinstance(base, SSAValue)
-        return Box(base, tuple(dims))
+        return Box(base, tuple(dims), tuple(1 if dim.axis is None else shape[dim.axis] for dim in dims))
 
     # Masks
 
@@ -228,7 +230,7 @@ class TileAddresses:
             carried = self._carried(value)
             if carried is not None:
                 return carried
-        rank = len(value.type.get_shape()) if isinstance(value.type, TensorType) else 0
+        rank = len(shape_of(value.type))
         number = constant_attr(value)
         if number is not None and isinstance(plain := number_of(number), int):
             return Affine(constant(plain), (ZERO,) * rank)
@@ -279,7 +281,7 @@ class TileAddresses:
 
 
 def _is_inside(value: SSAValue, block: Block) -> bool:
-    owner: Block | None = value.block if isinstance(value, BlockArgument) else value.owner.parent  # pyright: ignore[reportAttributeAccessIssue]
+    owner = value.block if isinstance(value, BlockArgument) else value.owner.parent_block()
     while owner is not None and owner is not block:
         parent = owner.parent_op()
         owner = None if parent is None else parent.parent
@@ -357,7 +359,7 @@ def _transposed(forms: TileAddresses, op: tt.TransOp) -> Affine:
 def _remainder(forms: TileAddresses, op: Operation) -> Affine:
     """(start + range(n)) % m is (start % m) + range(n), where n divides start and m."""
     form, divisor = forms.of(op.operands[0]), forms.of(op.operands[1])
-    if not isinstance(op.results[0].type, TensorType):
+    if not form.steps:
         return Affine(atom(op.results[0]))
     axes: Sequence[int] = [axis for axis, step in enumerate(form.steps) if step]
     by = [product[0] for product, coefficient in divisor.start.items() if len(product) == 1 and coefficient == 1]

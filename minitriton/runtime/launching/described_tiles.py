@@ -3,7 +3,7 @@
 In: the kernel's metadata, and a launch's arguments. Out: a map for each tile, or None where these arguments are not described: then the launch takes
 `plain_kernel`, the same kernel compiled without that pass.
 
-    {"tiles": [{"base": 0, "sizes": [None, [[1, [4]]]], "strides": [[[1, [6]]], [[1, []]]]}], "multiples": [[3, 128]], "least": []}
+    {"tiles": [{"base": 0, "sizes": [None, [[1, [4]]]], "strides": [[[1, [6]]], [[1, []]]], "block": [128, 64]}], "multiples": [[3, 128]], "least": []}
 
 base is parameter 0; dimension 0 has no known end and a stride of parameter 6; dimension 1 ends at parameter 4. Parameter 3 must be a multiple of 128.
 """
@@ -36,6 +36,7 @@ class Tile(TypedDict):
     base: int
     sizes: list[Sum | None]
     strides: list[Sum]
+    block: list[int]
 
 
 class DescribedTiles(TypedDict):
@@ -72,7 +73,7 @@ def tensor_maps(
         return sum(coefficient * prod(map(number, factors)) for coefficient, factors in of)
 
     found: list[TensorMap] = []
-    for tile, copy in zip(described["tiles"], copies[-len(described["tiles"]) :], strict=True):
+    for tile, copy in zip(described["tiles"], copies, strict=True):
         sizes = [NO_END if size is None else value(size) for size in tile["sizes"]]
         strides = [value(stride) * copy["elem_size"] for stride in tile["strides"][:-1]]
         if min(sizes) < 1 or min(strides, default=1) < 1:
