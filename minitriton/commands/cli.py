@@ -3,6 +3,7 @@
 minitriton compile FILE.py:kernel --signature '*fp32:16,*fp32:16,i32,BLOCK=1024' --emit ptx
 minitriton compile kernel.ttgir --emit llir
 minitriton passes [NAME]
+minitriton tune FILE.py:kernel --size M=4096,N=4096,K=512
 minitriton check FILE.py:kernel --signature ...
 minitriton check running_sums
 minitriton record SCRIPT.py
@@ -26,6 +27,7 @@ from minitriton.host.garbage import no_garbage_collection
 _FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("minitriton.commands.compile", "add_compile_command", ("compile",)),
     ("minitriton.commands.passes", "add_passes_command", ("passes",)),
+    ("minitriton.commands.tune", "add_tune_command", ("tune",)),
     ("minitriton.lab.command", "add_check_command", ("check",)),
     ("minitriton.lab.launches.command", "add_record_command", ("record",)),
     ("minitriton.commands.cache", "add_cache_command", ("cache",)),

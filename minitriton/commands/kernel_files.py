@@ -72,7 +72,7 @@ def advice_on(kernel: JITCallable, name: str) -> str | None:
     for decorator in _decorators(kernel):
         if isinstance(decorator, Heuristics) and name in decorator.values:
             return f"{name} is computed by @triton.heuristics, from arguments that are unknown here: say {name}=..."
-        if isinstance(decorator, Autotuner) and name in (kwargs := decorator.configs[0].kwargs):
+        if isinstance(decorator, Autotuner) and decorator.configs and name in (kwargs := decorator.configs[0].kwargs):
             config = decorator.configs[0]
             values = ",".join(f"{key}={value}" for key, value in kwargs.items())
             options = f"--option num_warps={config.num_warps} --option num_stages={config.num_stages}"

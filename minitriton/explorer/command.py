@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import add_program_arguments, asked_of
+from minitriton.explorer.own_launch import with_own_launch
+from minitriton.explorer.start_page import remember, require_program
 from minitriton.explorer.terminal import is_coloured
 from minitriton.host.subcommands import Subcommands, check_writable, write_output
 from minitriton.lab.launches.recorded import is_launch, launches_in
@@ -136,8 +138,13 @@ def run_diff(given: argparse.Namespace) -> int:
 def run_explore(given: argparse.Namespace) -> int:
     """Serves the page until Ctrl-C, or writes it: then 1 if a pass failed, which the page shows, else 0."""
     sources: list[str | None] = _opened_folders(given.source) or [None]
-    asked = [asked_of(argparse.Namespace(**vars(given)), source) for source in sources]
+    is_start = sources == [None] and given.state is None and given.launch is None and given.html is None
+    asked = [] if is_start else [asked_of(argparse.Namespace(**vars(given)), source) for source in sources]
+    for one in asked:
+        require_program(one)
+    asked = [with_own_launch(one) for one in asked]
     if given.html is None:
+        remember(asked)
         if not 0 <= given.port < 1 << 16:
             raise MinitritonError(f"{given.port} is not a port", help="give --port from 0 (any) to 65535")
         from minitriton.explorer.server import serve
@@ -191,7 +198,7 @@ def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[Requ
     from minitriton.explorer.program import open_program
     from minitriton.explorer.recording import record
 
-    asked = asked_of(given)
+    asked = with_own_launch(asked_of(given))
     program = open_program(asked)
     pipeline = program.pipeline()
     return program, record(

@@ -26,6 +26,7 @@ from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.wire import ArrayJson, CountsJson, RunJson
 from minitriton.lab.arguments import as_numbers
+from minitriton.lab.checker import shared_bytes
 from minitriton.lab.execution import Launch, Outcome
 from minitriton.pipeline.pass_registry import Property
 
@@ -168,6 +169,15 @@ class Ran:
     sources: dict[FileLine, LineCounts]
     ptx: dict[int, LineCounts]
     arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    made_up: str = ""
+    """What of the inputs nobody gave, in words."""
+
+    @property
+    def doubt(self) -> str:
+        """Why what was found may not be the kernel's fault; "" where nothing was found, or all inputs were given."""
+        if not (self.made_up and self.report.findings):
+            return ""
+        return f"inputs were made up ({self.made_up}): a race or an index out of range may come from them, not from the kernel"
 
     @property
     def total(self) -> LineCounts:
@@ -188,7 +198,7 @@ class Ran:
                 {**counts.plain(), "file": files[path], "line": line} for (path, line), counts in self.sources.items() if path in files
             ],
             "ptx": {str(line): counts.plain() for line, counts in self.ptx.items() if counts.instructions or counts.findings},
-            "output": self.report.output, "arrays": {name: summary(array) for name, array in self.arrays.items()},
+            "output": self.report.output, "doubt": self.doubt, "arrays": {name: summary(array) for name, array in self.arrays.items()},
         }  # fmt: skip
 
 
@@ -214,7 +224,9 @@ def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
 def launch_of(program: RequestedProgram, recording: Recording) -> Launch:
     """A launch that knows what only the compile says: shared memory, scratch, tensor maps."""
     launch = program.launch()
-    launch.shared, launch.global_scratch = recording.shared, recording.global_scratch
+    text = recording.stage("ptx").raw
+    launch.shared = recording.shared or shared_bytes(program.source, text or "")
+    launch.global_scratch = recording.global_scratch
     launch.descriptors = recording.descriptors
     return launch
 
@@ -228,7 +240,15 @@ def run_program(program: RequestedProgram, recording: Recording, launch: Launch 
     outcome = launch.run(state.raw, frozenset({Property.PTX}))
     report = _report(outcome)
     sources, ptx = counts_by_line(report, {line.number: line.source for line in state.lines if line.source})
-    return Ran(launch.grid, time.perf_counter() - start, report, sources, ptx, named_arrays(launch, outcome))
+    return Ran(
+        launch.grid,
+        time.perf_counter() - start,
+        report,
+        sources,
+        ptx,
+        named_arrays(launch, outcome),
+        launch.arguments.made_up,
+    )
 
 
 def named_arrays(launch: Launch, outcome: Outcome) -> dict[str, np.ndarray]:

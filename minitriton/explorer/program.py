@@ -158,7 +158,7 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
     task, known, arch = None, {}, asked.arch
     if recorded is not None:
         known, arch = recorded.options, arch or recorded.arch
-    if asked.source.endswith((".ttir", ".ttgir", ".llir", ".gluon")):
+    if asked.source.endswith((".ttir", ".ttgir", ".llir", ".ptx", ".gluon")):
         source = _ir_source(asked)
         noted, options = (None, {}) if recorded else compiled_with(Path(asked.source))
         known, arch = {**known, **options}, arch or _architecture(source) or noted
@@ -206,7 +206,20 @@ def _kernel_source(asked: CompileRequest, recorded: RecordedLaunch | None) -> An
         raise
     if recorded is not None and not asked.signature:
         return source_of(recorded, kernel, named(list(asked.numbers)))
-    return ast_source(kernel, signature_for(kernel, asked.signature))
+    if asked.signature or _is_first(asked.source):
+        return ast_source(kernel, signature_for(kernel, asked.signature))
+    return ast_source(kernel, inferred_signature(kernel).text)
+
+
+def _is_first(source: str) -> bool:
+    """Whether no other process of a server has said yet what it made up for `source`."""
+    if not _shared:
+        return True
+    try:
+        Path(_shared[0], f"said-{hashlib.sha256(source.encode()).hexdigest()[:16]}").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _with_text(asked: CompileRequest, path: str) -> str:

@@ -18,6 +18,7 @@ from minitriton.commands.output import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import asked_of
 from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary
+from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.lab.device_memory import run_on_gpu
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 def run_run(given: argparse.Namespace) -> int:
     """Prints the counts by line. 1 if a fault was found, else 0."""
-    asked = asked_of(given)
+    asked = with_own_launch(asked_of(given))
     if given.gpu:
         if not has_gpu():
             raise MinitritonError("no GPU was found", help="leave out --gpu: the emulator counts, and needs none")
@@ -102,6 +103,8 @@ def text_of(ran: Ran, sources: dict[str, str], *, colour: bool, kernel: str) -> 
             lines.append(f"{painted(cells, heat, colour)}  {line:>4} {shown}")
             lines += [painted(f"{'':45}  ^ {finding}", RED, colour) for finding in dict.fromkeys(one.findings)]
     lines += [painted(f"{'':45}  {finding}", RED, colour) for finding in ran.elsewhere]
+    if ran.doubt:
+        lines.append(f"{'':45}  {ran.doubt}")
     total = ran.total
     lines += [
         "",

@@ -207,6 +207,10 @@ def serve(
             for name, given in (("compile", {}), ("inspect", {"step": 0})):
                 ahead = name, {"asked": plain, **given}, None, Asking(is_waited_for=False)
                 threading.Thread(target=pool.ask, args=ahead, daemon=True).start()
+        if not asked:
+            threading.Thread(
+                target=pool.ask, args=("start", {}, None, Asking(is_waited_for=False)), daemon=True
+            ).start()
         app = application(guard, asked, pool)
         import uvicorn
 
@@ -310,7 +314,7 @@ def _is_equal(given: str, wanted: str) -> bool:
 # pool.ask("compile", {"asked": ...}, page="tab-1", question=Question())
 
 _ROLES = {
-    "check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running",
+    "inputs": "running", "check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running",
     "inspect": "inspecting", "buffers": "inspecting", "states": "inspecting",
 }  # fmt: skip
 """Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others.

@@ -28,10 +28,12 @@ from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local
 from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_locations import LLVMLocations
+from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
+from minitriton.explorer.start_page import catalogue, remember, require_program
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.verdicts import verdicts
 from minitriton.explorer.wire import (
@@ -41,14 +43,19 @@ from minitriton.explorer.wire import (
     CompileJson,
     Drawn,
     GradeJson,
+    InputJson,
+    InputsJson,
     InspectionJson,
     LessonsJson,
     PatternJson,
     Question,
     RunJson,
     SassJson,
+    StartJson,
     VerdictsJson,
 )  # fmt: skip
+from minitriton.lab.arguments import array_of
+from minitriton.lab.command import named
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 from minitriton.target.architectures import WARP_SIZE
 
@@ -97,6 +104,10 @@ def compiled(session: ExplorerSession, given: Question) -> CompileJson:
     link = given.get("link")
     # A link may come from anybody: it is taken as the state of a command line is.
     asked = CompileRequest.of_code(link) if isinstance(link, str) else asked_of(given)
+    if given.get("opens"):
+        require_program(asked)
+        asked = with_own_launch(asked)
+        remember([asked])
     if given.get("again"):
         session.forget(asked)
     match given.get("look"):
@@ -117,6 +128,7 @@ class About(TypedDict):
     asked: Question
     code: str
     command: str
+    made_up: str
     options: dict[str, int]
 
 
@@ -124,7 +136,7 @@ def about(program: RequestedProgram) -> About:
     """What a page shows of a program in addition to its compile: how to get the same again, and what may be changed of it."""
     asked = program.asked
     return {
-        "asked": asked.plain(), "code": asked.code(), "command": asked.command(),
+        "asked": asked.plain(), "code": asked.code(), "command": asked.command(), "made_up": program.made_up,
         "options": {"num_warps": program.options.num_warps, "num_stages": program.options.num_stages, "num_ctas": program.options.num_ctas},
     }  # fmt: skip
 
@@ -245,6 +257,30 @@ def exercise(session: ExplorerSession, given: Question) -> GradeJson:
     return {"ok": found.ok, "said": list(found.said)}
 
 
+def start(session: ExplorerSession, given: Question) -> StartJson:
+    """What a page offers that nothing was opened on."""
+    return {"groups": catalogue()}
+
+
+def inputs(session: ExplorerSession, given: Question) -> InputsJson:
+    """What the program is run with, a parameter each, and who said so."""
+    program = session.opened(asked_of(given)).program
+    launch, asked = program.launch(), program.asked
+    said = {*named(list(asked.numbers)), *named(list(asked.sizes))}
+    whose = "recorded" if program.recorded is not None else "the corpus" if program.task is not None else "made up"
+    rows: list[InputJson] = []
+    for argument in launch.arguments.passed:
+        array = array_of(argument.value)
+        rows.append(
+            {
+                "name": argument.name, "type": argument.type_name, "is_array": array is not None,
+                "value": str(argument.value) if array is None else str(array.size),
+                "whose": "given" if argument.name in said or asked.inputs else whose,
+            }
+        )  # fmt: skip
+    return {"rows": rows, "grid": list(launch.grid), "seed": asked.seed, "doubt": launch.arguments.made_up}
+
+
 def layout(session: ExplorerSession, given: Question) -> Drawn:
     """Encodings that are being written (`encodings`), on a `shape` of elements of `bits`, for `arch`."""
     match given:
@@ -260,6 +296,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
     "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
+    "start": start, "inputs": inputs,
 }  # fmt: skip
 
 

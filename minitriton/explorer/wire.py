@@ -86,6 +86,8 @@ class CompileJson(TypedDict):
     asked: NotRequired[Question]
     code: NotRequired[str]
     command: NotRequired[str]
+    made_up: NotRequired[str]
+    """The signature, where nobody gave one."""
     options: NotRequired[dict[str, int]]
     label: NotRequired[str]
     took: NotRequired[dict[str, float]]
@@ -180,7 +182,48 @@ class RunJson(TypedDict):
     sources: list[CountsJson]
     ptx: dict[str, CountsJson]
     output: list[str]
+    doubt: str
     arrays: dict[str, ArrayJson]
+
+
+class InputJson(TypedDict):
+    """What a parameter is run with: a number, or how many elements its array has, and who said so."""
+
+    name: str
+    type: str
+    is_array: bool
+    value: str
+    whose: str
+
+
+class InputsJson(TypedDict):
+    """All that a program is run with. `doubt`: what of it nobody gave, in words."""
+
+    rows: list[InputJson]
+    grid: list[int]
+    seed: int
+    doubt: str
+
+
+class OfferedJson(TypedDict):
+    """A kernel that can be opened."""
+
+    title: str
+    about: str
+    asked: Question
+
+
+class GroupJson(TypedDict):
+    """Kernels that are offered together."""
+
+    title: str
+    kernels: list[OfferedJson]
+
+
+class StartJson(TypedDict):
+    """What a page offers that nothing was opened on."""
+
+    groups: list[GroupJson]
 
 
 class SassJson(TypedDict):
@@ -327,5 +370,6 @@ class Drawn(TypedDict):
 
 
 Answer = (
-    CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn
+    CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn | StartJson
+    | InputsJson
 )  # fmt: skip

@@ -121,6 +121,8 @@ class Arguments:
     elements: list[str]
     passed: list[Argument] = field(default_factory=list[Argument])
     pristine: list[np.ndarray | None] = field(init=False)
+    made_up: str = ""
+    """What of them nobody gave, in words."""
 
     def __post_init__(self) -> None:
         self.pristine = [None if (array := array_of(v)) is None else array.copy() for v in self.values]

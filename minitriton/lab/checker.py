@@ -130,7 +130,7 @@ class _CheckingWatch(Hook):
         reproducers: Path | None,
     ) -> None:
         self.context, self.launch, self.first, self.reproducers = context, launch, first, reproducers
-        self.report = CheckReport(launch.name)
+        self.report = CheckReport(launch.name, made_up=launch.arguments.made_up)
         self.facts = facts
         self.last = self.last_run = first
         self.skipped: list[str] = []

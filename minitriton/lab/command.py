@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.output import add_json, print_json, progress
-from minitriton.commands.shared_options import add_launch_arguments, add_time_limit, time_limit
+from minitriton.commands.shared_options import (
+    add_launch_arguments,
+    add_pipeline_edits,
+    add_time_limit,
+    edited,
+    time_limit,
+)
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import add_launch_option
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
     from minitriton.lab.execution import Launch
     from minitriton.lab.launches.recorded import RecordedLaunch
     from minitriton.lab.parameters import Parameters, Source
+    from minitriton.pipeline.pass_manager import Pipeline
     from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -38,6 +45,7 @@ def add_check_command(commands: Subcommands) -> None:
         help="FILE.py:kernel, IR text (FILE.ttir, .ttgir, .gluon, .llir, .ptx), or a name of `minitriton corpus` with its own launch",
     )
     add_launch_option(check)
+    add_pipeline_edits(check)
     add_launch_arguments(check, "; of IR text only where it does not say, as *fp32 for a pointer of PTX")
     check.add_argument(
         "--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: the IR's, else 90)"
@@ -60,7 +68,6 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from minitriton.lab.checker import check
-    from minitriton.pipeline.pass_manager import Pipeline
 
     source, launch = _launch(given)
     with progress() as show:
@@ -70,7 +77,7 @@ def _run(given: argparse.Namespace) -> int:
             launch.grid,
             target=launch.target,
             options=launch.options,
-            pipeline=Pipeline.parse(given.pipeline) if given.pipeline else None,
+            pipeline=_pipeline(given, source, launch),
             reproducers=given.reproducers,
             device="gpu" if given.gpu else "cpu",
             contracts=not given.anyway,
@@ -78,6 +85,21 @@ def _run(given: argparse.Namespace) -> int:
         )
     print_json({"ok": report.ok, **vars(report)}) if given.json else print(report.text())
     return 0 if report.ok else 1
+
+
+def _pipeline(given: argparse.Namespace, source: Source, launch: Launch) -> Pipeline | None:
+    """The passes asked for; None for the target's own."""
+    from minitriton.pipeline import stages
+    from minitriton.pipeline.pass_manager import Pipeline
+
+    if not (given.pipeline or given.edits):
+        return None
+    whole = (
+        Pipeline.parse(given.pipeline)
+        if given.pipeline
+        else stages.default_pipeline(launch.target, launch.options, source.ext)
+    )
+    return edited(whole, given.edits)
 
 
 def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
@@ -208,15 +230,39 @@ def launch_arguments(
         # Text shows only that an access is outside, not by how much.
         pointers = [name for name, kind in parameters.kinds.items() if kind.startswith("*")]
         lengths = {**dict.fromkeys(pointers, DEFAULT_SIZE), **lengths}
-    return generate_arguments(
-        parameters.kinds,
-        run_once,
-        sizes=lengths,
-        numbers=numbers,
-        contents=arrays_in(inputs),
-        divisible=parameters.divisible,
-        seed=seed,
-    )
+    contents = arrays_in(inputs)
+    try:
+        found = generate_arguments(
+            parameters.kinds,
+            run_once,
+            sizes=lengths,
+            numbers=numbers,
+            contents=contents,
+            divisible=parameters.divisible,
+            seed=seed,
+        )
+    except MinitritonError as error:
+        if len({*numbers, *contents}) < len(parameters.kinds):
+            error.help = f"{error.help or 'see the kernel'}; {NOT_GIVEN}"
+        raise
+    found.made_up = _made_up(found, {*numbers, *contents}, grid)
+    return found
+
+
+NOT_GIVEN = "some inputs were made up, so it may be they that are wrong, not the kernel: give --arg, --inputs, --grid"
+
+
+def _made_up(arguments: Arguments, given: set[str], grid: tuple[int, ...]) -> str:
+    """What of `arguments` is not `given`: "n = 100, contents of x and out, grid 2"."""
+    from minitriton.lab.arguments import array_of
+
+    made = [one for one in arguments.passed if one.name not in given]
+    numbers = [f"{one.name} = {one.value}" for one in made if array_of(one.value) is None]
+    arrays = [one.name for one in made if array_of(one.value) is not None]
+    if not made:
+        return ""
+    parts = [*numbers, *([f"contents of {', '.join(arrays)}"] if arrays else []), f"grid {'x'.join(map(str, grid))}"]
+    return "; ".join(parts)
 
 
 DEFAULT_SIZE = 1 << 16

@@ -83,6 +83,8 @@ class CheckReport:
     """Races of the kernel itself; None where no run looked for them."""
     races_between_threads: bool = False
     """Whether some are within a program; those between programs may be meant."""
+    made_up: str = ""
+    """What of the inputs nobody gave, in words."""
 
     @property
     def ok(self) -> bool:
@@ -122,7 +124,7 @@ class CheckReport:
         if self.races:
             lines += [
                 "",
-                "your kernel races here: no barrier or atomic of the program is between these accesses",
+                self._of_races(),
                 *(f"  {r}" for r in self.races),
             ]
         others = self._other_findings()
@@ -131,6 +133,12 @@ class CheckReport:
         lines += ["", *(f"not executable: {gap}" for gap in dict.fromkeys(gaps))] if gaps else []
         lines += ["", f"{self.kernel}: {self._summary()}"]
         return "\n".join(lines)
+
+    def _of_races(self) -> str:
+        between = "no barrier or atomic of the program is between these accesses"
+        if not self.made_up:
+            return f"your kernel races here: {between}"
+        return f"a race, of inputs that were made up ({self.made_up}), so it may be they that are wrong: {between}"
 
     def _other_findings(self) -> list[str]:
         """What made rows unsound and is not said elsewhere, each once; lines of PTX differ between rows."""
@@ -149,7 +157,7 @@ class CheckReport:
         if self.ok:
             return f"{len(self.rows)} steps, none wrong{left_out}"
         if not self.broken:
-            return f"{len(self.rows)} steps, no pass wrong; the kernel races{left_out}"
+            return f"{len(self.rows)} steps, no pass wrong; the kernel races{' on made-up inputs' if self.made_up else ''}{left_out}"
         if all(row.refusal for row in self.broken):
             return f"refused by {', '.join(row.name for row in self.broken)}{left_out}"
         return f"broken: {', '.join(row.name for row in self.broken)}{left_out}"

@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib
 import json
 import math
 import time
@@ -342,7 +343,7 @@ def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool)
 
 
 def autotune(
-    configs: list[Config],
+    configs: list[Config] | str,
     key: list[str],
     prune_configs_by: Pruning | None = None,
     reset_to_zero: list[str] | None = None,
@@ -354,8 +355,12 @@ def autotune(
     use_cuda_graph: bool = False,
     do_bench: Callable[..., Times] | None = None,
     cache_results: bool = False,
+    k: int = 4,
 ) -> Callable[[KernelInterface], Autotuner]:
     """Decorator. A change of the arguments named in `key`, or of any array's element type, measures `configs` anew.
+
+    `configs="model"`, or none: what the kernel's facts allow. The best `k` by a model of time are measured
+    (`runtime.tuning`; 0: none, the first is taken).
 
     `reset_to_zero`, arguments to zero before each run; `restore_value`, arguments to put back after
     each; `prune_configs_by`, a dict of `early_config_prune(configs, named_args, **kwargs) -> configs`,
@@ -363,22 +368,30 @@ def autotune(
     place of resetting and restoring; `do_bench(call, quantiles)`; `cache_results`. A kernel runs many times while it is
     measured: what it adds up needs `reset_to_zero` or `restore_value`.
     """
-    return lambda fn: Autotuner(
-        fn,
-        fn.arg_names,
-        configs,
-        key,
-        reset_to_zero,
-        restore_value,
-        pre_hook=pre_hook,
-        post_hook=post_hook,
-        prune_configs_by=prune_configs_by,
-        warmup=warmup,
-        rep=rep,
-        use_cuda_graph=use_cuda_graph,
-        do_bench=do_bench,
-        cache_results=cache_results,
-    )
+    options: dict[str, Any] = {
+        "reset_to_zero": reset_to_zero, "restore_value": restore_value, "pre_hook": pre_hook, "post_hook": post_hook,
+        "prune_configs_by": prune_configs_by, "warmup": warmup, "rep": rep, "use_cuda_graph": use_cuda_graph, "do_bench": do_bench,
+        "cache_results": cache_results,
+    }  # fmt: skip
+    if configs and not isinstance(configs, str):
+        return lambda fn: Autotuner(fn, fn.arg_names, configs, key, **options)
+    if configs not in ("model", [], ()):
+        raise AutotunerError(f"configs is {configs!r}", help='give a list of triton.Config, or configs="model"')
+
+    return lambda fn: _tuning("tuner").ModelTuner(fn, fn.arg_names, key, k=k, is_optional=configs != "model", **options)
+
+
+def _tuning(module: str) -> Any:
+    """A module of `runtime.tuning`, which is built on this one, imported when it is used."""
+    return importlib.import_module(f"minitriton.runtime.tuning.{module}")
+
+
+def _candidates(*args: Any, **keywords: Any) -> Any:
+    """`runtime.tuning.candidates`."""
+    return _tuning("ranking").candidates(*args, **keywords)
+
+
+setattr(autotune, "candidates", _candidates)  # noqa: B010 (a function's own attribute)
 
 
 # Timings of an autotuned kernel, stored in the kernel cache for other processes.

@@ -76,5 +76,5 @@ def test_ptx_from_a_file_gets_the_verdict_of_the_kernel(tmp_path: Path, capsys: 
             == code
         )
         said = capsys.readouterr().out
-        assert ("your kernel races here" in said) == bool(code)
+        assert ("a race, of inputs that were made up" in said) == bool(code)
         assert "broken" not in said

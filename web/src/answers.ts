@@ -12,7 +12,8 @@ export class Trouble extends Error {
 export interface Answers {
   /** Whether something can be compiled. */
   readonly live: boolean;
-  compile(asked: CompileRequest, again?: boolean): Promise<Compile>;
+  /** `again`: from the file as it is now; `opens`: with the launch of the kernel's own file, where there is one. */
+  compile(asked: CompileRequest, how?: { again?: boolean; opens?: boolean }): Promise<Compile>;
   /** The state that a link holds, which the server must have made. */
   compileLink(code: string): Promise<Compile>;
   /** The same with the lines of one step at first, `rest` has them all. */
@@ -26,7 +27,33 @@ export interface Answers {
   triton(compile: Compile): Promise<Compile>;
   layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number): Promise<Drawn>;
   lessons(): Promise<Lessons>;
+  start(): Promise<{ groups: { title: string; kernels: Offered[] }[] }>;
+  /** What the program is run with, and who said so. */
+  inputs(compile: Compile): Promise<Inputs>;
   exercise(name: string, asked: CompileRequest, text: string): Promise<ExerciseResult>;
+}
+
+/** A kernel that can be opened. */
+export interface Offered {
+  title: string;
+  about: string;
+  asked: CompileRequest;
+}
+
+/** A parameter with the number it is given, or how many elements its array has. */
+export interface Input {
+  name: string;
+  type: string;
+  is_array: boolean;
+  value: string;
+  whose: string;
+}
+
+export interface Inputs {
+  rows: Input[];
+  grid: number[];
+  seed: number;
+  doubt: string;
 }
 
 export interface Stop {
@@ -119,10 +146,10 @@ export class Server implements Answers {
     for (const one of this.running) if (!BACKGROUND.has(one.name)) one.controller.abort();
   }
 
-  compile = async (asked: CompileRequest, again = false): Promise<Compile> => {
+  compile = async (asked: CompileRequest, how: { again?: boolean; opens?: boolean } = {}): Promise<Compile> => {
     // Who answers about values compiles it meanwhile; what is wrong with it the compile itself says.
-    void this.ask("inspect", { asked, step: 0 }).catch(() => undefined);
-    return unpacked(await this.ask<Packed>("compile", { asked, again }));
+    if (!how.opens) void this.ask("inspect", { asked, step: 0 }).catch(() => undefined);
+    return unpacked(await this.ask<Packed>("compile", { asked, ...how }));
   };
   compileLink = async (code: string): Promise<Compile> => unpacked(await this.ask<Packed>("compile", { link: code }));
   compileLooking = async (asked: CompileRequest, at: { text: string; near: number }): Promise<Compile> => {
@@ -142,6 +169,8 @@ export class Server implements Answers {
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
   layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
   lessons = (): Promise<Lessons> => this.ask("lessons", {});
+  start = (): ReturnType<Answers["start"]> => this.ask("start", {});
+  inputs = (compile: Compile): Promise<Inputs> => this.once(compile, "inputs", {});
   exercise = (name: string, asked: CompileRequest, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
 
   private once<T, A = T>(compile: Compile, name: string, given: object, made = (found: A): T => found as unknown as T): Promise<T> {
@@ -193,7 +222,7 @@ export class Server implements Answers {
 }
 
 /** Services that nobody waits for. */
-const BACKGROUND = new Set(["check", "inspect", "states", "lessons"]);
+const BACKGROUND = new Set(["check", "inspect", "states", "lessons", "inputs"]);
 
 const NEEDS_SERVER = "this page is a file: what compiles or runs something anew needs the server, `minitriton explore` without --html";
 
@@ -219,6 +248,8 @@ export class File implements Answers {
   lessons = (): Promise<KeptLessons> => (this.opened ??= this.inflatedLessons());
   layout = (): Promise<Drawn> => refused(NEEDS_SERVER);
   exercise = (): Promise<ExerciseResult> => refused(NEEDS_SERVER);
+  start = (): ReturnType<Answers["start"]> => refused(NEEDS_SERVER);
+  inputs = (): Promise<Inputs> => refused(NEEDS_SERVER);
   run = (compile: Compile): Promise<Run> => kept(compile, (of) => of.run);
   sass = (compile: Compile): Promise<Sass> => kept(compile, (of) => of.sass);
   check = (compile: Compile): Promise<Verdicts> => kept(compile, (of) => of.check);

@@ -50,8 +50,9 @@ export class CostsTab {
     return [
       make("section.card", { id: "totals" }, make("h4", {}, `Emulated: grid ${run.grid.join("x")}`, make("small", {}, ` ${run.seconds.toFixed(2)} s`)),
         table(before ? ["", "now", "before", ""] : ["", "all programs"], rows),
-        make("p.hint", {}, "Beside a line: instructions of warps; s: sectors a request; !: passes for bank conflicts."),
-        ...(run.total.findings ?? []).slice(0, 6).map((text) => make("p.failed", {}, text))),
+        make("p.hint", {}, "Next to a line: instructions that warps executed; sect: sectors of 32 bytes a request; confl: passes for bank conflicts."),
+        ...(run.total.findings ?? []).slice(0, 6).map((text) => make("p.failed", {}, text)),
+        ...(run.doubt ? [make("p.advice", { id: "doubt" }, `These ${run.doubt}. They are under What if.`)] : [])),
       make("section.card", { id: "mix" }, make("h4", {}, "Instructions, by warp"), ...mix.map(([kind, count]) => {
         const bar = make("i");
         bar.style.width = `${(100 * count) / most}%`;
@@ -132,8 +133,8 @@ export function heatMaps(run: Run): HeatMaps {
 
 function heat(counts: Counts, most: number): Heat {
   const parts = [String(counts.instructions ?? 0)];
-  if (counts.sectors_per_request) parts.push(`${counts.sectors_per_request}s`);
-  if (counts.conflicts) parts.push(`${counts.conflicts}!`);
+  if (counts.sectors_per_request) parts.push(`${counts.sectors_per_request} sect`);
+  if (counts.conflicts) parts.push(`${counts.conflicts} confl`);
   const all = [
     `${counts.instructions ?? 0} instructions of warps`,
     counts.requests ? `${counts.requests} requests to global memory, ${counts.sectors_per_request ?? 0} sectors each, ${counts.bytes ?? 0} bytes, ${counts.wasted ?? 0} wasted` : "",

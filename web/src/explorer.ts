@@ -4,6 +4,7 @@ import { File, Server, Trouble, type Answers } from "./answers";
 import { CostsTab, type HeatMaps } from "./costs";
 import { element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
+import { showDifferences, showLegend } from "./bar";
 import { showFailure } from "./failure";
 import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
@@ -13,6 +14,7 @@ import { hasFacts, unpacked, type Compile, type Packed, type Step, type Verdict 
 import { baseName, Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
+import { chooseKernel } from "./start";
 import { WhatIfTab } from "./whatif";
 
 /** What stands in the page: all of it, or what to ask the server for. */
@@ -24,7 +26,11 @@ async function start(): Promise<void> {
   const answers: Answers = server ?? new File("lessons" in given ? given.lessons : undefined);
   const compiles: Compile[] = "compiles" in given ? given.compiles.map(unpacked) : [];
   if (server) showWaiting(server);
-  for (const asked of server ? await server.begin() : []) {
+  const begun = server ? await server.begin() : [];
+  const linked = new URLSearchParams(location.hash.slice(1)).get("state");
+  const isStart = server !== null && !linked && (begun.length === 0 || location.hash === "#start");
+  if (isStart) compiles.push(await chooseKernel(answers));
+  for (const asked of isStart ? [] : begun) {
     try {
       compiles.push(await answers.compile(asked));
     } catch (error) {
@@ -33,11 +39,11 @@ async function start(): Promise<void> {
       compiles.push(await new Promise<Compile>((mended) => showFailure(error.problem, asked, answers, mended)));
     }
   }
+  if (!compiles.length && linked) compiles.push(await answers.compileLink(linked));
   for (const one of compiles) one.label ??= `${one.kernel}, sm_${one.arch}`;
-  const session = new Session(answers, compiles);
-  const linked = new URLSearchParams(location.hash.slice(1)).get("state");
+  const session = new Session(answers, compiles, begun.length === 0 && answers.live);
   let firstTrouble: unknown;
-  if (linked && answers.live) {
+  if (linked && answers.live && begun.length) {
     try {
       const made = await answers.compileLink(linked);
       made.label = "from the link";
@@ -48,6 +54,7 @@ async function start(): Promise<void> {
     }
   }
   build(session);
+  if (begun.length === 0 && answers.live) session.writeAddress();
   if (firstTrouble) trouble(firstTrouble);
   document.body.dataset.ready = "true";
   performance.mark("ready", { detail: compiles[0]!.took });
@@ -80,6 +87,7 @@ function build(session: Session): void {
   const costs = new CostsTab(session, Inspector.panel("costs"), (maps) => {
     heat = maps;
     sides.showHeat(maps.sources, maps.ptx);
+    legend();
   });
   const learn = new LearnTab(session, Inspector.panel("learn"), whatIf);
   let costsOf: Compile | null = null;
@@ -116,6 +124,14 @@ function build(session: Session): void {
     sides.showHeat(counts?.sources ?? new Map(), counts?.ptx ?? new Map());
     sides.showInFlight().catch(trouble);
     passes.show();
+    showDifferences(session, session.answers.live ? (asked) => void whatIf.compile(asked) : null, () => session.choose({ tab: "whatif" }));
+    legend();
+  }
+
+  function legend(): void {
+    const isCounted = costsOf === session.compile && heat !== null;
+    const hasFlights = hasFacts(session.stateOf(session.view.right)) && session.stateOf(session.view.right).level === "ttgir";
+    showLegend([isCounted ? COUNTED : "", hasFlights ? "next to an op: copies and dots in flight after it" : ""].filter(Boolean).join("; "));
   }
 
   session.watch((before) => {
@@ -171,7 +187,10 @@ function build(session: Session): void {
     if (broken) session.choose({ step: Number(broken.id.slice(5)) });
   });
 
-  window.addEventListener("hashchange", () => session.choose(session.readHash()));
+  window.addEventListener("hashchange", () => {
+    if (location.hash === "#start") location.reload();
+    else session.choose(session.readHash());
+  });
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
     if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement || target.closest("[data-editing]")) return;
@@ -181,7 +200,7 @@ function build(session: Session): void {
     const actions: Record<string, () => void> = {
       j: () => passes.next(1), n: () => passes.next(1), k: () => passes.next(-1), p: () => passes.next(-1),
       "/": () => passes.focusFilter(), u: () => passes.toggleUnchanged(), f: () => sides.toggleFold(),
-      e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.panes.left.focus(), a: () => sides.panes.right.focus(),
+      e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.focusLeft(), d: () => sides.toggleColumns(), a: () => sides.panes.right.focus(),
       "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
       ...Object.fromEntries([..."123456"].map((key, at) => [key, () => inspector.select(at)])),
@@ -202,6 +221,7 @@ function build(session: Session): void {
   checkSoon();
 }
 
+const COUNTED = "next to a line: instructions that warps executed, sectors of 32 bytes a request to memory, passes for bank conflicts";
 const REST = 400;
 const LONGEST_WAIT = 5000;
 

@@ -16,7 +16,7 @@ export function showFailure(problem: Problem, asked: CompileRequest, answers: An
   async function compile(given: CompileRequest, again: boolean): Promise<void> {
     status.textContent = "compiling…";
     try {
-      const made = await answers.compile(given, again);
+      const made = await answers.compile(given, { again });
       view.remove();
       document.body.classList.remove("failure");
       onCompiled(made);
@@ -33,7 +33,7 @@ export function showFailure(problem: Problem, asked: CompileRequest, answers: An
 
   const signature = signatureField();
   showSignature(signature, asked);
-  const given = (): CompileRequest => withSignature(asked, signature.value);
+  const given = (): CompileRequest => withSignature(asked, signature);
   const mended = (): CompileRequest => ({ ...given(), kernel_text: editor!.text });
   const again = button("Compile the file again", "after a change on disk", () => void compile(given(), true));
   signature.addEventListener("keydown", (event) => { if (event.key === "Enter") void compile(given(), true); });

@@ -2,7 +2,7 @@
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { standardKeymap } from "@codemirror/commands";
 import { search, searchKeymap } from "@codemirror/search";
-import { EditorState, RangeSetBuilder, StateEffect, Text, type Extension, type StateEffectType } from "@codemirror/state";
+import { Compartment, EditorState, RangeSetBuilder, StateEffect, Text, type Extension, type StateEffectType } from "@codemirror/state";
 import { Decoration, EditorView, gutter, GutterMarker, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { nonce } from "./dom";
@@ -75,6 +75,8 @@ export const highlighting = syntaxHighlighting(colours);
 /** Without it the page's policy refuses the styles that CodeMirror adds. */
 export const withNonce = EditorView.cspNonce.of(nonce);
 
+const SIGNS: Record<string, string> = { added: " +", removed: " −", old: " −", changed: " ~", moved: " ↕" };
+
 class LineNumber extends GutterMarker {
   constructor(readonly text: string) {
     super();
@@ -95,6 +97,7 @@ export class Pane {
   private marks: Marks = NO_MARKS;
   private pending: Pending | null = null;
   private hoveredNumber: number | null = null;
+  private readonly wrapping = new Compartment();
 
   constructor(
     parent: HTMLElement,
@@ -129,6 +132,11 @@ export class Pane {
     if (hovered.size === 0 && this.marks.hovered.size === 0) return;
     this.marks = { ...this.marks, hovered };
     this.change({ marks: true });
+  }
+
+  /** Whether long lines go on below, so that all of them is in sight. */
+  wrap(isWanted: boolean): void {
+    this.view.dispatch({ effects: this.wrapping.reconfigure(isWanted ? EditorView.lineWrapping : []) });
   }
 
   /** Puts the keyboard here. */
@@ -186,6 +194,7 @@ export class Pane {
     const numberAt = (view: EditorView, position: number): number | null => this.shown[view.state.doc.lineAt(position).number - 1]?.number ?? null;
     return [
       EditorState.readOnly.of(true),
+      this.wrapping.of([]),
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       typeof colours === "function" ? inSight((view) => coloured(view, colours)) : [colours, highlighting],
       search({ top: true }),
@@ -194,7 +203,8 @@ export class Pane {
         class: "numbers",
         lineMarker: (view, block) => {
           const number = numberAt(view, block.from);
-          return new LineNumber(number === null ? "" : String(number + 1));
+          const kind = this.shown[view.state.doc.lineAt(block.from).number - 1]?.kind ?? "";
+          return new LineNumber(number === null ? "" : `${number < 0 ? -number : number + 1}${SIGNS[kind] ?? ""}`);
         },
         initialSpacer: () => new LineNumber("0000"),
       }),

@@ -87,6 +87,8 @@ export interface Compile {
   asked?: CompileRequest;
   code?: string;
   command?: string;
+  /** The signature, where nobody gave one. */
+  made_up?: string;
   /** Of the file that was compiled: questions about it are refused once it has changed. */
   stamp?: number[] | null;
   /** When the compile ended, in seconds since 1970, and how many it took. */
@@ -245,6 +247,8 @@ export interface Run {
   sources: (Counts & { file: number; line: number })[];
   ptx: Record<string, Counts>;
   output: string[];
+  /** Why what was found may come from made-up inputs. */
+  doubt: string;
   arrays: Record<string, ArraySummary>;
 }
 

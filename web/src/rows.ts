@@ -17,9 +17,8 @@ export function sideBySide(all: readonly Row[], before: State, after: State, fol
   const right: Shown[] = [];
   for (const [rows, folded] of runs(all, fold)) {
     if (folded) {
-      const text = `⋯ ${rows.length} lines alike`;
-      left.push({ text, number: null, kind: "fold" });
-      right.push({ text, number: null, kind: "fold" });
+      left.push(foldOf(rows));
+      right.push(foldOf(rows));
       continue;
     }
     for (const [kind, a, b] of rows) {
@@ -29,6 +28,24 @@ export function sideBySide(all: readonly Row[], before: State, after: State, fol
   }
   return [left, right];
 }
+
+/** Both sides in one column: what was removed over what came for it. Lines of the state before have negative numbers. */
+export function inOneColumn(all: readonly Row[], before: State, after: State, fold: boolean): Shown[] {
+  return runs(all, fold).flatMap(([rows, folded]): Shown[] =>
+    folded ? [foldOf(rows)] : rows.flatMap(([kind, a, b]) => [
+      // What moved is shown where it is now.
+      ...(a !== null && (kind === "removed" || kind === "changed") ? [{ ...lineOf(before, a, kind === "changed" ? "old" : kind), number: oldNumber(a) }] : []),
+      ...(b === null ? [] : [lineOf(after, b, kind)]),
+    ]),
+  );
+}
+
+/** The number of a line of the state before in one column; its own reverse. */
+export function oldNumber(number: number): number {
+  return -number - 1;
+}
+
+const foldOf = (rows: readonly Row[]): Shown => ({ text: `⋯ ${rows.length} lines alike`, number: null, kind: "fold" });
 
 export function whole(state: State): Shown[] {
   return state.text.map((text, number) => ({ text, number, kind: "same" }));

@@ -33,8 +33,10 @@ export class Session {
   constructor(
     readonly answers: Answers,
     readonly compiles: Compile[],
+    /** Whether the address is to say the compile itself: the server knows of none. */
+    private readonly isChosen = false,
   ) {
-    const step = firstChange(compiles[0]!);
+    const step = mostChanged(compiles[0]!);
     this.view = { compile: 0, step, left: { compile: 0, state: 0 }, right: { compile: 0, state: 0 }, place: null, value: null, op: 0, tab: "facts", completed: 0 };
     Object.assign(this.view, this.aroundStep(0, step));
   }
@@ -55,7 +57,12 @@ export class Session {
     for (const watcher of this.watchers) watcher(before);
     clearTimeout(this.writing);
     // After the frame: the browser takes some milliseconds over an address.
-    this.writing = window.setTimeout(() => history.replaceState(null, "", this.hash()), 50);
+    this.writing = window.setTimeout(() => this.writeAddress(), 50);
+  }
+
+  /** Lets the address lead back to what is looked at. */
+  writeAddress(): void {
+    history.replaceState(null, "", this.hash());
   }
 
   /** The states before and after a step. */
@@ -132,7 +139,7 @@ export class Session {
   hash(): string {
     const view = this.view;
     const parts = [`step=${view.step}`];
-    if (view.compile && this.compile.code) parts.push(`state=${this.compile.code}`);
+    if ((view.compile || this.isChosen) && this.compile.code) parts.push(`state=${this.compile.code}`);
     if (!this.isStep) parts.push(`left=${view.left.compile}.${view.left.state}`, `right=${view.right.compile}.${view.right.state}`);
     if (view.place) parts.push(`file=${view.place.file}`, `line=${view.place.line}`);
     if (view.value) parts.push(`value=${encodeURIComponent(view.value)}`);
@@ -172,8 +179,17 @@ export function baseName(path: string | undefined): string {
   return path?.split("/").at(-1) ?? "";
 }
 
-function firstChange(compile: Compile): number {
-  return Math.max(compile.steps.findIndex((one, at) => at > 0 && one.changed), 0);
+/** The pass of TTIR or TTGIR that changed most lines; one that goes from one to the other changes all. */
+function mostChanged(compile: Compile): number {
+  const failed = compile.steps.findIndex((one) => one.error !== null);
+  if (failed >= 0) return failed;
+  const levelOf = (at: number): string => compile.states[compile.steps[at]!.state]!.level;
+  const changes = compile.steps.map((one, at) => {
+    const stays = at > 0 && one.changed && levelOf(at) === levelOf(at - 1) && hasFacts(compile.states[one.state]!);
+    return stays ? (one.counts.changed ?? 0) + (one.counts.added ?? 0) + (one.counts.removed ?? 0) + (one.counts.moved ?? 0) : 0;
+  });
+  const most = Math.max(0, ...changes);
+  return most > 0 ? changes.indexOf(most) : Math.max(compile.steps.findIndex((one, at) => at > 0 && one.changed), 0);
 }
 
 /** The asked of a compile, or an error where it was made without. */

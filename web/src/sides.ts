@@ -4,7 +4,7 @@ import { compare } from "./difference";
 import { assemblyColours, pythonLanguage } from "./languages";
 import { Pane, type Heat } from "./pane";
 import { hasFacts, isToCome, placeOf, samePlace, titleOf, type Compile, type InFlight, type Place, type Row, type State } from "./payload";
-import { areAlike, sideBySide, whole } from "./rows";
+import { areAlike, inOneColumn, oldNumber, sideBySide, whole } from "./rows";
 import { baseName, same, type Session, type Shown } from "./session";
 
 export class Sides {
@@ -14,6 +14,7 @@ export class Sides {
   private readonly file = element("file") as HTMLSelectElement;
   private readonly selects = { left: element("before-title") as HTMLSelectElement, right: element("after-title") as HTMLSelectElement };
   private aligned = true;
+  private isOne = false;
   /** Where the line that is being chosen was clicked: that pane stays where it is. */
   private clicked: "source" | "left" | "right" | null = null;
   private shownFile = "";
@@ -40,6 +41,32 @@ export class Sides {
     keepTogether(this.panes.left.scroller, this.panes.right.scroller, () => this.aligned);
     keepTogether(this.panes.right.scroller, this.panes.left.scroller, () => this.aligned);
     for (const side of ["left", "right"] as const) this.selects[side].addEventListener("change", () => void this.chosen(side));
+    this.source.wrap(true);
+    const columns = element("columns") as HTMLInputElement;
+    columns.addEventListener("change", () => this.setColumns(!columns.checked));
+    const narrow = window.matchMedia(`(max-width: ${NARROW}px)`);
+    narrow.addEventListener("change", () => this.setColumns(narrow.matches));
+    this.setColumns(narrow.matches, false);
+  }
+
+  /** One column for both states, with what was removed over what came for it, or two next to each other. */
+  private setColumns(isOne: boolean, isShown = true): void {
+    this.isOne = isOne;
+    (element("columns") as HTMLInputElement).checked = !isOne;
+    document.body.dataset.columns = isOne ? "one" : "two";
+    this.panes.right.wrap(isOne);
+    element(isOne ? "after-head" : "before-head").prepend(this.selects.left);
+    if (!isShown) return;
+    this.showSides();
+    this.mark();
+  }
+
+  toggleColumns(): void {
+    element("columns").click();
+  }
+
+  focusLeft(): void {
+    (this.isOne ? this.panes.right : this.panes.left).focus();
   }
 
   toggleFold(): void {
@@ -59,7 +86,7 @@ export class Sides {
     const rows = this.isWaiting ? null : this.rows(left, right);
     this.aligned = rows === null || rows.length === 0 || areAlike(rows);
     if (this.aligned && rows !== null && rows.length > 0) {
-      const [a, b] = sideBySide(rows, from, to, this.fold.checked);
+      const [a, b] = this.isOne ? [[], inOneColumn(rows, from, to, this.fold.checked)] : sideBySide(rows, from, to, this.fold.checked);
       this.panes.left.show(a);
       this.panes.right.show(b);
       this.panes.right.scrollToFirstChange();
@@ -130,7 +157,7 @@ export class Sides {
     this.file.value = String(index);
     const lines = (compile.sources[String(index)] ?? "").split("\n");
     this.source.show(lines.map((text, number) => ({ text, number, kind: "same" })));
-    this.source.scrollTo(firstLine(compile, index) - 1);
+    this.source.scrollTo(definedAt(compile, index) - 1);
   }
 
   /** Marks the chosen place and value everywhere. */
@@ -141,7 +168,9 @@ export class Sides {
     for (const side of ["left", "right"] as const) {
       const shown = this.session.view[side];
       const scrolls = clicked !== side && (!this.aligned || (side === "right" && clicked === null) || clicked === "source");
-      this.panes[side].mark(this.linesAt(shown, place, this.session.compile), value, scrolls, op && shown.compile === compile ? this.session.stateOf(shown).op.indexOf(op) : null);
+      const lines = this.linesAt(shown, place, this.session.compile);
+      if (this.isOne && side === "right") lines.push(...this.linesAt(this.session.view.left, place, this.session.compile).map(oldNumber));
+      this.panes[side].mark(lines, value, scrolls, op && shown.compile === compile ? this.session.stateOf(shown).op.indexOf(op) : null);
     }
     if (place && String(place.file) !== this.file.value) this.showFile(place.file);
     this.source.mark(place && String(place.file) === this.file.value ? [place.line - 1] : [], null, clicked !== "source");
@@ -161,17 +190,22 @@ export class Sides {
     return there ? state.text.flatMap((_, at) => (samePlace(placeOf(state, at), there) ? [at] : [])) : [];
   }
 
+  /** The state that a line of a pane is of, and its number there. */
+  private lineIn(side: "left" | "right", number: number): [Shown, number] {
+    return number < 0 ? [this.session.view.left, oldNumber(number)] : [this.session.view[side], number];
+  }
+
   private pane(id: string, side: "left" | "right"): Pane {
-    const click = (number: number | null, value: string | null): void => {
-      if (number === null) return;
-      const shown = this.session.view[side];
+    const click = (line: number | null, value: string | null): void => {
+      if (line === null) return;
+      const [shown, number] = this.lineIn(side, line);
       const { op, place } = this.session.lineOf(shown, number);
       this.clicked = side;
       this.session.choose({ place: this.session.translated(place, this.session.compileOf(shown), this.session.compile), value, op });
     };
-    const point = (number: number | null): void => {
-      const shown = this.session.view[side];
-      this.hover(number === null ? null : this.session.lineOf(shown, number).place, this.session.compileOf(shown));
+    const point = (line: number | null): void => {
+      const [shown, number] = this.lineIn(side, line ?? 0);
+      this.hover(line === null ? null : this.session.lineOf(shown, number).place, this.session.compileOf(shown));
     };
     return new Pane(element(id), id, assemblyColours, click, point);
   }
@@ -225,9 +259,15 @@ export function kernelFile(compile: Compile): number {
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
 }
 
-/** The first line of a file that the frontend's IR comes from. */
-function firstLine(compile: Compile, index: number): number {
+/** The line of a file where the kernel is defined, or else the first that the frontend's IR comes from. */
+function definedAt(compile: Compile, index: number): number {
   const first = compile.states[0];
+  const text = (compile.sources[String(index)] ?? "").split("\n");
+  const defined = text.findIndex((line) => line.startsWith(`def ${compile.kernel}(`));
+  if (defined >= 0) return defined + 1;
   const lines = first?.line.filter((_, at) => first.file[at] === index) ?? [];
   return lines.length ? Math.min(...lines) : 1;
 }
+
+/** The width of the window up to which both states share a column. */
+const NARROW = 1400;

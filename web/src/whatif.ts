@@ -3,6 +3,7 @@ import { Trouble } from "./answers";
 import { button, element, make, sayTrouble, table } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
+import { InputFields } from "./inputs";
 import { stepOf, type CompileRequest, type Compile } from "./payload";
 import { askedOf, baseName, type Session } from "./session";
 import { kernelFile } from "./sides";
@@ -18,13 +19,16 @@ export class WhatIfTab {
   private readonly changes = make("div", { id: "changes" });
   private readonly options: Record<string, HTMLInputElement> = {};
   private readonly signature = signatureField();
+  private readonly inputs: InputFields;
   private shownFor = "";
   private busy = false;
 
   constructor(
     private readonly session: Session,
     private readonly into: HTMLElement,
-  ) {}
+  ) {
+    this.inputs = new InputFields(session.answers, () => void this.compileText());
+  }
 
   show(): void {
     if (!this.session.answers.live) {
@@ -79,7 +83,7 @@ export class WhatIfTab {
     this.signature.addEventListener("keydown", (event) => { if (event.key === "Enter") void this.compileText(); });
     const types = isPython(askedOf(this.session.compile)) ? make("p.options", {}, make("label", {}, "signature ", this.signature)) : null;
     const place = make("div.editor", { id: "editor" });
-    this.into.replaceChildren(make("div.whatif", {}, make("div", {}, choices, numbers, types, place), make("div.side", {}, this.status, this.changes)));
+    this.into.replaceChildren(make("div.whatif", {}, make("div", {}, choices, numbers, types, this.inputs.view, place), make("div.side", {}, this.status, this.changes)));
     this.editor = new Editor(place, () => void this.compileText());
   }
 
@@ -94,7 +98,8 @@ export class WhatIfTab {
       const asked = askedOf(compile);
       input.value = String(name === "arch" ? compile.arch : name === "grid" ? (asked.grid ?? "") : (compile.options?.[name] ?? ""));
     }
-    showSignature(this.signature, askedOf(compile));
+    showSignature(this.signature, askedOf(compile), compile.made_up);
+    void this.inputs.show(compile);
     if (this.what === "kernel") this.editor!.show(compile.sources[String(kernelFile(compile))] ?? "", pythonLanguage);
     else if (this.what === "pipeline") this.editor!.show(onePassALine(compile.pipeline), null);
     else {
@@ -153,7 +158,7 @@ export class WhatIfTab {
       } else if (value && value !== String(compile.options?.[name] ?? "")) given.set(name, `${name}=${value}`);
     }
     if (given.size) asked.options = [...given.values()];
-    return withSignature(asked, this.signature.value);
+    return this.inputs.read(withSignature(asked, this.signature));
   }
 
   /** Skips or moves a pass of the shown compile. */

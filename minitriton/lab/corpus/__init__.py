@@ -88,7 +88,7 @@ def find(name: str) -> Case:
     if Path(name).is_file():
         raise MinitritonError(
             f"{name!r} cannot be run: it is not a .ttir or .ttgir file, and no kernel in it is named",
-            help="write FILE.py:kernel; a .ptx or .llir file is run by `minitriton check`",
+            help="write FILE.py:kernel, or name a .ttir, .ttgir, .llir or .ptx file",
         )
     raise MinitritonError(
         f"the corpus lacks a kernel {name!r}",

@@ -180,12 +180,16 @@ def _fits_wgmma(dot: tt.DotOp | tt.DotScaledOp) -> bool:
 def _wgmma_shape(
     shape: tuple[int, ...], a: TensorType, warps: int, warps_along_m: int, wide_integers: bool
 ) -> tuple[int, int, int]:
-    """Rows of one warp, and the most columns that divide the result's and leave work for every warp."""
-    rows = 16
-    most = max(shape[1] // max(warps // warps_along_m, 1), 8)
+    """Rows of one warp, columns, and the elements of K that 256 bits hold."""
+    is_integer = is_int8(a.element_type)
+    return 16, wgmma_columns(shape[1], warps, warps_along_m, is_integer, wide_integers), 256 // element_bits(a)
+
+
+def wgmma_columns(columns: int, warps: int, warps_along_m: int, is_integer: bool, wide_integers: bool = True) -> int:
+    """The most columns of a `wgmma` that divide the result's and leave work for every warp."""
+    most = max(columns // max(warps // warps_along_m, 1), 8)
     of_integers = _INTEGER_COLUMNS if wide_integers else _TRITONS_INTEGER_COLUMNS
-    columns = of_integers if is_int8(a.element_type) else _FLOAT_COLUMNS
-    return rows, next(n for n in columns if shape[1] % n == 0 and n <= most), 256 // element_bits(a)
+    return next(n for n in (of_integers if is_integer else _FLOAT_COLUMNS) if columns % n == 0 and n <= most)
 
 
 def _warps_of_wgmma(dot: Operation, shape: tuple[int, ...], warps: int) -> tuple[int, int]:

@@ -1,0 +1,507 @@
+"""How good the model's tile sizes are: an exhaustive search over the configurations of 60 matmuls and 14 other kernels, on a GPU.
+
+    python benchmarks/tile_search.py --out FILE.jsonl --seconds 550        measures, a line a case; run again it goes on after the last
+    python benchmarks/tile_search.py --out FILE.jsonl --report             the figures of what is measured, nothing else
+    python benchmarks/tile_search.py --out FILE.jsonl --fit 300            weights of the model fitted to half of the cases, judged by the rest
+    python benchmarks/tile_search.py --dry-run [--sample N]                without a GPU: enumerates, compiles a few, compares what they take
+
+Cases of one kind (types, alignment) share compiles, which all processes of the machine make before anything is timed (`--jobs`). Times are
+medians with a cold L2 cache; what is within 10 % of the best, the model's first four and the tutorial's list are timed again. A line of FILE has a
+case, and for each configuration its microseconds, the model's, registers, spilled registers and bytes of shared memory, each also as predicted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from tile_search_cases import GROUPED, TUTORIAL, Array, Case, cases
+
+from minitriton import MockTensor
+from minitriton.errors import MinitritonError
+from minitriton.runtime.autotuner import Config
+from minitriton.runtime.tuning.measured import Measured
+from minitriton.runtime.tuning.model import DEFAULT, Weights
+from minitriton.runtime.tuning.problem import Problem, problem_of
+from minitriton.runtime.tuning.ranking import Ranking, rank
+from minitriton.runtime.tuning.resources import resources
+from minitriton.runtime.tuning.space import configurations, misfit_of_size
+from minitriton.target import GPUTarget
+
+LEAST = 300
+"""Configurations of a matmul that are measured at least, if it has as many."""
+USUAL_STAGES = (2, 3, 4)
+BATCH = 8
+"""Configurations that a process compiles at a time."""
+
+Row = dict[str, Any]
+Key = tuple[tuple[tuple[str, Any], ...], int, int]
+"""Constants, warps and stages of a configuration."""
+
+
+def key_of(config: Config) -> Key:
+    return tuple(sorted(config.kwargs.items())), config.num_warps, config.num_stages
+
+
+def mock_arguments(case: Case) -> list[Any]:
+    return [MockTensor(a.element, list(a.shape)) if isinstance(a, Array) else a for a in case.arguments]
+
+
+def problem_of_case(case: Case, target: GPUTarget) -> Problem:
+    module = case.module()
+    return problem_of(getattr(module, case.kernel), mock_arguments(case), case.constants(module), case.grid, target)
+
+
+def nothing_measured(problem: Problem) -> Measured:
+    """The model alone, whatever a tuner has stored on this machine."""
+    return Measured(f"benchmark {problem.kind}")
+
+
+def tutorial_configs(problem: Problem) -> list[Config]:
+    """Those of Triton's tutorial that this kernel and size can have."""
+    if not {"BM", "BN", "BK"} <= set(problem.roles.tiles) or "BK" in problem.given:
+        return []
+    return [Config({"BM": m, "BN": n, "BK": k}, warps, stages) for m, n, k, warps, stages in TUTORIAL]
+
+
+def measured_configs(case: Case, problem: Problem) -> list[Config]:
+    """The configurations of an exhaustive search: usual stages first, then others, and tiles longer than an axis where there are few."""
+    space = configurations(problem).kept
+    fitting = [fit.config for fit in space if misfit_of_size(problem, fit.config) is None]
+    usual = [c for c in fitting if c.num_stages in USUAL_STAGES]
+    chosen = usual if len(usual) >= LEAST or not case.operations else fitting
+    if case.operations and len(chosen) < LEAST:
+        known = {key_of(config) for config in chosen}
+        longer = [
+            fit.config
+            for fit in space
+            if key_of(fit.config) not in known
+            and (m := misfit_of_size(problem, fit.config)) is not None
+            and m.what == "axis"
+        ]
+        longer.sort(key=lambda config: math.prod(v for v in config.kwargs.values() if isinstance(v, int)))
+        chosen = chosen + longer[: LEAST - len(chosen)]
+    ranking = rank(problem, measured=nothing_measured(problem))
+    more = [*tutorial_configs(problem), *(candidate.config for candidate in ranking.best(8))]
+    return list({key_of(config): config for config in (*chosen, *more)}.values())
+
+
+# Compiling
+
+
+def compile_batch(case: Case, configs: Sequence[tuple[dict[str, Any], int, int]]) -> list[str]:
+    """Compiles configurations into the kernel cache; what each failed by, or nothing."""
+    module = case.module()
+    function: Any = getattr(module, case.kernel)
+    found: list[str] = []
+    for kwargs, warps, stages in configs:
+        config = Config(kwargs, warps, stages)
+        try:
+            function.warmup(*mock_arguments(case), grid=(1,), **case.constants(module), **config.all_kwargs())
+            found.append("")
+        except Exception as error:
+            found.append(f"{type(error).__name__}: {error}".splitlines()[0][:200])
+    return found
+
+
+def compile_all(pool: ProcessPoolExecutor, case: Case, configs: Sequence[Config]) -> dict[Key, str]:
+    """Compiles `configs` in all processes of `pool`; the errors of those that cannot be."""
+    batches = [configs[i : i + BATCH] for i in range(0, len(configs), BATCH)]
+    plain = [[(config.kwargs, config.num_warps, config.num_stages) for config in batch] for batch in batches]
+    results = pool.map(compile_batch, [case] * len(batches), plain)
+    found = {
+        key_of(c): e for batch, errors in zip(batches, results, strict=True) for c, e in zip(batch, errors, strict=True)
+    }
+    return {key: error for key, error in found.items() if error}
+
+
+# Timing
+
+
+class Timer:
+    """Times launches with a cold L2 cache."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self.torch = torch
+        self.cache = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
+
+    def microseconds(self, launch: Callable[[], object], best: float, budget: float = 3e3, most: int = 10) -> float:
+        """The median of as many launches as `budget` microseconds allow; of one that takes three times the `best`, its only one."""
+        launch()
+        times = [self._once(launch)]
+        if times[0] > 3 * best:
+            return times[0]
+        times += [self._once(launch) for _ in range(min(max(int(budget / (times[0] + 100)), 3), most))]
+        return statistics.median(times)
+
+    def _once(self, launch: Callable[[], object]) -> float:
+        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.cache.zero_()
+        start.record()
+        launch()
+        end.record()
+        end.synchronize()
+        return 1000 * start.elapsed_time(end)
+
+
+def torch_arguments(case: Case) -> list[Any]:
+    """The arguments of a launch on the GPU."""
+    import torch
+
+    names = {
+        "fp16": "float16",
+        "bf16": "bfloat16",
+        "fp32": "float32",
+        "fp8e4nv": "float8_e4m3fn",
+        "i8": "int8",
+        "i32": "int32",
+        "i64": "int64",
+    }
+    torch.manual_seed(0)
+    made: list[Any] = []
+    for argument in case.arguments:
+        if not isinstance(argument, Array):
+            made.append(argument)
+            continue
+        dtype = getattr(torch, names[argument.element])
+        if argument.fill == "sizes":
+            made.append(torch.tensor([GROUPED] * argument.shape[0], dtype=dtype, device="cuda"))
+        elif argument.fill == "addresses":
+            made.append(_addresses(argument.shape[0]))
+        elif argument.fill == "zeros":
+            made.append(torch.zeros(argument.shape, dtype=dtype, device="cuda"))
+        elif dtype in (torch.int8, torch.int32):
+            made.append(torch.randint(-8, 8, argument.shape, dtype=dtype, device="cuda"))
+        else:
+            made.append(torch.randn(argument.shape, device="cuda").to(dtype))
+    return made
+
+
+_alive: list[Any] = []
+"""Arrays that only addresses name."""
+
+
+def _addresses(count: int) -> Any:
+    import torch
+
+    m, n, k = GROUPED
+    shapes = ((m, k), (k, n), (m, n))
+    _alive[:] = [[torch.randn(shape, device="cuda").half() for shape in shapes] for _ in range(count)]
+    return torch.tensor([[each.data_ptr() for each in one] for one in _alive], dtype=torch.int64, device="cuda")
+
+
+def measure(case: Case, problem: Problem, configs: Sequence[Config], failed: Mapping[Key, str], timer: Timer) -> Row:
+    """All times of a case, and what each configuration takes and was expected to."""
+    module = case.module()
+    function: Any = getattr(module, case.kernel)
+    arguments, constants = torch_arguments(case), case.constants(module)
+    kernels: dict[Key, Any] = {}
+    times: dict[Key, float] = {}
+    errors = dict(failed)
+
+    def launch(config: Config) -> Any:
+        return function[case.grid](*arguments, **constants, **config.all_kwargs())
+
+    for config in configs:
+        key = key_of(config)
+        if key in failed:
+            continue
+        try:
+            kernels[key] = launch(config)
+            times[key] = timer.microseconds(lambda config=config: launch(config), min(times.values(), default=math.inf))
+        except MinitritonError as error:
+            errors[key] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    ranking = rank(problem, measured=nothing_measured(problem))
+    best = min(times.values())
+    again = {key for key, taken in times.items() if taken < 1.1 * best}
+    again |= {key_of(c) for c in (*tutorial_configs(problem), *(x.config for x in ranking.best(4)))} & set(times)
+    for config in configs:
+        if key_of(config) in again:
+            times[key_of(config)] = timer.microseconds(lambda config=config: launch(config), math.inf, 2e4, 25)
+    rows = [row_of(problem, config, times, kernels, errors) for config in configs]
+    return {"case": case.name, "operations": case.operations, "target": problem.target.arch, "configs": rows}
+
+
+def row_of(
+    problem: Problem, config: Config, times: Mapping[Key, float], kernels: Mapping[Key, Any], errors: Mapping[Key, str]
+) -> Row:
+    key = key_of(config)
+    row: Row = {"kwargs": config.kwargs, "warps": config.num_warps, "stages": config.num_stages}
+    expected = resources(
+        problem.roles,
+        {**problem.given, **config.kwargs},
+        config.num_warps,
+        config.num_stages,
+        problem.target.capability,
+    )
+    row |= {"expected_shared": expected.shared_bytes, "expected_registers": expected.registers}
+    if key in kernels and kernels[key] is not None:
+        kernel = kernels[key]
+        row |= {"shared": kernel.metadata.shared, "registers": kernel.n_regs, "spills": kernel.n_spills}
+    return row | ({"us": times[key]} if key in times else {"error": errors.get(key, "not run")})
+
+
+# Figures
+
+
+def figures(row: Row, weights: Weights = DEFAULT, target: GPUTarget | None = None) -> Row | None:
+    """Of a measured case: the share of the best that the model alone, its first four and the tutorial's list reach; rank correlation."""
+    case = next((case for case in cases() if case.name == row["case"]), None)
+    if case is None:
+        return None
+    problem = problem_of_case(case, target or GPUTarget("cuda", row["target"]))
+    times = {
+        (tuple(sorted(c["kwargs"].items())), c["warps"], c["stages"]): c["us"] for c in row["configs"] if "us" in c
+    }
+    ranking = rank(problem, weights, nothing_measured(problem))
+    best = min(times.values())
+
+    def share(configs: Iterable[Config]) -> float | None:
+        found = [times[key] for config in configs if (key := key_of(config)) in times]
+        return best / min(found) if found else None
+
+    expected = {key_of(c.config): c.microseconds for c in ranking}
+    common = [key for key in times if key in expected]
+    first = [c.config for c in ranking if key_of(c.config) in times]
+    return {
+        "case": row["case"], "best_us": best, "configs": len(times), "k0": share(first[:1]), "k4": share(best_of(ranking, times)),
+        "tutorial": share(tutorial_configs(problem)), "correlation": spearman([times[k] for k in common], [expected[k] for k in common]),
+        "best": next(c for c in row["configs"] if c.get("us") == best), "first": str(first[0]) if first else "",
+    }  # fmt: skip
+
+
+def best_of(ranking: Ranking, times: Mapping[Key, float]) -> list[Config]:
+    kept = replace(ranking, kept=tuple(c for c in ranking if key_of(c.config) in times))
+    return [candidate.config for candidate in kept.best(4)]
+
+
+def spearman(a: Sequence[float], b: Sequence[float]) -> float:
+    """The correlation of ranks."""
+
+    def ranks(values: Sequence[float]) -> list[float]:
+        order = sorted(range(len(values)), key=values.__getitem__)
+        found = [0.0] * len(values)
+        for position, index in enumerate(order):
+            found[index] = float(position)
+        return found
+
+    return statistics.correlation(ranks(a), ranks(b)) if len(a) > 2 else 1.0
+
+
+def report(rows: Sequence[Row], weights: Weights = DEFAULT) -> list[Row]:
+    """Prints a line a case and the summary."""
+    found = [made for row in rows if (made := figures(row, weights)) is not None]
+    for made in sorted(found, key=lambda each: each["k0"] or 0):
+        tutorial = f"{made['tutorial']:.3f}" if made["tutorial"] else "  -  "
+        print(
+            f"{made['case']:44} best {made['best_us']:9.1f} us of {made['configs']:4}   k=0 {made['k0'] or 0:.3f}  k=4 {made['k4'] or 0:.3f}"
+            f"  tutorial {tutorial}  correlation {made['correlation']:.2f}   {_short(made['best'])}"
+        )
+    for what in ("k0", "k4", "tutorial", "correlation"):
+        values = [made[what] for made in found if made[what] is not None]
+        if values:
+            mean = math.exp(statistics.fmean(math.log(max(v, 1e-3)) for v in values))
+            print(
+                f"{what}: median {statistics.median(values):.3f}, worst {min(values):.3f}, geometric mean {mean:.3f} of {len(values)}"
+            )
+    _print_resources(config for row in rows for config in row["configs"] if "shared" in config)
+    return found
+
+
+def _short(config: Row) -> str:
+    return "x".join(str(v) for v in config["kwargs"].values()) + f", {config['warps']} warps, {config['stages']} stages"
+
+
+def _print_resources(configs: Iterable[Row]) -> None:
+    """How often shared memory is exact, and registers within 10 % or spilled as expected."""
+    known = list(configs)
+    if not known:
+        return
+    exact = sum(c["shared"] == c["expected_shared"] for c in known)
+    near = sum(_is_near(c) for c in known)
+    print(
+        f"shared memory exact: {exact} of {len(known)}; registers within 10 %: {near} of {len(known)} ({100 * near / len(known):.1f} %)"
+    )
+
+
+def _is_near(config: Row) -> bool:
+    expected = min(config["expected_registers"], 255)
+    return abs(expected - config["registers"]) <= 0.1 * config["registers"] or (expected >= 255 <= config["registers"])
+
+
+# Fitting
+
+
+def fit(rows: Sequence[Row], seconds: float, seed: int = 0) -> Weights:
+    """Weights with which the model's first is nearest to the best, of every second case; the others judge."""
+    rng = random.Random(seed)
+    train, judge = list(rows[::2]), list(rows[1::2])
+    best, score = DEFAULT, _score(train, DEFAULT)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        changed = {
+            f.name: getattr(best, f.name) * math.exp(rng.gauss(0, 0.3)) for f in fields(Weights) if rng.random() < 0.3
+        }
+        tried = replace(best, **changed)
+        if (now := _score(train, tried)) > score:
+            best, score = tried, now
+            print(f"{score:.4f} (the other half {_score(judge, best):.4f})  {best}", flush=True)
+    return best
+
+
+def _score(rows: Sequence[Row], weights: Weights) -> float:
+    """The mean share of the best that the first and the first four reach, worst cases counting more, and the correlation a little."""
+    found = [made for row in rows if (made := figures(row, weights)) is not None]
+    shares = [0.5 * (made["k0"] or 0.01) + 0.5 * (made["k4"] or 0.01) for made in found]
+    return statistics.fmean(1 - (1 - s) - 2 * max(0.9 - s, 0) for s in shares) + 0.1 * statistics.fmean(
+        made["correlation"] for made in found
+    )
+
+
+# Programs
+
+
+def grouped(todo: Sequence[Case], target: GPUTarget) -> list[list[tuple[Case, Problem]]]:
+    """Cases whose kernels are the same, for they share compiles."""
+    found: dict[str, list[tuple[Case, Problem]]] = {}
+    for case in todo:
+        problem = problem_of_case(case, target)
+        found.setdefault(problem.kind, []).append((case, problem))
+    return list(found.values())
+
+
+def search(todo: Sequence[Case], target: GPUTarget, out: Path, end: float, jobs: int) -> None:
+    """Compiles and measures case after case until `end`, appending a line for each."""
+    timer = Timer()
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for group in grouped(todo, target):
+            known: dict[Key, str] = {}
+            compiled: set[Key] = set()
+            for case, problem in group:
+                if time.monotonic() > end:
+                    return
+                configs = measured_configs(case, problem)
+                start = time.monotonic()
+                missing = [config for config in configs if key_of(config) not in compiled]
+                known |= compile_all(pool, case, missing)
+                compiled |= {key_of(config) for config in missing}
+                between = time.monotonic()
+                row = measure(case, problem, configs, known, timer)
+                row |= {
+                    "compile_seconds": between - start,
+                    "measure_seconds": time.monotonic() - between,
+                    "compiled": len(missing),
+                }
+                with out.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+                made = figures(row)
+                assert made is not None
+                print(
+                    f"{case.name:44} {len(configs):4} configurations, {len(missing):4} compiled in {between - start:5.1f} s, measured in "
+                    f"{time.monotonic() - between:5.1f} s: k=0 {made['k0'] or 0:.3f}  k=4 {made['k4'] or 0:.3f}  best {_short(made['best'])}",
+                    flush=True,
+                )  # fmt: skip
+
+
+def dry_run(todo: Sequence[Case], target: GPUTarget, sample: int, end: float) -> list[Row]:
+    """Without a GPU: the first configurations of each case, and of a few at random what they take, next to what was expected."""
+    from minitriton.codegen.cubin_resources import kernel_resources
+    from minitriton.runtime.compiling import compile
+
+    rng = random.Random(0)
+    rows: list[Row] = []
+    for group in grouped(todo, target):
+        for case, problem in group:
+            start = time.perf_counter()
+            ranking = rank(problem, measured=nothing_measured(problem))
+            milliseconds = 1000 * (time.perf_counter() - start)
+            print(
+                f"{case.name:44} {len(measured_configs(case, problem)):4} configurations, {milliseconds:5.1f} ms: {ranking[0]}"
+            )
+        case, problem = group[0]
+        space = configurations(problem).kept
+        for fit in rng.sample(space, min(sample, len(space))) if time.monotonic() < end else ():
+            options = {"num_warps": fit.config.num_warps, "num_stages": fit.config.num_stages}
+            schedule = dict.fromkeys(problem.roles.group, 8) | dict.fromkeys(problem.roles.split_k, 1)
+            free = {name: value for name, value in schedule.items() if name not in problem.given}
+            try:
+                kernel = compile(problem.source_of({**fit.config.kwargs, **free}), target, options)
+                taken = kernel_resources(kernel.asm["cubin"], kernel.metadata.name)
+            except MinitritonError as error:
+                print(f"    {fit.config}: {error.message}")
+                continue
+            row = {
+                "case": case.name, "config": str(fit.config), "shared": kernel.metadata.shared, "registers": taken.registers,
+                "spills": taken.local_bytes, "expected_shared": fit.resources.shared_bytes, "expected_registers": fit.resources.registers,
+            }  # fmt: skip
+            rows.append(row)
+            if row["shared"] != row["expected_shared"] or not _is_near(row):
+                print(
+                    f"    {fit.config}: shared {row['shared']} (expected {row['expected_shared']}), "
+                    f"registers {row['registers']} (expected {row['expected_registers']})"
+                )
+    _print_resources(rows)
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="a file of JSON lines, to which cases are added")
+    parser.add_argument(
+        "--done", type=Path, action="append", default=[], help="another such file, whose cases are not measured again"
+    )
+    parser.add_argument("--seconds", type=float, default=550, help="after these no other case begins")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only", default="", help="cases whose name has this")
+    parser.add_argument("--arch", type=int, default=90, help="of --dry-run")
+    parser.add_argument("--sample", type=int, default=4, help="configurations of a kind that --dry-run compiles")
+    parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--fit", type=float, metavar="SECONDS")
+    arguments = parser.parse_args()
+    end = time.monotonic() + arguments.seconds
+    files = [*arguments.done, *([arguments.out] if arguments.out else [])]
+    rows = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
+    todo = [case for case in cases() if arguments.only in case.name and case.name not in {row["case"] for row in rows}]
+    if arguments.dry_run:
+        found = dry_run(todo, GPUTarget("cuda", arguments.arch), arguments.sample, end)
+        if arguments.out:
+            arguments.out.write_text("".join(json.dumps(row) + "\n" for row in found))
+        return 0
+    if arguments.fit:
+        print(fit(rows, arguments.fit))
+        return 0
+    if not arguments.report:
+        from requirements_here import need_gpu
+
+        need_gpu()
+        import torch
+
+        if not arguments.out:
+            parser.error("--out FILE.jsonl is where the times go")
+        major, minor = torch.cuda.get_device_capability()
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ.setdefault("TRITON_CACHE_DIR", folder)
+            search(todo, GPUTarget("cuda", 10 * major + minor), arguments.out, end, arguments.jobs)
+        rows = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
+    report(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""`minitriton tune`: the configurations of a kernel from facts, the fastest by the model first, and why.
+
+minitriton tune FILE.py:matmul --size M=4096,N=4096,K=4096 --arch 90
+minitriton tune FILE.py:softmax --signature '*fp16:16,*fp16:16,i32:16,i32' --size n_cols=1000 --json
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from minitriton.commands.inferred_signature import inferred_signature
+from minitriton.commands.kernel_files import load_kernel
+from minitriton.commands.output import add_json
+from minitriton.commands.signature import ast_source, split_items
+from minitriton.errors import MinitritonError, did_you_mean
+from minitriton.frontend.function import JITCallable
+from minitriton.host.subcommands import Subcommands
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.runtime.jit import JITFunction
+from minitriton.target import known_architectures, target_named
+
+
+def add_tune_command(commands: Subcommands) -> None:
+    """Adds the subcommand to an `argparse` set of them."""
+    tune = commands.add_parser("tune", help="tile sizes of a kernel from facts, the fastest by a model first")
+    tune.add_argument("source", help="FILE.py:kernel")
+    tune.add_argument(
+        "--signature", default="", help="argument types as for `compile`; constants that it leaves out are searched"
+    )
+    tune.add_argument(
+        "--size", action="append", default=[], metavar="NAME=N,...", help="integer arguments: M=4096,N=4096,K=512"
+    )
+    tune.add_argument("--arch", default="90", help=f"compute capability times ten ({known_architectures()})")
+    tune.add_argument("--most", type=int, default=10, help="how many configurations to show")
+    add_json(tune)
+    tune.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the ranking. Exit code 0."""
+    from minitriton.runtime.tuning.problem import problem_of_source
+    from minitriton.runtime.tuning.ranking import rank
+
+    kernel = load_kernel(arguments.source)
+    sizes = _sizes(arguments.size, kernel)
+    fixed, free = _items(kernel, arguments.signature)
+
+    def source_of(values: Any) -> ASTSource:
+        items = {**fixed, **{name: f"{name}={value}" for name, value in values.items()}}
+        return ast_source(kernel, ",".join(items[name] for name in kernel.arg_names if name in items))
+
+    problem = problem_of_source(kernel, source_of, free, sizes, None, target_named(arguments.arch))
+    print(rank(problem).explain(most=arguments.most, as_json=arguments.json))
+    return 0
+
+
+def _sizes(texts: list[str], kernel: JITCallable) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for item in (item for text in texts for item in text.split(",")):
+        name, equals, number = (part.strip() for part in item.partition("="))
+        if name not in kernel.arg_names:
+            raise MinitritonError(
+                f"the kernel lacks a parameter {name!r}, given as --size {item}",
+                help=f"{did_you_mean(name, kernel.arg_names)} parameters: {', '.join(kernel.arg_names)}".lstrip(),
+            )
+        if not equals or not number.isdigit():
+            raise MinitritonError(f"--size {item!r} is not NAME=NUMBER", help="write it as M=4096")
+        found[name] = int(number)
+    return found
+
+
+def _items(kernel: JITFunction, signature: str) -> tuple[dict[str, str], list[str]]:
+    """Items of a signature by parameter, each as NAME=..., and the constants that are searched: those it leaves out, or nobody gave."""
+    constants = {p.name: p for p in kernel.params if p.is_constexpr}
+    items: dict[str, str] = {}
+    searched: list[str] = []
+    for item in split_items(signature or inferred_signature(kernel).text):
+        name, equals, _ = item.partition("=")
+        if not equals or name not in kernel.arg_names:
+            name = next((n for n in kernel.arg_names if n not in items), "")
+            item = f"{name}={item}"
+        items[name] = item
+    for name, parameter in constants.items():
+        value = items.get(name, "").partition("=")[2]
+        is_number = value.isdigit() or (
+            name not in items and (not parameter.has_default or type(parameter.default) is int)
+        )
+        if (not signature or name not in items) and is_number:
+            searched.append(name)
+            items.pop(name, None)
+    return items, searched

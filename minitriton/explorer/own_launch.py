@@ -1,0 +1,127 @@
+"""How a file itself launches its kernel, as a recorded launch: what is opened with it has nothing made up.
+
+own_launch("gluon/copy.py:copy_rows").folder      where the launch was written down; None for a file that launches nothing
+
+It is, in this order, a launch of the kernel that `minitriton record` left in `recorded/`; the case that the file, or `cases.py` next to
+it, declares of it (`lab.corpus.case`); the first launch that the file makes where it is run as a program (`if __name__ == "__main__":`).
+What was found is cached by the text of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError
+from minitriton.lab.launches.recorded import launches_in, read_launch
+from minitriton.runtime.cuda_driver import has_gpu
+
+if TYPE_CHECKING:
+    from minitriton.explorer.compile_request import CompileRequest
+    from minitriton.lab.corpus.case import Case
+    from minitriton.lab.launches.recorded import RecordedLaunch
+
+RECORDED = Path("recorded")
+_SECONDS = 30.0
+"""That a program may take to its first launch."""
+_MAIN = re.compile(r"^if __name__ == ['\"]__main__['\"]", re.MULTILINE)
+
+
+def with_own_launch(asked: CompileRequest) -> CompileRequest:
+    """`asked` with the launch of the kernel's own file, where nothing says what it is compiled for and run with."""
+    is_said = asked.signature or asked.launch or asked.grid or asked.numbers or asked.sizes or asked.inputs
+    if is_said or asked.kernel_text is not None or ".py" not in asked.source:
+        return asked
+    found = own_launch(asked.source)
+    return asked if found is None else replace(asked, launch=str(found.folder), source=_named(asked.source, found))
+
+
+def _named(source: str, found: RecordedLaunch) -> str:
+    return source if ":" in source else f"{source}:{found.kernel}"
+
+
+def own_launch(source: str) -> RecordedLaunch | None:
+    """The launch of `FILE.py:kernel`; of a file without a name, of its only kernel that has one."""
+    file, _, name = source.partition(":")
+    path = Path(file)
+    if not path.is_file():
+        return None
+    for folder in launches_in(RECORDED) if RECORDED.is_dir() else []:
+        try:
+            launch = read_launch(folder)
+        except MinitritonError:
+            continue
+        if launch.is_named and (not name or launch.kernel == name) and _same(launch.file, path):
+            return launch
+    text = path.read_text("utf-8", "replace")
+    declared = [one for one in (path, path.with_name("cases.py")) if one.is_file() and "CASES" in _text(one)]
+    if not declared and not _MAIN.search(text):
+        return None
+    key = "\n".join([str(path.resolve()), name, text, *map(_text, declared)])
+    folder = Path(knobs.cache.dir) / "launches" / hashlib.sha256(key.encode()).hexdigest()[:24]
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        if not (declared and _record_case(path, name, declared, folder)) and _MAIN.search(text):
+            _record_program(path, name, folder)
+    found = launches_in(folder)
+    return read_launch(found[0]) if found else None
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace")
+
+
+def _same(file: str, path: Path) -> bool:
+    return os.path.exists(file) and os.path.samefile(file, path)
+
+
+def _record_case(path: Path, name: str, declared: list[Path], folder: Path) -> bool:
+    """Writes down the launch of the case that one of the files `declared` has of the kernel. Whether there is one."""
+    from minitriton.lab.arguments import random_numbers
+    from minitriton.lab.corpus.case import load_file
+    from minitriton.lab.launches.recorder import Recorder
+    from minitriton.runtime.jit import kernel_in
+
+    for file in declared:
+        cases: list[Case] = getattr(load_file(file, "minitriton"), "CASES", [])
+        found = next(
+            (one for one in cases if Path(one.file).name == path.stem and one.kernel == (name or one.kernel)), None
+        )
+        kernel = None if found is None else kernel_in(getattr(load_file(path, "minitriton"), found.kernel))
+        if found is None or kernel is None:
+            continue
+        x, y, z = (*found.grid, 1, 1)[:3]
+        values = found.inputs(random_numbers(0))
+        constants = {**dict(zip(kernel.arg_names, values, strict=False)), **found.constexprs}
+        defaults = {p.name: p.default for p in kernel.params if p.has_default}
+        recorder = Recorder(folder, most_launches=1)
+        recorder.see(
+            kernel, (x, y, z), tuple((defaults | constants)[one] for one in kernel.arg_names), {**found.launch_options}
+        )
+        return any(one.folder for one in recorder.recorded)
+    return False
+
+
+def _record_program(path: Path, name: str, folder: Path) -> None:
+    """Runs the file as a program until its first launch of the kernel is written down, and ends it."""
+    options = [*(["--kernel", name] if name else []), *([] if has_gpu() else ["--cpu"])]
+    command = [sys.executable, "-m", "minitriton", "record", "--out", str(folder), "--most", "1", *options, str(path)]
+    print(f"{path} is run until its first launch of {name or 'a kernel'}", file=sys.stderr)
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as child:
+        for _ in range(int(_SECONDS * 20)):
+            try:
+                child.wait(0.05)
+                return
+            except subprocess.TimeoutExpired:
+                if launches_in(folder):
+                    break
+        child.kill()

@@ -1,0 +1,116 @@
+"""What the explorer offers where nothing was opened, and whether there is what somebody names.
+
+catalogue()                                    recently opened kernels, the examples, the corpus by family
+require_program(CompileRequest("nosuch"))      an error with the closest name
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError
+from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.wire import GroupJson, OfferedJson
+from minitriton.host.whole_file import write_whole
+from minitriton.lab import corpus
+from minitriton.lab.corpus.case import KERNELS
+
+_MOST_RECENT = 12
+_EXAMPLES = ("Kernels in Triton", "."), ("Kernels in Gluon", "gluon")
+_FOR_TESTS = {"cases", "matrix", "mutated", "specialized", "three_arguments"}
+"""Files whose kernels tests make variants of."""
+
+
+def require_program(asked: CompileRequest) -> None:
+    """Raises `MinitritonError` where no file, no kernel of a file, or no kernel of the corpus has the name."""
+    file, _, kernel = asked.source.partition(":")
+    path = Path(file)
+    if path.suffix in (".py", ".ttir", ".ttgir", ".llir", ".ptx", ".gluon"):
+        if not path.is_file():
+            raise MinitritonError(f"no such file: {file}", help="name a kernel as FILE.py:kernel")
+        text = path.read_text("utf-8", "replace") if path.suffix == ".py" and asked.kernel_text is None else ""
+        found = [name for name, _ in _kernels_in(text)]
+        if kernel and text and not re.search(rf"\b{re.escape(kernel)}\b", text):
+            raise MinitritonError(f"{file} lacks kernel {kernel!r}", help="it has: " + (", ".join(found) or "none"))
+        if text and not kernel and len(found) > 1:
+            raise MinitritonError(
+                f"{file} has {len(found)} kernels", help=f"write {file}:KERNEL with one of: {', '.join(found)}"
+            )
+    else:
+        corpus.find(asked.source)
+
+
+def catalogue() -> list[GroupJson]:
+    """Groups of kernels to open, those opened last first."""
+    groups: list[GroupJson] = [{"title": "Opened before", "kernels": _recent()}]
+    for title, folder in _EXAMPLES:
+        files = [path for path in sorted((KERNELS / folder).glob("*.py")) if path.stem not in _FOR_TESTS]
+        groups.append({"title": title, "kernels": [one for path in files for one in _of_file(path)]})
+    for family in corpus.families():
+        kernels: list[OfferedJson] = [
+            {"title": case.name, "about": "", "asked": {"source": case.name}} for case in corpus.cases(family)
+        ]
+        groups.append({"title": f"Corpus: {family.replace('_', ' ')}", "kernels": kernels})
+    return [group for group in groups if group["kernels"]]
+
+
+def _of_file(path: Path) -> list[OfferedJson]:
+    return [
+        {"title": name, "about": f"{path.name}: {about}" if about else path.name, "asked": {"source": f"{path}:{name}"}}
+        for name, about in _kernels_in(path.read_text("utf-8"))
+    ]
+
+
+def _kernels_in(text: str) -> list[tuple[str, str]]:
+    """Kernels of a program that no other function of it calls, with the first line of what they say of themselves."""
+    try:
+        functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    except SyntaxError:
+        return []
+    jitted = [one for one in functions if any("jit" in ast.unparse(each) for each in one.decorator_list)]
+    called = {
+        node.func.id
+        for one in jitted
+        for node in ast.walk(one)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    passed = {node.id for one in jitted for node in ast.walk(one) if isinstance(node, ast.Name)}
+    return [
+        (one.name, (ast.get_docstring(one) or "").partition("\n")[0])
+        for one in jitted
+        if one.name not in called | passed
+    ]
+
+
+def remember(asked: list[CompileRequest]) -> None:
+    """Notes what was opened, for the next start page; of edited texts nothing."""
+    new = [one.plain() for one in asked if one.kernel_text is None and not one.states]
+    before = [one["asked"] for one in _recent() if one["asked"] not in new]
+    path = _recent_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps([*new, *before][:_MOST_RECENT]))
+    except OSError:  # a home that cannot be written: the page opens all the same
+        return
+
+
+def _recent() -> list[OfferedJson]:
+    found: list[OfferedJson] = []
+    try:
+        for one in json.loads(_recent_file().read_text("utf-8")):
+            asked = CompileRequest.of_plain(one)
+            title = asked.source.rpartition(":")[2] if ":" in asked.source else Path(asked.source).name
+            found.append(
+                {"title": title, "about": asked.command().removeprefix("minitriton explore "), "asked": asked.plain()}
+            )
+    except (OSError, ValueError, TypeError, MinitritonError):
+        return found
+    return found
+
+
+def _recent_file() -> Path:
+    return Path(knobs.cache.dir) / "explorer-recent.json"

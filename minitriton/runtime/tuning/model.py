@@ -1,0 +1,330 @@
+"""How long a launch with each configuration takes, by what it has to do and what an SM can do: a model that can be read.
+
+    time = launch + norm(memory, waves)
+        memory     bytes that come from memory, those that a wave of CTAs shares counted once, over its bandwidth
+        waves      full waves of as many CTAs as SMs hold at once, and the last one with fewer; each takes
+            start      the first loads, and the store at the end
+            the longer of
+              alone      what one CTA takes by itself: iterations, each the longer of its dots and the latency of a load over the stages
+              together   what the CTAs of an SM take: tensor cores, bytes from L2, bytes of shared memory, instructions, special functions
+
+In cycles of an SM. All configurations of a kernel's space are estimated at once: what does not depend on sizes is in a `Profile`, made once.
+The weights are of data sheets; `benchmarks/tile_search.py` writes what they can be fitted to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minitriton.analysis.tile_roles import Dot, Loop, TileRoles, Work, elements
+from minitriton.runtime.tuning.resources import Resources, bytes_of, instruction_of, is_swapped, mma_layout
+from minitriton.target.architectures import Architecture, architecture_of
+from minitriton.target.speeds import Speeds, speeds_of
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+SECTOR = 32
+"""Bytes that memory moves at least."""
+UNKNOWN_SIZE = 4096
+"""Elements of an axis whose length no argument says."""
+UNKNOWN_TRIPS = 8
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the model multiplies by: 1 where data sheets are believed."""
+
+    launch: float = 2500.0
+    """Cycles of a launch that does nothing."""
+    start: float = 700.0
+    """Of a CTA before its first load, and after its last store."""
+    iteration: float = 60.0
+    """Of a loop's barriers and waits, a run."""
+    latency: float = 1.0
+    tensor: float = 1.08
+    shared: float = 1.0
+    l2: float = 1.0
+    memory: float = 1.08
+    issue: float = 1.0
+    special: float = 1.0
+    reduce: float = 120.0
+    """Cycles of a reduction across the lanes of a warp, and as many again across warps."""
+    order: float = 4.0
+    """Of the norm of what happens at the same time."""
+    resident: float = 0.7
+    """Of L2, what holds operands that are read again."""
+
+
+DEFAULT = Weights()
+
+CAUSES = ("tensor", "shared", "l2", "issue", "special")
+"""What the CTAs of an SM share."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Of every configuration of a space for one size."""
+
+    microseconds: Array
+    ctas: Array
+    waves: Array
+    parts: Mapping[str, Array]
+    """Microseconds by cause; causes overlap."""
+
+
+@dataclass
+class Profile:
+    """What configurations do in each run of each loop; `None` is what is outside of loops."""
+
+    roles: TileRoles
+    values: Mapping[str, Array]
+    kwargs: Sequence[Mapping[str, Any]]
+    warps: Array
+    stages: Array
+    ctas_on_sm: Array
+    capability: int
+    amounts: Mapping[int | None, Mapping[str, Array]]
+    """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`."""
+    spilled: Array
+    batches: Array = field(default_factory=lambda: np.ones(1))
+
+    @classmethod
+    def of(
+        cls,
+        roles: TileRoles,
+        given: Mapping[str, Any],
+        rows: Sequence[tuple[Mapping[str, Any], int, int, Resources]],
+        capability: int,
+    ) -> Profile:
+        """The profile of `rows`: constants, warps, stages and resources of each configuration."""
+        architecture, speeds = architecture_of(capability), speeds_of(capability)
+        names = [name for name in {**given, **rows[0][0]} if isinstance({**given, **rows[0][0]}[name], int | float)]
+        values = {name: np.array([float({**given, **kwargs}[name]) for kwargs, *_ in rows]) for name in names}
+        loops: list[int | None] = [None, *range(len(roles.loops))]
+        amounts: dict[int | None, dict[str, Array]] = {
+            loop: {what: np.zeros(len(rows)) for what in (*CAUSES, "bytes", "stored", "reductions")} for loop in loops
+        }
+        warps = np.array([float(row[1]) for row in rows])
+        for dot in roles.dots:
+            cycles = [
+                _dot_cycles(dot, {**given, **kwargs}, num_warps, architecture, speeds)
+                for kwargs, num_warps, _, _ in rows
+            ]
+            amounts[dot.loop]["tensor"] += [tensor for tensor, _ in cycles]
+            amounts[dot.loop]["shared"] += [shared for _, shared in cycles]
+        for work in roles.work:
+            _add_work(amounts[work.loop], work, values, warps * architecture.warp_size, speeds)
+        return cls(
+            roles, values, [kwargs for kwargs, *_ in rows], warps, np.array([float(row[2]) for row in rows]),
+            np.array([_ctas_on_sm(row[3], architecture) for row in rows]), capability, amounts,
+            np.array([float(max(row[3].registers - architecture.registers_per_thread, 0) * row[3].threads) for row in rows]),
+        )  # fmt: skip
+
+    def times(
+        self,
+        sizes: Mapping[str, int],
+        multiprocessors: int,
+        grid: Callable[[Mapping[str, Any]], Sequence[int]] | Sequence[int] | None = None,
+        weights: Weights = DEFAULT,
+    ) -> Times:
+        """The times of all configurations for `sizes`; `grid` gives the shape of the grid by a configuration's constants."""
+        speeds = speeds_of(self.capability)
+        tiles = self._tiles(sizes)
+        ctas = self._ctas(tiles, grid)
+        trips = self._trips(sizes, ctas)
+        totals = {cause: np.zeros(len(ctas)) for cause in CAUSES}
+        moved, stored = np.zeros(len(ctas)), np.zeros(len(ctas))
+        for loop, amounts in self.amounts.items():
+            runs = trips[loop]
+            for cause in CAUSES:
+                totals[cause] += getattr(weights, cause) * amounts[cause] * runs
+            moved += amounts["bytes"] * runs
+            stored += amounts["stored"] * runs
+        totals["l2"] += weights.l2 * self.spilled * 8 / speeds.l2_bytes_per_sm
+        alone = self._alone(trips, weights, speeds)
+        slots = multiprocessors * self.ctas_on_sm
+        full, rest = np.divmod(ctas, slots)
+        whole = weights.start + _norm([alone, *(self.ctas_on_sm * total for total in totals.values())], weights.order)
+        last = weights.start + _norm(
+            [alone, *(np.ceil(rest / multiprocessors) * t for t in totals.values())], weights.order
+        )
+        waves = full * whole + np.where(rest > 0, last, 0.0)
+        memory = (
+            weights.memory
+            * self._memory_bytes(sizes, ctas, tiles, moved, stored, slots, speeds, weights)
+            / speeds.memory_bytes
+        )
+        scale = 1 / speeds.megahertz
+        parts = {cause: total * ctas / multiprocessors * scale for cause, total in totals.items()}
+        parts |= {"memory": memory * scale, "latency": alone * np.ceil(ctas / slots) * scale}
+        return Times((weights.launch + _norm([memory, waves], weights.order)) * scale, ctas, ctas / slots, parts)
+
+    def _tiles(self, sizes: Mapping[str, int]) -> Array:
+        """How many tiles programs split the axes into."""
+        tiles = [tile for tile in self.roles.tiles.values() if tile.is_split_by_programs]
+        stepped = {name for loop in self.roles.loops if not loop.is_persistent for _, name in loop.parts}
+        counts = [self._count(sizes, tile.extent, tile.name) for tile in tiles if tile.name not in stepped]
+        return np.ones(len(self.kwargs)) * prod(counts, start=1.0)
+
+    def _count(self, sizes: Mapping[str, int], extent: str | None, tile: str) -> Array:
+        return np.ceil(sizes.get(extent or "", UNKNOWN_SIZE) / self.values[tile])
+
+    def _ctas(self, tiles: Array, grid: Callable[[Mapping[str, Any]], Sequence[int]] | Sequence[int] | None) -> Array:
+        if callable(grid):
+            return np.array([float(max(prod(grid(kwargs)), 1)) for kwargs in self.kwargs])
+        if grid is not None:
+            return np.full(len(self.kwargs), float(max(prod(grid), 1)))
+        ctas = tiles * prod((self.values[name] for name in self.roles.split_k if name in self.values), start=1.0)
+        for name in self.roles.programs:
+            ctas = np.minimum(ctas, self.values[name]) if name in self.values else ctas
+        return np.maximum(ctas, 1.0)
+
+    def _trips(self, sizes: Mapping[str, int], ctas: Array) -> dict[int | None, Array]:
+        """How often each loop's body runs in a CTA, with the loops around it."""
+        found: dict[int | None, Array] = {None: np.ones(len(ctas))}
+        for number, loop in enumerate(self.roles.loops):
+            found[number] = self._trips_of(loop, sizes, ctas) * found[loop.parent]
+        return found
+
+    def _trips_of(self, loop: Loop, sizes: Mapping[str, int], ctas: Array) -> Array:
+        parts: list[Array] = [self._count(sizes, extent, tile) for extent, tile in loop.parts if tile in self.values]
+        if loop.is_persistent:
+            bounds = [float(sizes.get(name, 1)) for name in loop.bounds]
+            return np.maximum(prod(parts or bounds, start=np.ones(len(ctas))) / ctas, 1.0)
+        if not parts:
+            return np.full(len(ctas), float(sizes.get(loop.bounds[0], UNKNOWN_TRIPS) if loop.bounds else UNKNOWN_TRIPS))
+        trips: Array = prod(parts, start=np.ones(len(ctas)))
+        of_k = any("K" in self.roles.tiles[tile].of_dots for _, tile in loop.parts if tile in self.roles.tiles)
+        splits = [self.values[name] for name in self.roles.split_k if name in self.values] if of_k else []
+        return np.ceil(trips / prod(splits, start=1.0))
+
+    def _alone(self, trips: Mapping[int | None, Array], weights: Weights, speeds: Speeds) -> Array:
+        """Cycles of a CTA that has an SM for itself."""
+        latency = weights.latency * speeds.memory_latency
+        ahead = np.maximum(self.stages - 1, 0.25)
+        total = np.zeros(len(self.kwargs))
+        for loop, amounts in self.amounts.items():
+            runs = trips[loop]
+            total += weights.reduce * amounts["reductions"] * runs * np.where(self.warps > 1, 2, 1)
+            busy = np.maximum(weights.tensor * amounts["tensor"], weights.shared * amounts["shared"])
+            loads = amounts["bytes"] > amounts["stored"]
+            if loop is None or not any(dot.loop == loop for dot in self.roles.dots):
+                total += np.where(loads, latency + (runs - 1) * latency / 2, 0.0) + busy * runs
+                continue
+            waited = np.where(self.stages > 1, np.maximum(busy, latency / ahead), latency + busy)
+            total += np.where(loads, latency, 0.0) + runs * (weights.iteration + np.where(loads, waited, busy))
+        return total
+
+    def _memory_bytes(
+        self,
+        sizes: Mapping[str, int],
+        ctas: Array,
+        tiles: Array,
+        moved: Array,
+        stored: Array,
+        slots: Array,
+        speeds: Speeds,
+        weights: Weights,
+    ) -> Array:
+        """Bytes that come from memory: of operands that CTAs share once for each wave that does not find them in L2."""
+        sides = self._sides(sizes)
+        if sides is None:
+            return moved * ctas
+        (down, a_bytes), (across, b_bytes) = sides
+        batch = (
+            np.maximum(ctas / np.maximum(down * across, 1), 1)
+            if not self.roles.split_k and not self.roles.programs
+            else 1.0
+        )
+        whole = (down * a_bytes + across * b_bytes) * batch
+        group = np.minimum(
+            prod((self.values[name] for name in self.roles.group if name in self.values), start=1.0), down
+        )
+        together = np.minimum(np.minimum(ctas, slots), down * across)
+        high = np.minimum(group, together)
+        wide = np.minimum(np.ceil(together / high), across)
+        high = np.where(wide == across, np.minimum(np.maximum(high, np.ceil(together / across)), down), high)
+        again = down * across / together * (high * a_bytes + wide * b_bytes)
+        stays = (whole <= weights.resident * speeds.l2_bytes) | (np.asarray(batch) > 1)
+        return np.where(stays, whole, np.maximum(again, whole)) + stored * ctas
+
+    def _sides(self, sizes: Mapping[str, int]) -> tuple[tuple[Array, Array], tuple[Array, Array]] | None:
+        """Of a dot whose rows and columns programs split: how many tiles there are, and bytes of a tile's operand over all of K."""
+        if not self.roles.dots:
+            return None
+        dot = self.roles.dots[0]
+        found: list[tuple[Array, Array]] = []
+        for size, operand in ((dot.m, dot.a), (dot.n, dot.b)):
+            tile = self.roles.tiles.get(size.names[0]) if len(size.names) == 1 else None
+            if tile is None or not tile.is_split_by_programs or operand is None:
+                return None
+            inner = self.roles.tiles.get(dot.k.names[0]) if dot.k.names else None
+            runs = self._count(sizes, inner.extent, inner.name) if inner is not None else 1.0
+            tile_bytes: Any = elements(operand.shape, self.values) * max(operand.bits // 8, 1) * runs
+            found.append((self._count(sizes, tile.extent, tile.name), tile_bytes))
+        return found[0], found[1]
+
+
+def _ctas_on_sm(taken: Resources, architecture: Architecture) -> float:
+    registers = min(taken.registers, architecture.registers_per_thread, architecture.registers_for(1, taken.threads))
+    return float(max(architecture.ctas_on_sm(registers, taken.threads, taken.shared_bytes), 1))
+
+
+def _norm(cycles: Sequence[Array], order: float) -> Array:
+    """Of `order`, by the largest, so that no power is out of range."""
+    stacked = np.stack([np.broadcast_to(each, cycles[0].shape) for each in cycles])
+    most = np.maximum(stacked.max(axis=0), 1e-9)
+    return most * ((stacked / most) ** order).sum(axis=0) ** (1 / order)
+
+
+def _add_work(
+    amounts: Mapping[str, Array], work: Work, values: Mapping[str, Array], threads: Array, speeds: Speeds
+) -> None:
+    """Adds one run of `work`."""
+    size = max(work.bits, 8) / 8
+    count: Any = elements(work.shape, values) * np.ones_like(threads)
+    if work.kind in ("load", "store", "atomic"):
+        run: Any = work.shape[work.axis].at(values) * size if work.shape and work.axis >= 0 else size
+        moved = count * size * np.maximum(SECTOR / np.maximum(run, 1), 1)
+        amounts["bytes"][:] += moved
+        amounts["l2"][:] += moved / speeds.l2_bytes_per_sm
+        if work.kind != "load":
+            amounts["stored"][:] += moved
+        width = np.maximum(np.minimum(work.width, count / threads), 1)
+        amounts["issue"][:] += np.maximum(count, threads) / width / speeds.lanes * 4
+    elif work.kind == "special":
+        amounts["special"][:] += count / speeds.special
+    else:
+        is_reduced = work.kind in ("reduce", "shuffle")
+        amounts["issue"][:] += np.maximum(count, threads) / speeds.lanes * (5 if is_reduced else 1)
+        amounts["reductions"][:] += is_reduced
+
+
+def _dot_cycles(
+    dot: Dot, values: Mapping[str, Any], num_warps: int, architecture: Architecture, speeds: Speeds
+) -> tuple[float, float]:
+    """Cycles of an SM's tensor cores, and of its shared memory, for one run of a dot."""
+    m, n, k = (size.at(values) for size in (dot.m, dot.n, dot.k))
+    instruction = instruction_of(dot, values, num_warps, architecture)
+    is_widened = dot.element.startswith("f8") and instruction == "mma.sync" and not architecture.has_fp8_mma
+    tensor = 2 * m * n * k / speeds.tensor_flops(instruction, 16 if is_widened else dot.bits)
+    if instruction == "fma":
+        return tensor, (m + n) * k * dot.bits / 8 * num_warps / speeds.shared_bytes
+    swapped = is_swapped(dot, values, num_warps, architecture)
+    shape = (round(n), round(m)) if swapped else (round(m), round(n))
+    layout = mma_layout(shape, num_warps, dot.bits, dot.element.startswith("i"), instruction)
+    rows, columns = layout.warps_per_cta
+    if instruction == "wgmma":
+        # Each instruction reads its rows of A (swapped: from registers) and all its columns of B.
+        width = layout.instr_shape[1]
+        instructions = max(shape[0] / 64, 1) * (shape[1] / width)
+        read = instructions * ((0 if swapped else 64) + width) * k * dot.bits / 8
+        return tensor, read / speeds.shared_bytes
+    read = (shape[0] * columns + shape[1] * rows) * k * dot.bits / 8
+    written = sum(bytes_of(operand, values) for operand in (dot.a, dot.b) if operand is not None)
+    return tensor * max(1.0, 8 / num_warps) ** 0.25, (read + written) / speeds.shared_bytes

@@ -1,0 +1,241 @@
+"""`candidates`: the configurations of a kernel for the arguments of a launch, the fastest by the model first, and why.
+
+    ranking = candidates(matmul, (a, b, c, 4096, 4096, 4096))
+    ranking[0].config          BM: 128, BN: 256, BK: 64, GROUP: 8, num_warps: 8, num_stages: 3
+    print(ranking.explain())   each with its time, CTAs, waves, bytes, registers; what was dropped, and by how much
+
+What was measured before of a kernel of this kind corrects the model: a configuration that took 1.2 times what was expected is expected to
+take 1.2 times as long again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, overload
+
+from minitriton.runtime.autotuner import Config
+from minitriton.runtime.errors import AutotunerError
+from minitriton.runtime.kernel_interface import KernelInterface
+from minitriton.runtime.tuning.measured import Measured
+from minitriton.runtime.tuning.model import DEFAULT, Profile, Times, Weights
+from minitriton.runtime.tuning.problem import Grid, Problem, problem_of
+from minitriton.runtime.tuning.resources import Resources
+from minitriton.runtime.tuning.space import Misfit, Space, configurations, least_misfits, misfit_of_size, schedules
+from minitriton.target import GPUTarget
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of one launch."""
+
+    microseconds: float
+    ctas: int
+    ctas_on_sm: int
+    waves: float
+    parts: Mapping[str, float]
+    """Microseconds by cause; causes overlap."""
+
+    @property
+    def limit(self) -> str:
+        """The longest cause."""
+        return max(self.parts, key=self.parts.__getitem__)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration that fits, with what it takes and how long."""
+
+    config: Config
+    resources: Resources
+    estimate: Estimate
+    correction: float = 1.0
+    """Of the estimate, by what was measured of this configuration for other sizes."""
+
+    @property
+    def microseconds(self) -> float:
+        """The expected time."""
+        return self.estimate.microseconds * self.correction
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers and names."""
+        config = {k: v for k, v in self.config.all_kwargs().items() if isinstance(v, int | float | str)}
+        return {
+            "config": config, "microseconds": self.microseconds, "correction": self.correction, "limit": self.estimate.limit,
+            "ctas": self.estimate.ctas, "ctas_on_sm": self.estimate.ctas_on_sm, "waves": self.estimate.waves,
+            "parts": dict(self.estimate.parts), **asdict(self.resources),
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        e, r = self.estimate, self.resources
+        parts = [
+            f"{self.microseconds:.1f} us by {e.limit}", f"{e.ctas} CTAs in {e.waves:.2f} waves of {e.ctas_on_sm} on an SM",
+            f"{r.shared_bytes} bytes of shared memory", f"{r.registers} registers", *([r.instruction] if r.instruction else []),
+            *([f"corrected by {self.correction:.2f}"] if self.correction != 1 else []),
+        ]  # fmt: skip
+        return f"{self.config}: {', '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class Ranking(Sequence[Candidate]):
+    """Candidates, the best first, and what cannot be."""
+
+    problem: Problem
+    kept: tuple[Candidate, ...]
+    dropped: tuple[tuple[Config, Misfit], ...] = field(repr=False, default=())
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Candidate, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Candidate | tuple[Candidate, ...]:
+        return self.kept[index]
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.kept)
+
+    def best(self, count: int) -> list[Candidate]:
+        """The first `count` to measure: at most two of the same tiles."""
+        chosen: list[Candidate] = []
+        seen = Counter[tuple[object, ...]]()
+        for candidate in self.kept:
+            tile = tuple(candidate.config.kwargs.get(name) for name in self.problem.roles.tiles)
+            if seen[tile] < 2:
+                seen[tile] += 1
+                chosen.append(candidate)
+            if len(chosen) == count:
+                break
+        return chosen or list(self.kept[:count])
+
+    def explain(self, *, most: int = 10, as_json: bool = False) -> str:
+        """What each constant is for, the first candidates with their reasons, and what was dropped, by reason."""
+        by_reason = Counter(misfit.what for _, misfit in self.dropped)
+        if as_json:
+            roles = {name: str(tile) for name, tile in self.problem.roles.tiles.items()}
+            return json.dumps({
+                "kernel": self.problem.name, "target": self.problem.target.ttg_target, "sizes": dict(self.problem.sizes), "roles": roles,
+                "group": self.problem.roles.group, "split_k": self.problem.roles.split_k, "programs": self.problem.roles.programs,
+                "candidates": [candidate.as_json() for candidate in self.kept[:most]], "kept": len(self.kept),
+                "dropped": [
+                    {"config": str(config), "what": m.what, "needed": m.needed, "limit": m.limit, "why": m.text}
+                    for config, m in self.dropped
+                ],
+            }, indent=1)  # fmt: skip
+        lines = [
+            f"{self.problem.name} for {self.problem.target.ttg_target}",
+            *(f"  {line}" for line in str(self.problem.roles).splitlines()),
+        ]
+        lines.append(f"{len(self.kept)} configurations fit, {len(self.dropped)} do not")
+        lines += [f"  {number + 1}. {candidate}" for number, candidate in enumerate(self.kept[:most])]
+        for what, count in by_reason.most_common():
+            example = next((config, misfit) for config, misfit in self.dropped if misfit.what == what)
+            lines.append(f"dropped for {what}: {count}, such as {example[0]}: {example[1].text}")
+        return "\n".join(lines)
+
+
+def candidates(
+    kernel: KernelInterface,
+    args: Sequence[object] = (),
+    *,
+    grid: Grid = None,
+    target: GPUTarget | None = None,
+    **keywords: Any,
+) -> Ranking:
+    """The configurations of `kernel` for a launch with `args` and `keywords`, the fastest by the model first.
+
+    Nothing is compiled beyond TTIR, and that once for each kind of arguments. `grid` as in a launch: without it there are as many programs as
+    tiles. Raises `AutotunerError` for a kernel without tile sizes, and where nothing fits, with what misses by least.
+    """
+    return rank(problem_of(kernel, args, keywords, grid, target))
+
+
+def rank(problem: Problem, weights: Weights = DEFAULT, measured: Measured | None = None) -> Ranking:
+    """The ranking of a problem, corrected by what was `measured` of its kind."""
+    _check_grid(problem)
+    space = configurations(problem)
+    dropped = list(space.dropped)
+    orders = schedules(problem)
+    profile = _profile(problem, space, orders)
+    times = profile.times(problem.sizes, problem.multiprocessors, _grid_of(problem), weights)
+    corrections = (measured or Measured(problem.kind)).corrections()
+    by_time = times.microseconds.reshape(-1, len(orders)).argsort(axis=1) if space.kept else ()
+    kept: list[Candidate] = []
+    for number, (fit, order) in enumerate(zip(space.kept, by_time, strict=True)):
+        misfit: Misfit | None = None
+        for choice in order.tolist() if problem.roles.split_k else (int(order[0]),):
+            row = number * len(orders) + choice
+            config = Config(dict(profile.kwargs[row]), fit.config.num_warps, fit.config.num_stages)
+            misfit = misfit_of_size(problem, config)
+            if misfit is None:
+                made = _estimate(times, row, int(profile.ctas_on_sm[row]))
+                kept.append(
+                    Candidate(config, fit.resources, made, corrections.get(str(config), 1.0) if corrections else 1.0)
+                )
+                break
+        if misfit is not None:
+            dropped.append((fit.config, misfit))
+    if not kept:
+        raise AutotunerError(
+            f"kernel {problem.name!r}: none of {len(dropped)} configurations fits {problem.target.sm}",
+            problem.location,
+            help="those that miss by least: " + "; ".join(least_misfits(dropped)),
+        )
+    kept.sort(key=lambda candidate: candidate.microseconds)
+    return Ranking(problem, tuple(kept), tuple(dropped))
+
+
+def _check_grid(problem: Problem) -> None:
+    """Raises `AutotunerError` for a grid of numbers where the number of programs follows from tiles."""
+    split = [
+        tile for tile in problem.roles.tiles.values() if tile.is_split_by_programs and tile.name not in problem.given
+    ]
+    stays = any(loop.is_persistent for loop in problem.roles.loops)
+    grid = problem.grid
+    if grid is not None and not callable(grid) and split and not stays:
+        raise AutotunerError(
+            f"kernel {problem.name!r}: the grid {grid} says nothing of {split[0].name}, by which programs split an axis",
+            problem.location,
+            help=f"launch it as kernel[lambda meta: (triton.cdiv({split[0].extent or 'n'}, meta['{split[0].name}']), ...)](...)",
+        )
+
+
+_profiles: dict[tuple[str, int], tuple[Space, Profile]] = {}
+"""By kind and number of schedules: what does not depend on sizes."""
+
+
+def _profile(problem: Problem, space: Space, orders: Sequence[Mapping[str, int]]) -> Profile:
+    """The profile of a space: each configuration with each schedule of programs."""
+    key = problem.kind, len(orders)
+    known = _profiles.get(key)
+    if known is None or known[0] is not space:
+        rows = [
+            ({**fit.config.kwargs, **order}, fit.config.num_warps, fit.config.num_stages, fit.resources)
+            for fit in space.kept
+            for order in orders
+        ]
+        known = _profiles[key] = space, Profile.of(problem.roles, problem.given, rows, problem.target.capability)
+    return known[1]
+
+
+def _grid_of(problem: Problem) -> Any:
+    """The grid by a configuration's constants."""
+    grid, arguments = problem.grid, {**problem.arguments, **problem.given}
+    if not callable(grid):
+        return grid
+
+    def shape(kwargs: Mapping[str, Any]) -> tuple[int, ...]:
+        return grid({**arguments, **kwargs})
+
+    return shape
+
+
+def _estimate(times: Times, row: int, ctas_on_sm: int) -> Estimate:
+    parts = {name: float(part[row]) for name, part in times.parts.items() if part[row]}
+    return Estimate(float(times.microseconds[row]), int(times.ctas[row]), ctas_on_sm, float(times.waves[row]), parts)

@@ -1,0 +1,81 @@
+"""What a page shows first, on windows of several widths: whole lines, a legend, what was changed and made up; and the start page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium", reason="needs selenium")
+pytest.importorskip("uvicorn", reason="needs minitriton[explorer]")
+from driving import Page, wait_for
+from test_tasks import Servers, page, serve  # noqa: F401
+
+MATMUL = "minitriton_kernels/matmul.py:matmul"
+
+WIDER_THAN_THEIR_PANE = """return [...document.querySelectorAll('.pane .cm-scroller')]
+    .filter((one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1).map((one) => one.parentElement.parentElement.id)"""
+FIRST_LINE = """const pane = document.querySelector('#source .cm-scroller').getBoundingClientRect();
+    return [...document.querySelectorAll('#source .cm-line')].find((one) => one.getBoundingClientRect().top >= pane.top - 2)?.innerText"""
+
+
+def test_the_first_view_of_a_kernel_on_windows_of_three_widths(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.size(1280, 800)
+    page.open(serve(MATMUL))
+    assert page.text("#title").startswith("tritongpu-remove-layout-conversions")
+    assert wait_for(lambda: page.browser.execute_script(FIRST_LINE)).startswith("def matmul(")
+    assert page.browser.execute_script(WIDER_THAN_THEIR_PANE) == []
+    assert page.lines("after", "k-old") and page.lines("after", "k-changed")
+    assert "+ added" in page.text("#legend") and "copies and dots in flight" in page.text("#legend")
+    page.press("4")
+    wait_for(lambda: "instructions that warps executed" in page.text("#legend"))
+    assert any("sect" in one.text for one in page.all("#source .heat"))
+    page.choose("tritongpu-coalesce")
+    page.click_line("after", "tt.load")
+    wait_for(lambda: page.text("#place").startswith("line "))
+    assert any("tt.load" in line for line in page.lines("after", "marked"))
+    page.press("d")
+    wait_for(lambda: page.lines("before", "k-changed"))
+    assert page.lines("after", "k-old") == []
+    page.press("d")
+    for width in (768, 520):
+        page.size(width, 900)
+        wait_for(
+            lambda limit=width: page.browser.execute_script("return document.documentElement.scrollWidth") <= limit
+        )
+        assert page.browser.execute_script(WIDER_THAN_THEIR_PANE) == []
+        for pane in ("source", "panels"):
+            assert page.one(f"#{pane}").rect["width"] > width - 40
+
+
+def test_what_differs_from_the_default_is_said_and_undone(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.open(serve("running_sums", "--skip", "tritongpu-coalesce", "--option", "num_warps=8"))
+    assert "2 changes: tritongpu-coalesce left out" in page.text("#differs").replace("\n", " ")
+    next(one for one in page.all("#differs button") if one.text == "undo").click()
+    wait_for(lambda: page.text("#differs").replace("\n", " ").startswith("1 change: num_warps=8"))
+    wait_for(lambda: any("tritongpu-coalesce" in one.text for one in page.all("#passes li")))
+
+
+def test_made_up_inputs_are_fields(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.open(serve("minitriton_kernels/histogram.py:histogram"))
+    assert "made up" in page.text("#differs")
+    page.one("#differs button").click()
+    field: Any = page.one("#inputs input[name='input-n']")
+    wait_for(lambda: field.get_attribute("value") == "100")
+    assert "made up" in page.text("#inputs")
+    field.clear()
+    field.send_keys("64\n")
+    wait_for(lambda: "--arg n=64" in page.attribute("#command", "value"))
+
+
+def test_the_start_page_finds_a_kernel_and_its_address_opens_it_again(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.open(serve())
+    wait_for(lambda: page.text("#groups"))
+    assert "Kernels in Gluon" in page.text("#groups") and page.one("#take-tour").is_displayed()
+    page.one("#own-kernel").send_keys("nosuch\n")
+    wait_for(lambda: "lacks a kernel 'nosuch'" in page.text("#status"))
+    page.one("#find-kernel").send_keys("running_sums\n")
+    wait_for(lambda: page.attribute("body", "data-ready") == "true", 60)
+    assert page.text("#kernel").startswith("running_sums")
+    page.open(page.browser.current_url)
+    assert page.text("#kernel").startswith("running_sums")

@@ -1,0 +1,139 @@
+"""What is opened: names that there are not are refused in the terminal, launches of a kernel's own file come before made-up inputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitriton.commands.cli import main
+from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.own_launch import own_launch, with_own_launch
+from minitriton.explorer.session import ExplorerSession
+from minitriton.explorer.start_page import catalogue, remember
+from minitriton.lab import corpus
+
+KERNELS = Path(corpus.KERNELS)
+
+PROGRAM = """
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def gathered(x_ptr, index_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    index = tl.load(index_ptr + at, mask=at < n, other=0)
+    tl.store(out_ptr + at, tl.load(x_ptr + index * 5000000, mask=at < n), mask=at < n)
+
+@triton.jit
+def overlapping(out_ptr, stride, BLOCK: tl.constexpr):
+    tl.store(out_ptr + tl.program_id(0) * (stride - stride) + tl.arange(0, BLOCK), tl.program_id(0))
+"""
+LAUNCH = """
+if __name__ == "__main__":
+    x = np.arange(4, dtype=np.float32)
+    index, out = np.zeros(48, np.int32), np.zeros(48, np.float32)
+    gathered[(3,)](x, index, out, 48, BLOCK=16)
+    raise SystemExit("nobody comes here")
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "gathered.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nosuch", "the corpus lacks a kernel 'nosuch'"),
+        ("nosuch.py:add", "no such file: nosuch.py"),
+        (f"{KERNELS}/matmul.py:matmol", "matmul_batched"),
+        (f"{KERNELS}/matmul.py", "write"),
+        ("nosuch.ttgir", "no such file"),
+    ],
+)
+def test_a_name_that_there_is_not_is_an_error_in_the_terminal(
+    given: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", given, "--no-browser"]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_declared_case_is_what_a_kernel_is_opened_with() -> None:
+    asked = with_own_launch(CompileRequest(f"{KERNELS}/softmax.py:softmax"))
+    assert asked.launch is not None
+    session = ExplorerSession()
+    found = session.answer("inputs", {"asked": asked.plain()})
+    assert found["grid"] == [8, 1, 1] and found["doubt"] == ""
+    assert {row["whose"] for row in found["rows"]} == {"recorded"}
+    assert session.answer("compile", {"asked": asked.plain()})["made_up"] == ""
+
+
+def test_what_is_said_on_the_command_line_comes_before_it() -> None:
+    asked = CompileRequest(f"{KERNELS}/softmax.py:softmax", grid="2")
+    assert with_own_launch(asked) is asked
+
+
+def test_the_launch_of_a_program_is_used_and_found_again(program: Path) -> None:
+    program.write_text(PROGRAM + LAUNCH)
+    launch = own_launch(f"{program}:gathered")
+    assert launch is not None and launch.grid == (3, 1, 1)
+    assert [one.value for one in launch.arguments if one.name == "n"] == [48]
+    again = own_launch(f"{program}:gathered")
+    assert again is not None and again.folder == launch.folder
+
+
+def test_an_index_out_of_range_is_said_to_come_from_made_up_inputs(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", f"{program}:gathered"]) == 1
+    assert "it may be they that are wrong, not the kernel" in capsys.readouterr().err
+    given = program.with_name("given.npz")
+    np.savez(given, x_ptr=np.zeros(4, np.float32), index_ptr=np.ones(16, np.int32), out_ptr=np.zeros(16, np.float32))
+    assert main(["run", f"{program}:gathered", "--arg", "n=16", "--grid", "1", "--inputs", str(given)]) == 1
+    assert "made up" not in capsys.readouterr().err.partition("error:")[2]
+
+
+def test_a_race_is_said_to_come_from_made_up_inputs(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", f"{program}:overlapping"])
+    said = capsys.readouterr().out
+    assert "a race, of inputs that were made up" in said and "stride = 100" in said
+    assert "your kernel races" not in said
+
+
+def test_passes_are_left_out_of_a_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "running_sums", "--skip", "tritongpu-coalesce"]) == 0
+    assert "tritongpu-coalesce " not in capsys.readouterr().out
+
+
+def test_ptx_from_a_file_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sums.ptx"
+    assert main(["compile", "running_sums", "--emit", "ptx", "-o", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["run", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"]["instructions"] > 0
+
+
+def test_the_start_page_offers_examples_the_corpus_and_what_was_opened_before() -> None:
+    remember([CompileRequest("running_sums"), CompileRequest("add.py:add", kernel_text="secret")])
+    groups = {group["title"]: [kernel["title"] for kernel in group["kernels"]] for group in catalogue()}
+    assert groups["Opened before"][0] == "running_sums" and "add" not in groups["Opened before"]
+    assert "matmul" in groups["Kernels in Triton"] and "tile_of" not in groups["Kernels in Triton"]
+    assert "matmul_tile" in groups["Kernels in Gluon"]
+    assert "running_sums" in groups["Corpus: scanning"]
+
+
+def test_a_number_that_was_made_up_can_be_given(program: Path) -> None:
+    session = ExplorerSession()
+    asked = CompileRequest(f"{program}:overlapping", numbers=("stride=16",))
+    rows = session.answer("inputs", {"asked": asked.plain()})["rows"]
+    assert [(row["name"], row["value"], row["whose"]) for row in rows] == [
+        ("out_ptr", "128", "made up"),
+        ("stride", "16", "given"),
+    ]

@@ -1,0 +1,292 @@
+"""Tile sizes from facts: roles of constants, what fits, the order by the model, and what a launch makes of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitriton
+import minitriton.language as tl
+from minitriton import Config, MockTensor
+from minitriton.analysis.tile_roles import Size
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.runtime.compiling import compile
+from minitriton.runtime.cuda_driver import DriverError
+from minitriton.runtime.errors import AutotunerError
+from minitriton.runtime.tuning import Ranking, candidates
+from minitriton.runtime.tuning.measured import Measured
+from minitriton.runtime.tuning.model import Profile, Weights
+from minitriton.runtime.tuning.ranking import rank
+from minitriton.runtime.tuning.resources import resources
+from minitriton.target import GPUTarget
+
+SM90, SM80 = GPUTarget("cuda", 90), GPUTarget("cuda", 80)
+
+
+@minitriton.jit
+def matmul(
+    a, b, c, M, N, K, stride_am, stride_bk, stride_cm,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, ACTIVATION: tl.constexpr = "",
+):  # fmt: skip
+    pid, down, across = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
+    first = pid // (GROUP * across) * GROUP
+    height = min(down - first, GROUP)
+    row, column = first + pid % (GROUP * across) % height, pid % (GROUP * across) // height
+    rows, columns, inner = row * BM + tl.arange(0, BM), column * BN + tl.arange(0, BN), tl.arange(0, BK)
+    a_ptrs = a + (rows % M)[:, None] * stride_am + inner[None, :]
+    b_ptrs = b + inner[:, None] * stride_bk + (columns % N)[None, :]
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(tl.cdiv(K, BK)):
+        x = tl.load(a_ptrs, mask=inner[None, :] < K - k * BK, other=0.0)
+        total = tl.dot(x, tl.load(b_ptrs, mask=inner[:, None] < K - k * BK, other=0.0), total)
+        a_ptrs += BK
+        b_ptrs += BK * stride_bk
+    if ACTIVATION == "relu":
+        total = tl.maximum(total, 0.0)
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c + rows[:, None] * stride_cm + columns[None, :], total.to(c.dtype.element_ty), mask=mask)
+
+
+@minitriton.jit
+def split_matmul(
+    a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr, STEPS: tl.constexpr
+):
+    tile = tl.program_id(0)
+    rows, columns = tile // (N // BN) * BM + tl.arange(0, BM), tile % (N // BN) * BN + tl.arange(0, BN)
+    inner = tl.program_id(1) * BK + tl.arange(0, BK)
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, tl.cdiv(K, BK * SPLIT), num_stages=STEPS):
+        at = inner + k * BK * SPLIT
+        x = tl.load(a + rows[:, None] * K + at[None, :])
+        total = tl.dot(x, tl.load(b + at[:, None] * N + columns[None, :]), total)
+    tl.atomic_add(c + rows[:, None] * N + columns[None, :], total, mask=rows[:, None] < M)
+
+
+@minitriton.jit
+def softmax(x, out, stride, n_cols, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    v = tl.load(x + tl.program_id(0) * stride + columns, columns < n_cols, other=-float("inf"))
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(out + tl.program_id(0) * stride + columns, e / tl.sum(e, 0), columns < n_cols)
+
+
+@minitriton.jit
+def scale(x, out, n, factor, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, at < n) * factor, at < n)
+
+
+@minitriton.jit
+def no_tiles(x, out, FLAG: tl.constexpr):
+    tl.store(out, tl.load(x) + (1 if FLAG else 2))
+
+
+def ranking_of(m: int, n: int, k: int, *, target: GPUTarget = SM90, kind: str = "fp16", **constants: Any) -> Ranking:
+    a, b, c = MockTensor(kind, [m, k]), MockTensor(kind, [k, n]), MockTensor(kind, [m, n])
+    return candidates(matmul, (a, b, c, m, n, k, k, n, n), target=target, **constants)
+
+
+def test_roles_of_a_matmul() -> None:
+    roles = ranking_of(1024, 2048, 4096).problem.roles
+    told = {name: (t.of_dots, t.extent, t.is_split_by_programs, t.loops) for name, t in roles.tiles.items()}
+    assert told == {
+        "BM": (("M",), "M", True, ()), "BN": (("N",), "N", True, ()), "BK": (("K",), "K", False, (0,))
+    }  # fmt: skip
+    assert roles.group == ("GROUP",) and not roles.split_k and not roles.programs
+    assert all(tile.is_guarded for tile in roles.tiles.values())
+    (dot,) = roles.dots
+    assert (dot.m, dot.k) == (Size(1.0, ("BM",)), Size(1.0, ("BK",)))
+    assert dot.a is not None and (dot.a.axis, dot.a.width) == (1, 8)
+
+
+def test_roles_of_a_split_matmul() -> None:
+    arrays = MockTensor("fp16", [512, 512]), MockTensor("fp16", [512, 512]), MockTensor("fp32", [512, 512])
+    ranking = candidates(split_matmul, (*arrays, 256, 256, 16384))
+    roles = ranking.problem.roles
+    assert (set(roles.tiles), roles.split_k, roles.stages) == ({"BM", "BN", "BK"}, ("SPLIT",), ("STEPS",))
+    assert not roles.tiles["BM"].is_guarded
+    assert ranking[0].config.kwargs["SPLIT"] >= 4
+
+
+def test_a_tile_that_covers_an_axis_is_as_long_as_the_axis() -> None:
+    ranking = candidates(softmax, (MockTensor("fp32"), MockTensor("fp32"), 1000, 1000))
+    assert ranking.problem.roles.tiles["BLOCK"].covers_axis and ranking.problem.roles.tiles["BLOCK"].is_reduced
+    assert {candidate.config.kwargs["BLOCK"] for candidate in ranking} == {1024}
+
+
+def test_a_tile_without_a_mask_divides_its_axis() -> None:
+    arrays = MockTensor("fp16", [512, 512]), MockTensor("fp16", [512, 512]), MockTensor("fp32", [512, 512])
+    ranking = candidates(split_matmul, (*arrays, 512, 96, 512))
+    assert {candidate.config.kwargs["BN"] for candidate in ranking} == {16, 32}
+    assert any("not a multiple of BN=64" in misfit.text for _, misfit in ranking.dropped)
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "tile", "warps", "stages"),
+    [
+        (SM90, "fp16", (128, 128, 64), 8, 3), (SM90, "fp16", (64, 256, 32), 4, 1), (SM90, "fp32", (64, 128, 16), 4, 4),
+        (SM90, "fp16", (16, 64, 64), 4, 3), (SM80, "fp16", (128, 128, 32), 8, 3), (SM80, "fp16", (32, 32, 32), 4, 2),
+    ],
+)  # fmt: skip
+def test_shared_memory_is_what_a_compile_takes(
+    target: GPUTarget, kind: str, tile: tuple[int, int, int], warps: int, stages: int
+) -> None:
+    problem = ranking_of(4096, 4096, 4096, target=target, kind=kind).problem
+    values = {**dict(zip(("BM", "BN", "BK"), tile, strict=True)), "GROUP": 8}
+    expected = resources(problem.roles, {**problem.given, **values}, warps, stages, target.capability)
+    source = problem.source_of(values)
+    assert isinstance(source, ASTSource)
+    kernel = compile(source, target, {"num_warps": warps, "num_stages": stages}, assemble=False)
+    assert expected.shared_bytes == kernel.metadata.shared
+
+
+def test_what_does_not_fit_says_by_how_much() -> None:
+    ranking = ranking_of(4096, 4096, 4096)
+    found = {m.what: m for _, m in ranking.dropped}
+    assert found["shared memory"].needed > found["shared memory"].limit == 232448
+    assert found["registers"].limit == 255
+    assert "bytes of shared memory, of 232448" in ranking.explain()
+
+
+def test_large_matmuls_take_large_tiles_and_few_rows_small_ones() -> None:
+    large, few = ranking_of(8192, 8192, 8192)[0].config.kwargs, ranking_of(16, 8192, 8192)[0].config.kwargs
+    assert large["BM"] * large["BN"] >= 128 * 128
+    assert few["BM"] == 16 and few["BN"] <= 128
+
+
+def test_a_shape_takes_less_than_50_ms() -> None:
+    ranking_of(4096, 4096, 4096)
+    start = time.process_time()
+    ranking_of(4096, 2048, 8192)
+    assert time.process_time() - start < 0.05
+
+
+def test_given_constants_stay() -> None:
+    ranking = ranking_of(4096, 4096, 4096, BK=32, ACTIVATION="relu")
+    assert all("BK" not in candidate.config.kwargs for candidate in ranking)
+    assert ranking.problem.given["BK"] == 32
+
+
+def test_explain_as_json() -> None:
+    found = json.loads(ranking_of(4096, 4096, 4096).explain(as_json=True, most=3))
+    assert len(found["candidates"]) == 3
+    assert {"microseconds", "shared_bytes", "registers", "waves", "limit", "parts"} <= set(found["candidates"][0])
+    assert {"config", "what", "needed", "limit", "why"} == set(found["dropped"][0])
+
+
+def test_what_was_measured_corrects_another_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    problem = ranking_of(4096, 4096, 4096, ACTIVATION="relu").problem
+    first, second = rank(problem)[:2]
+    measured = Measured(problem.kind)
+    measured.add([(str(first.config), 100.0, 300.0), (str(second.config), 100.0, 100.0)])
+    again = rank(problem)
+    found = {str(candidate.config): candidate for candidate in again}
+    assert found[str(first.config)].correction == pytest.approx(3**0.5)
+    assert str(again[0].config) == str(second.config)
+
+
+def test_time_falls_with_the_clock_of_what_limits() -> None:
+    """A weight of nothing takes its cause out."""
+    problem = ranking_of(4096, 4096, 4096).problem
+    usual, free = rank(problem), rank(problem, Weights(tensor=1e-6, l2=1e-6, shared=1e-6))
+    assert free[0].microseconds < 0.6 * usual[0].microseconds
+
+
+def test_a_grid_of_numbers_is_refused_where_programs_follow_from_tiles() -> None:
+    with pytest.raises(AutotunerError, match="says nothing of BLOCK") as caught:
+        candidates(scale, (MockTensor("fp32"), MockTensor("fp32"), 1000, 2.0), grid=(8,))
+    assert caught.value.location is not None and "meta['BLOCK']" in str(caught.value.help)
+
+
+def test_a_kernel_without_tiles_is_refused() -> None:
+    with pytest.raises(AutotunerError, match="FLAG") as caught:
+        candidates(no_tiles, (MockTensor("fp32"), MockTensor("fp32")))
+    assert caught.value.location is not None and caught.value.location.file == __file__
+    with pytest.raises(AutotunerError, match="no constant is a tile size"):
+        candidates(no_tiles, (MockTensor("fp32"), MockTensor("fp32")), FLAG=True)
+
+
+def test_an_empty_space_says_what_misses_by_least() -> None:
+    arrays = MockTensor("fp16", [512, 512]), MockTensor("fp16", [512, 512]), MockTensor("fp32", [512, 512])
+    with pytest.raises(AutotunerError, match=r"none of \d+ configurations fits") as caught:
+        candidates(split_matmul, (*arrays, 512, 24, 512))
+    assert "N=24 is not a multiple of BN=16" in str(caught.value.help)
+
+
+def tuned(kernel: Any, key: list[str], **options: Any) -> Any:
+    return minitriton.autotune(configs="model", key=key, **options)(kernel)
+
+
+def test_a_key_that_is_no_parameter_is_refused() -> None:
+    with pytest.raises(AutotunerError, match="key 'm' is not a parameter of kernel 'scale'"):
+        tuned(scale, ["m"])
+
+
+def by_block(meta: dict[str, Any]) -> tuple[int]:
+    return (minitriton.cdiv(3000, meta["BLOCK"]),)
+
+
+def test_on_host_arrays_the_emulator_decides() -> None:
+    kernel = tuned(scale, ["n"], k=2)
+    x, out = np.arange(3000, dtype=np.float32), np.zeros(3000, np.float32)
+    kernel[by_block](x, out, 3000, 2.0)
+    assert np.array_equal(out, 2 * x)
+    assert len(kernel.configs_timings) == 2 and kernel.best_config in kernel.configs_timings
+
+
+def test_nothing_is_measured_with_k_0() -> None:
+    kernel = tuned(scale, ["n"], k=0)
+    x, out = np.arange(3000, dtype=np.float32), np.zeros(3000, np.float32)
+    kernel[by_block](x, out, 3000, 2.0)
+    assert kernel.configs_timings == {} and kernel.best_config == kernel.ranking[0].config
+
+
+def test_the_length_of_an_axis_is_added_to_the_key() -> None:
+    kernel = tuned(scale, [], k=0)
+    x, out = np.arange(3000, dtype=np.float32), np.zeros(3000, np.float32)
+    with pytest.warns(UserWarning, match="key of scale lacks n"):
+        kernel[by_block](x, out, 3000, 2.0)
+    assert kernel.keys == ["n"]
+
+
+def test_a_gpu_that_is_gone_leaves_the_choice_to_the_model() -> None:
+    def gone(*_: object, **__: object) -> list[float]:
+        raise DriverError("cuLaunchKernel", 999, "CUDA_ERROR_UNKNOWN", "unknown error", "")
+
+    kernel = tuned(scale, ["n"], k=2, do_bench=gone)
+    x, out = np.arange(3000, dtype=np.float32), np.zeros(3000, np.float32)
+    with pytest.warns(UserWarning, match="was not measured"):
+        kernel[by_block](x, out, 3000, 2.0)
+    assert kernel.best_config == kernel.ranking[0].config
+
+
+def test_an_empty_list_of_a_kernel_without_tiles_means_what_it_does_in_triton() -> None:
+    kernel: Any = minitriton.autotune(configs=[], key=[])(no_tiles)
+    x, out = np.ones(1, np.float32), np.zeros(1, np.float32)
+    kernel[(1,)](x, out, True)
+    assert out[0] == 2 and kernel.best_config == Config({})
+
+
+def test_candidates_by_the_name_of_the_decorator() -> None:
+    found = minitriton.autotune.candidates(scale, (MockTensor("fp32"), MockTensor("fp32"), 1000, 2.0))  # pyright: ignore
+    assert isinstance(found, Ranking) and isinstance(found[0].config, Config)
+
+
+def test_a_profile_has_every_configuration() -> None:
+    problem = ranking_of(4096, 4096, 4096).problem
+    rows = [
+        (
+            {"BM": 128, "BN": 128, "BK": 64, "GROUP": 8},
+            8,
+            3,
+            resources(problem.roles, {"BM": 128, "BN": 128, "BK": 64}, 8, 3, 90),
+        )
+    ]
+    times = Profile.of(problem.roles, {}, rows, 90).times({"M": 4096, "N": 4096, "K": 4096}, 132)
+    assert times.ctas.tolist() == [1024] and 150 < times.microseconds[0] < 600
