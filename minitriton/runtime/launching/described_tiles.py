@@ -16,6 +16,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from minitriton.runtime.launching.descriptor_arguments import ELEMENTS, L2_128_BYTES
+from minitriton.target.backends import backend
 from minitriton.target.tensor_map import DescriptorCopy, TensorMap
 
 if TYPE_CHECKING:
@@ -91,11 +92,16 @@ def tensor_maps(
 
 def plain_kernel(kernel: StoredKernel, *, assemble: bool) -> CompiledKernel:
     """`kernel` compiled by the same passes but the one that describes tiles, for launches that have none."""
-    from minitriton.runtime.compiling import compile
-    from minitriton.target.backends import backend
-
     metadata: Any = kernel.metadata
     options = backend(metadata.target.backend).load("options")
     given = {f.name: getattr(metadata, f.name) for f in fields(options) if f.init and hasattr(metadata, f.name)}
     given["pipeline"] = ",".join(step for step in metadata.pipeline.split(",") if step != PASS)
-    return compile(kernel.src, metadata.target, options(**given), assemble=assemble)
+    return _compilers[0](kernel.src, metadata.target, options(**given), assemble=assemble)
+
+
+_compilers: list[Callable[..., CompiledKernel]] = []
+
+
+def compile_by(compiler: Callable[..., CompiledKernel]) -> None:
+    """`runtime.compiling`, which needs this module, says what compiles."""
+    _compilers[:] = [compiler]
