@@ -74,7 +74,7 @@ def run(case: Case, text: str, shared: int, seconds: float) -> Outcome:
     given = [a for a, kind in zip(given, source_parts(case)[0].values(), strict=False) if kind != "constexpr"]
     begun = time.process_time()
     try:
-        report = amdgcn.run(text, case.grid, given, shared_bytes=shared, seconds=seconds)
+        report = amdgcn.run(text, None, case.grid, given, shared_bytes=shared, seconds=seconds)
     except MinitritonError as error:
         return Outcome(
             case, "unknown", text=f"{error.location}: {error}".splitlines()[0] + f" {getattr(error, 'source_line', '')}"

@@ -12,7 +12,7 @@ from minitriton.as_triton.compiler import CompiledKernel, compile
 from minitriton.commands.inferred_signature import signature_for
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.output import add_json, print_json
-from minitriton.commands.shared_options import add_pipeline_edits, edited
+from minitriton.commands.shared_options import add_arch, add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError
@@ -20,14 +20,13 @@ from minitriton.host.subcommands import Subcommands, write_output
 from minitriton.pipeline.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import environment_switches
-from minitriton.target import GPUTarget, known_architectures, options_for, target_named
-from minitriton.target.backends import ALL_STAGES, STAGES, stages_of
+from minitriton.target import GPUTarget, default_arch, options_for, target_named
+from minitriton.target.backends import ALL_STAGES, STAGES, backend, stages_of
 
 if TYPE_CHECKING:
     from minitriton.lab.parameters import Source
 
 EMITTED = (*ALL_STAGES, "sass", "amdgcn", "hsaco", "pipeline")
-_BY_DEFAULT = {"cuda": "ptx", "hip": "amdgcn"}
 
 
 def add_compile_command(commands: Subcommands) -> None:
@@ -44,11 +43,7 @@ def add_compile_command(commands: Subcommands) -> None:
     compile.add_argument(
         "--emit", choices=EMITTED, metavar="STAGE", help=", ".join(EMITTED) + "; default: the target's assembly"
     )
-    compile.add_argument(
-        "--arch",
-        default="90",
-        help=f"compute capability times ten ({known_architectures()}), or a GPU of AMD's: gfx942",
-    )
+    add_arch(compile)
     compile.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
     )
@@ -66,8 +61,8 @@ def add_compile_command(commands: Subcommands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compiles and writes the stage asked for."""
-    target = target_named(arguments.arch)
-    arguments.emit = arguments.emit or _BY_DEFAULT[target.backend]
+    target = target_named(arguments.arch or default_arch())
+    arguments.emit = arguments.emit or backend(target.backend).text_stage
     options = {name: literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
     source: Source | str = arguments.source
     if arguments.source.partition(":")[0].endswith(".py"):
@@ -81,8 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"kernel {arguments.source!r} of the corpus has its own signature",
                 help=f"name its file: {corpus.find(arguments.source).file}.py:{arguments.source}",
             )
-        known = {} if target.backend != "cuda" else {"arch": target.capability}
-        source = corpus.task(arguments.source, **known).source
+        source = corpus.task(arguments.source, arch=target.arch).source
         options = {**corpus.find(arguments.source).launch_options, **options}
     report = _Report(arguments)
     hooks = report.hooks()
@@ -114,8 +108,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _is_missing(stage: str, kernel: CompiledKernel) -> bool:
-    """Whether the compile lacks a stage and cannot make it: machine code of NVIDIA's is made when it is asked for."""
-    made_when_asked = kernel.metadata.target.backend == "cuda" and stage in ("cubin", "sass")
+    """Whether the compile lacks a stage and cannot make it: machine code is made when it is asked for."""
+    found = backend(kernel.metadata.target.backend)
+    made_when_asked = stage in found.stages_when_asked or (stage == "sass" and found.binary == "cubin")
     return stage not in kernel.asm and not made_when_asked
 
 

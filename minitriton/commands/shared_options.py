@@ -15,6 +15,7 @@ from collections.abc import Generator
 from minitriton import knobs
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.target import arch_named, known_architectures
 
 
 def add_launch_arguments(command: argparse.ArgumentParser, signature: str) -> None:
@@ -32,6 +33,15 @@ def add_launch_arguments(command: argparse.ArgumentParser, signature: str) -> No
     command.add_argument("--size", action="append", default=[], metavar="NAME=N", help=elements)
     command.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
     command.add_argument("--seed", type=int, default=0, help="of made-up contents")
+
+
+def add_arch(command: argparse.ArgumentParser, otherwise: str = "90") -> None:
+    """`--arch`, what is compiled for; `otherwise` says what it is where it is not given."""
+    command.add_argument(
+        "--arch",
+        type=arch_named,
+        help=f"compute capability times ten ({known_architectures()}), or a GPU of AMD's: gfx942 (default: {otherwise})",
+    )
 
 
 def add_pipeline_edits(command: argparse.ArgumentParser) -> None:

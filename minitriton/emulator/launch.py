@@ -168,7 +168,7 @@ def _launch(
     fits = total * int(np.prod(entry.threads)) <= THREADS_OF_A_GPU
     is_part = not resident and 0 < programs < total
     if is_part:
-        order = _spread(np.arange(total) if order is None else order, programs, int(np.prod(entry.cluster)))
+        order = spread(np.arange(total) if order is None else order, programs, int(np.prod(entry.cluster)))
         report.share = len(order) / total
         total = len(order)
     batch = max(total, 1) if resident else _batch(program, shared_bytes, check)
@@ -226,7 +226,7 @@ def _batch(program: TranslatedKernel, shared_bytes: int, check: bool) -> int:
     return max(1, batch // cluster) * cluster
 
 
-def _spread(order: np.ndarray, programs: int, cluster: int) -> np.ndarray:
+def spread(order: np.ndarray, programs: int, cluster: int) -> np.ndarray:
     """Of CTAs in the order of `order`, the first and the last and others at equal distances: `programs`, in whole clusters."""
     clusters = order.reshape(-1, cluster)
     wanted = max(1, programs // cluster)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -33,6 +33,11 @@ class Reported(Protocol):
     @property
     def opcode(self) -> str: ...
     @property
+    def ptx_opcode(self) -> str:
+        """What PTX calls such an instruction: what it is counted as."""
+        ...
+
+    @property
     def parts(self) -> list[str]: ...
     @property
     def line(self) -> int: ...
@@ -51,6 +56,9 @@ class ReportedKernel(Protocol):
     def name(self) -> str: ...
     @property
     def threads(self) -> tuple[int, int, int]: ...
+
+    warp_size: ClassVar[int]
+
     @property
     def instructions(self) -> Sequence[Reported]: ...
 
@@ -128,12 +136,13 @@ class Report:
         self._by_key[key] = found
         self.findings.append(found)
 
-    def mix(self) -> dict[str, int]:
-        """Warp-level dynamic count by opcode, most frequent first."""
+    def mix(self, *, in_ptx: bool = False) -> dict[str, int]:
+        """Warp-level dynamic count by opcode, most frequent first; `in_ptx`: by what PTX calls it."""
         counts: dict[str, int] = {}
         for instruction, count in zip(self.kernel.instructions, self.warps, strict=False):
             if count:
-                counts[instruction.opcode] = counts.get(instruction.opcode, 0) + int(count)
+                opcode = instruction.ptx_opcode if in_ptx else instruction.opcode
+                counts[opcode] = counts.get(opcode, 0) + int(count)
         return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
     def total(self, space: str) -> Traffic:

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minitriton.commands.shared_options import add_arch
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import add_program_arguments, asked_of
 from minitriton.explorer.own_launch import with_own_launch
@@ -86,7 +87,7 @@ def _add_layout_command(commands: Subcommands) -> None:
     layout.add_argument(
         "--by", choices=("thread", "warp", "lane", "register", "bank", "offset"), help="what stands in each cell"
     )
-    layout.add_argument("--arch", type=int, default=90, help="compute capability times ten (default: %(default)s)")
+    add_arch(layout)
     layout.add_argument("--json", action="store_true", help="machine-readable")
     layout.set_defaults(run=run_layout)
 

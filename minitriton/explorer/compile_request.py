@@ -10,19 +10,20 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import re
 import shlex
 import zlib
 from dataclasses import asdict, dataclass, fields
 from typing import TypedDict
 
-from minitriton.commands.shared_options import add_launch_arguments, add_pipeline_edits
+from minitriton.commands.shared_options import add_arch, add_launch_arguments, add_pipeline_edits
 from minitriton.errors import MinitritonError
 from minitriton.explorer.wire import Json, Question
 from minitriton.host.damaged_files import parse_json, unpacked
 from minitriton.host.seals import is_own, seal
 from minitriton.host.seals import is_trusted as trusted_file
 from minitriton.lab.launches.recorded import add_launch_option, is_launch, read_launch
-from minitriton.target import OPTIONS_THAT_NAME_FILES, known_architectures
+from minitriton.target import OPTIONS_THAT_NAME_FILES, arch_named
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class CompileRequest:
     """`FILE.py:kernel`, a `.ttir` or `.ttgir` file, or a name of the corpus."""
     signature: str = ""
     """As of `minitriton compile`; made up from the annotations where it is empty."""
-    arch: int | None = None
-    """Compute capability times ten; None: what the IR was made for, or 90."""
+    arch: int | str | None = None
+    """Compute capability times ten, or a name (`gfx942`); None: what the IR was made for, or 90."""
     options: tuple[str, ...] = ()
     pipeline: str | None = None
     edits: tuple[tuple[str, str], ...] = ()
@@ -110,7 +111,7 @@ class CompileRequest:
             return cls(
                 source=source,
                 signature=_text(found, "signature") or "",
-                arch=_number(found, "arch"),
+                arch=_architecture(found),
                 options=_texts(found, "options"),
                 pipeline=_text(found, "pipeline"),
                 edits=tuple((str(kind), str(text)) for kind, text in map(_list, _list(found.get("edits", [])))),
@@ -169,6 +170,11 @@ def _number(found: Question, name: str) -> int | None:
     raise TypeError(f"`{name}` is a whole number, not {value!r}")
 
 
+def _architecture(found: Question) -> int | str | None:
+    name = found.get("arch")
+    return arch_named(name) if isinstance(name, str) and re.fullmatch(r"[a-z]+\d\w*", name) else _number(found, "arch")
+
+
 def _truth(found: Question, name: str) -> bool:
     value = found.get(name, False)
     if isinstance(value, bool):
@@ -187,7 +193,7 @@ def _edited(found: Json) -> EditedState:
 class CompileRequestFields(TypedDict, total=False):
     """What a lesson says in addition to its source and signature, by keyword."""
 
-    arch: int | None
+    arch: int | str | None
     options: tuple[str, ...]
     edits: tuple[tuple[str, str], ...]
     kernel_text: str | None
@@ -213,7 +219,7 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
         parser.add_argument("source", nargs="?", help=what)
     add_launch_option(parser)
     add_launch_arguments(parser, " (default: as the body uses them)")
-    parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
+    add_arch(parser)
     add_pipeline_edits(parser)
     parser.add_argument("--state", metavar="CODE", help="all of these at once, as the explorer's links have it")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Running what was compiled: the PTX on the emulator, with what it counted, found and computed.
+"""Running what was compiled: the PTX, or AMDGCN, on the emulator, with what it counted, found and computed.
 
 ran = run_program(program, recording)
 ran.sources[("softmax.py", 12)].sectors_per_request        4.0
@@ -105,8 +105,8 @@ def _add(counts: LineCounts, instruction: Reported, report: Report) -> None:
     if not warps:
         return
     counts.instructions += warps
-    counts.mix[kind_of(instruction.opcode)] += warps
-    counts.barriers += warps if instruction.opcode.startswith(("bar.", "barrier.")) else 0
+    counts.mix[kind_of(instruction.ptx_opcode)] += warps
+    counts.barriers += warps if instruction.ptx_opcode.startswith(("bar.", "barrier.")) else 0
     traffic = report.traffic.get(instruction.index)
     if traffic is None:
         return
@@ -233,8 +233,8 @@ def launch_of(program: RequestedProgram, recording: Recording) -> Launch:
 
 def run_program(program: RequestedProgram, recording: Recording, launch: Launch | None = None) -> Ran:
     """Runs the PTX of `recording`. Raises `MinitritonError` where there is none or it cannot be run."""
-    state = recording.stage("ptx")
-    assert state.raw is not None, "PTX is kept whole"
+    state = recording.stage(recording.assembly)
+    assert state.raw is not None, "of assembly there is the whole text"
     launch = launch or launch_of(program, recording)
     start = time.perf_counter()
     outcome = launch.run(state.raw, frozenset({Property.PTX}))

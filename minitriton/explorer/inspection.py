@@ -83,7 +83,7 @@ def bits_of(type_: TensorType | MemDescType) -> int:
 
 
 def inspect_state(
-    state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None, *, is_gluon: bool = False
+    state: Snapshot, tables: Tables, arch: int | str, grid: tuple[int, ...] | None = None, *, is_gluon: bool = False
 ) -> InspectionJson:
     """Values, accesses and movements of `state`, by the names and numbers that its lines have; rows are those of `tables`."""
     if state.kept is None:
@@ -109,7 +109,7 @@ def inspect_state(
     return result
 
 
-def _movement(op: Operation, tables: Tables, arch: int) -> MovementJson | None:
+def _movement(op: Operation, tables: Tables, arch: int | str) -> MovementJson | None:
     """Layouts from and to, and the cost, of an op that moves a tile within the block."""
     location = user_location(op.location)
     line = tables.location((location.file, location.line) if location else None)

@@ -25,6 +25,7 @@ from minitriton.explorer.layout_facts import (
 )
 from minitriton.explorer.terminal import background, is_coloured, painted
 from minitriton.layouts.encodings import SharedEncoding
+from minitriton.target import default_arch
 
 _BITS = re.compile(r"(?:f|i|bf|fp|s|u)(?:p)?(\d+)")
 BANKS, BANK_BYTES = 32, 4
@@ -36,7 +37,7 @@ def run_layout(given: argparse.Namespace) -> int:
     source = read_encoding(given.encoding)
     target = read_encoding(given.to) if given.to else None
     facts = [layout_fact(one, shape) for one in (source, target) if one is not None]
-    costs = [] if target is None else way(source, target, shape, bits, given.arch)
+    costs = [] if target is None else way(source, target, shape, bits, given.arch or default_arch())
     if given.json:
         print(
             json.dumps(
@@ -80,7 +81,9 @@ def bits_of(text: str) -> int:
     return int(found[1])
 
 
-def way(source: Encoding, target: Encoding, shape: tuple[int, ...], bits: int, arch: int) -> list[tuple[str, str]]:
+def way(
+    source: Encoding, target: Encoding, shape: tuple[int, ...], bits: int, arch: int | str
+) -> list[tuple[str, str]]:
     """What it costs to come from one to the other: titles and texts."""
     if isinstance(source, SharedEncoding):
         source, target = target, source

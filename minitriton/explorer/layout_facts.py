@@ -33,7 +33,8 @@ from minitriton.layouts.plans import (
     WarpShuffle,
 )
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.target.architectures import WARP_SIZE, architecture_of
+from minitriton.target import target_named
+from minitriton.target.architectures import Architecture
 
 Encoding = DistributedEncoding | SharedEncoding
 
@@ -143,13 +144,13 @@ class SharedCost:
         return f"{self.instructions} {self.instruction} a warp, {self.bytes} bytes a lane, {self.wavefronts} passes over the banks: {ways}"
 
 
-def shared_cost(access: PlannedMemoryAccess, instruction: str) -> SharedCost:
+def shared_cost(access: PlannedMemoryAccess, instruction: str, target: Architecture) -> SharedCost:
     """What `access` costs a warp."""
-    lanes = np.arange(WARP_SIZE, dtype=np.int64)
-    warps = np.zeros(WARP_SIZE, np.int64)
+    lanes = np.arange(target.warp_size, dtype=np.int64)
+    warps = np.zeros(target.warp_size, np.int64)
     size = 16 if access.matrices else min(16, access.vector_bytes)
     total = conflicts = 0
-    active = 8 * access.matrices if access.matrices else WARP_SIZE
+    active = 8 * access.matrices if access.matrices else target.warp_size
     for one in access.accesses:
         offsets = np.array([access.address(one, lane, 0) for lane in range(active)], np.int64)
         passes, extra = wavefronts(offsets, size, warps[:active], lanes[:active])
@@ -164,20 +165,19 @@ def local_cost(
     shape: tuple[int, ...],
     bits: int,
     alloc_shape: tuple[int, ...],
-    arch: int,
+    arch: int | str,
     *,
     is_load: bool,
 ) -> SharedCost:
     """What a load from, or a store to, a buffer costs a warp; by `ldmatrix` and `stmatrix` where the target's lowering takes them."""
-    target = architecture_of(arch)
+    target = target_named(arch).features
     plan = None
     if target.has_ldmatrix if is_load else target.has_stmatrix:
         plan = local_matrix_access(registers, shared, shape, bits, alloc_shape)
     if plan is not None:
-        return shared_cost(plan, "ldmatrix" if is_load else "stmatrix")
-    return shared_cost(
-        local_access(registers, shared, shape, bits, alloc_shape), "ld.shared" if is_load else "st.shared"
-    )
+        return shared_cost(plan, "ldmatrix" if is_load else "stmatrix", target)
+    name = target.shared_load if is_load else target.shared_store
+    return shared_cost(local_access(registers, shared, shape, bits, alloc_shape), name, target)
 
 
 @dataclass(frozen=True)
@@ -215,10 +215,11 @@ class ConversionFact:
 
 @cache
 def conversion_fact(
-    source: DistributedEncoding, target: DistributedEncoding, shape: tuple[int, ...], bits: int, arch: int
+    source: DistributedEncoding, target: DistributedEncoding, shape: tuple[int, ...], bits: int, arch: int | str
 ) -> ConversionFact:
     """The cost of `ttg.convert_layout` from `source` to `target`. Raises `MinitritonError` where it would leave the CTA."""
-    plan = plan_conversion(source, target, shape, bits, architecture_of(arch))
+    on = target_named(arch).features
+    plan = plan_conversion(source, target, shape, bits, on)
     match plan:
         case NoConversion():
             return ConversionFact("nothing", 0)
@@ -229,8 +230,8 @@ def conversion_fact(
             words = max(1, bits // 32)
             return ConversionFact("shuffles", len(plan.result), plan.num_shuffles * words, steps=steps)
         case SharedMemoryRoundTrip():
-            stores = tuple(shared_cost(one, "stmatrix" if one.matrices else "st.shared") for one in plan.stores)
-            loads = tuple(shared_cost(one, "ldmatrix" if one.matrices else "ld.shared") for one in plan.loads)
+            stores = tuple(shared_cost(one, "stmatrix" if one.matrices else on.shared_store, on) for one in plan.stores)
+            loads = tuple(shared_cost(one, "ldmatrix" if one.matrices else on.shared_load, on) for one in plan.loads)
             steps = ("warp",) if plan.warp_sync else ()
             return ConversionFact(
                 "shared memory", len(plan.result), 0, plan.scratch_bytes, 2 * plan.rounds - 1, stores, loads, steps

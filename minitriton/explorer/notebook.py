@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from minitriton.host.tables import table
+from minitriton.target import target_named
 
 _COLOURS = {"changed": "#fff1c9", "moved": "#dcebff", "removed": "#fde0de", "added": "#d9f5dd"}
 _MOST_CELLS = 4096
@@ -40,7 +41,7 @@ def difference_html(difference: Any, context: int = 2) -> str:
 
 def recording_html(recording: Any) -> str:
     """The passes that changed something, each to be opened."""
-    parts = [f"<b>{escape(recording.kernel)}</b>, sm_{recording.arch}"]
+    parts = [f"<b>{escape(recording.kernel)}</b>, {target_named(recording.arch).sm.rstrip('a')}"]
     for at, step in enumerate(recording.steps):
         if at and step.changed:
             counts = ", ".join(

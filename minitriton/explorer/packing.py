@@ -49,7 +49,7 @@ class PackedCompile(TypedDict):
     """A `CompileJson` so packed; what else it has is there too."""
 
     kernel: str
-    arch: int
+    arch: int | str
     files: list[str]
     sources: dict[str, str]
     lines: Lines

@@ -40,7 +40,7 @@ from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, load_own_passes
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget, arch_named, default_arch, options_for, target_named
 
 _STAGES = (".ttir", ".ttgir")
 MOST_KERNELS = 8
@@ -72,17 +72,12 @@ _OPTIONS = (
 )
 
 
-def compiled_with(path: Path) -> tuple[int | None, dict[str, int | bool]]:
+def compiled_with(path: Path) -> tuple[int | str | None, dict[str, int | bool]]:
     """The architecture and compile options that Triton noted for the kernel of a stage's file; None and nothing where it did not."""
     try:
         noted = parse_json(read_regular(path.with_suffix(".json")))
         target = noted["target"]
-        if target["backend"] != "cuda":
-            raise MinitritonError(
-                f"{path} was compiled for {target['backend']} {target['arch']}",
-                help="there are passes for NVIDIA's GPUs only",
-            )
-        return int(target["arch"]), {name: noted[name] for name in _OPTIONS if noted.get(name) is not None}
+        return arch_named(str(target["arch"])), {name: noted[name] for name in _OPTIONS if noted.get(name) is not None}
     except (OSError, ValueError, KeyError, TypeError):
         return None, {}
 
@@ -97,7 +92,7 @@ class RequestedProgram:
     asked: CompileRequest
     source: Any
     target: GPUTarget
-    options: CUDAOptions
+    options: CompileOptions
     task: Any = None
     recorded: RecordedLaunch | None = None
 
@@ -171,8 +166,8 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
     else:
         task, known = _of_corpus(asked)
         source = task.source
-    target = GPUTarget("cuda", arch or 90, 32)
-    options = CUDAOptions.for_target(target, **{**known, **source.parse_options(), **given})
+    target = target_named(arch or default_arch())
+    options = options_for(target, **{**known, **source.parse_options(), **given})
     return RequestedProgram(asked, source, target, options, task, recorded)
 
 
@@ -180,13 +175,13 @@ def _ir_source(asked: CompileRequest) -> Any:
     return IRSource(_with_text(asked, asked.source), make_context())
 
 
-def _architecture(source: Any) -> int | None:
+def _architecture(source: Any) -> int | str | None:
     return architecture_of(source)
 
 
 def _of_corpus(asked: CompileRequest) -> tuple[Any, dict[str, Any]]:
     case = corpus.find(asked.source)
-    task = corpus.task(asked.source, seed=asked.seed, arch=asked.arch or 90)
+    task = corpus.task(asked.source, seed=asked.seed, arch=asked.arch or default_arch())
     if asked.kernel_text is not None:
         raise MinitritonError(
             "the text of a kernel of the corpus cannot be edited here",

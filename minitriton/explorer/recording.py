@@ -27,7 +27,7 @@ from minitriton.explorer.declared_layouts import DeclaredLayout, DeclaredLayouts
 from minitriton.explorer.difference import Difference, compare
 from minitriton.explorer.module_lines import Identities
 from minitriton.explorer.notebook import recording_html
-from minitriton.explorer.snapshot import Snapshot, StateRecorder
+from minitriton.explorer.snapshot import SYNTAX, Snapshot, StateRecorder
 from minitriton.host.source_text import text_at
 from minitriton.pipeline import stages
 from minitriton.pipeline.ast_source import ASTSource, GluonASTSource
@@ -35,7 +35,8 @@ from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pipeline.pass_registry import Property, Step
 from minitriton.pipeline.pipeline_spec import format_step
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.backends import backend
 from minitriton.target.tensor_map import DescriptorCopy
 
 
@@ -60,7 +61,7 @@ class Recording:
     """All of one compile."""
 
     kernel: str
-    arch: int
+    arch: int | str
     pipeline: str
     sources: dict[str, str] = field(default_factory=dict[str, str])
     """The text of each source file that a line of the IR names."""
@@ -75,6 +76,8 @@ class Recording:
     steps: list[RecordedStep] = field(default_factory=list[RecordedStep])
     declared: list[DeclaredLayout] = field(default_factory=list[DeclaredLayout])
     """Of a kernel in Gluon, where its layouts are written."""
+    assembly: str = "ptx"
+    """The level of the text that runs: `amdgcn` for AMD's GPUs."""
     shown: int | None = None
     """The one step whose states before and after it were printed, where not all were: in addition to the frontend's."""
 
@@ -96,7 +99,7 @@ class Recording:
         return positions[occurrence - 1]
 
     def stage(self, level: str) -> Snapshot:
-        """The last state of `level` ("ttir", "ttgir", "llvm dialect", "llir", "ptx")."""
+        """The last state of `level` ("ttir", "ttgir", "llvm dialect", "llir", `assembly`)."""
         for step in reversed(self.steps):
             if step.after.level == level:
                 return step.after
@@ -123,7 +126,7 @@ _BEFORE = 2
 def record(
     source: ASTSource | IRSource,
     target: GPUTarget,
-    options: CUDAOptions,
+    options: CompileOptions,
     pipeline: Pipeline | None = None,
     *,
     states: Sequence[EditedState] = (),
@@ -154,7 +157,9 @@ def record(
     facts = stages.properties_of(value, source.ext, target)
     if contracts:
         pipeline.check(facts)
-    recording = Recording(source.entry, target.capability, str(pipeline))
+    recording = Recording(
+        source.entry, target.arch, str(pipeline), assembly=backend(target.backend).text_stage
+    )  # fmt: skip
     if layouts is not None and isinstance(value, ModuleOp):
         recording.declared = layouts.on_shapes_of(value)
     edited_after = sorted(states, key=lambda one: one.after)
@@ -198,7 +203,11 @@ class _RecordingWatch(Hook):
         self.text = first.text
 
     def _snapshot(self, value: object) -> Snapshot:
-        level, at, shown = level_of(self.facts), len(self.recording.steps), self.recording.shown
+        level, at, shown = (
+            level_of(self.facts, self.recording.assembly),
+            len(self.recording.steps),
+            self.recording.shown,
+        )
         printed = shown is None or at in (0, shown)
         if not printed and level == "llir" and shown is not None and at < shown:
             self.snapshots.note_callers(str(value))
@@ -284,16 +293,16 @@ def _said(error: Exception) -> str:
 
 
 _LEVELS = (
-    (Property.PTX, "ptx"),
+    (Property.PTX, ""),
     (Property.LLVM_IR, "llir"),
     (Property.LLVM_DIALECT, "llvm dialect"),
     (Property.ENCODINGS, "ttgir"),
 )
 
 
-def level_of(facts: frozenset[Property]) -> str:
+def level_of(facts: frozenset[Property], assembly: str = "ptx") -> str:
     """The name of the representation for which `facts` hold."""
-    return next((name for property_, name in _LEVELS if property_ in facts), "ttir")
+    return next((name or assembly for property_, name in _LEVELS if property_ in facts), "ttir")
 
 
 def sources_of(recording: Recording) -> dict[str, str]:
@@ -321,7 +330,7 @@ def parse_edited(before: Snapshot, text: str, identities: Identities) -> ModuleO
     """The program that `text` is, an edit of `before`. Raises `MinitritonError` with the line of the text that is wrong."""
     if before.level == "llir":
         return _llvm_ir(before, text)
-    if before.level == "ptx":
+    if before.level in SYNTAX:
         return _with_hidden_lines(before, text)
     module = parse_module(text, _NAME, ignore_locations=True)
     shown = text.split("\n")

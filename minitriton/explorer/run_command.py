@@ -37,7 +37,7 @@ def run_run(given: argparse.Namespace) -> int:
         if asked.arch is None and asked.launch is None and asked.source.partition(":")[0].endswith(".py"):
             # Code for another architecture than the device's may not load.
             driver = get_driver()
-            asked = replace(asked, arch=driver.target(driver.current_device()).capability)
+            asked = replace(asked, arch=driver.target(driver.current_device()).arch)
     with progress() as show:
         show("compiling")
         opened = ExplorerSession().opened(asked)

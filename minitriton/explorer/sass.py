@@ -20,7 +20,7 @@ from minitriton.explorer.snapshot import Snapshot
 from minitriton.pipeline.pipelines import assembly_step
 from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stages import assemble
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, CUDAOptions, GPUTarget
 
 _LOCATION = re.compile(r'"([^"]+)", line (\d+)')
 _REGISTER = re.compile(r"\b(?:UR|R|UP|P)\d+\b")
@@ -40,8 +40,12 @@ class Resources:
     """Warps that run at once, of those that a multiprocessor holds."""
 
 
-def assembled(ptx: str, target: GPUTarget, options: CUDAOptions) -> bytes:
-    """The cubin. Raises `MinitritonError` where no assembler is installed."""
+def assembled(ptx: str, target: GPUTarget, options: CompileOptions) -> bytes:
+    """The cubin. Raises `MinitritonError` where no assembler is installed, and for GPUs of others."""
+    if not isinstance(options, CUDAOptions):
+        raise MinitritonError(
+            f"{target.ttg_target} lacks SASS", help="the assembly is its last text; registers are in its metadata"
+        )
     if not assembler_available():
         raise MinitritonError(
             "no assembler of PTX is installed",
@@ -50,7 +54,7 @@ def assembled(ptx: str, target: GPUTarget, options: CUDAOptions) -> bytes:
     return assemble(ptx, assembly_step(target, options, environment_switches()))
 
 
-def resources(cubin: bytes, name: str, target: GPUTarget, options: CUDAOptions, shared_bytes: int) -> Resources:
+def resources(cubin: bytes, name: str, target: GPUTarget, options: CompileOptions, shared_bytes: int) -> Resources:
     """What the kernel takes."""
     taken = kernel_resources(cubin, name)
     threads = target.warp_size * options.num_warps

@@ -57,7 +57,7 @@ from minitriton.explorer.wire import (
 from minitriton.lab.arguments import array_of
 from minitriton.lab.command import named
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
-from minitriton.target.architectures import WARP_SIZE
+from minitriton.target import target_named
 
 
 class ExplorerSession(Compiles):
@@ -203,7 +203,7 @@ def sass(session: ExplorerSession, given: Question) -> SassJson:
 
 def _cubin(opened: RecordedCompile) -> bytes:
     if opened.cubin is None:
-        state = opened.recording.stage("ptx")
+        state = opened.recording.stage(opened.recording.assembly)
         opened.cubin = assembled(state.raw or "", opened.program.target, opened.program.options)
     return opened.cubin
 
@@ -284,7 +284,7 @@ def inputs(session: ExplorerSession, given: Question) -> InputsJson:
 def layout(session: ExplorerSession, given: Question) -> Drawn:
     """Encodings that are being written (`encodings`), on a `shape` of elements of `bits`, for `arch`."""
     match given:
-        case {"shape": list(sizes), "encodings": list(texts), "bits": int(bits), "arch": int(arch)}:
+        case {"shape": list(sizes), "encodings": list(texts), "bits": int(bits), "arch": int(arch) | str(arch)}:
             shape = tuple(size for size in sizes if isinstance(size, int))
             return drawn([str(text) for text in texts], shape, bits, arch)
         case _:
@@ -353,7 +353,7 @@ def buffers_of(recording: Recording, tables: Tables) -> BuffersJson:
 MOST_ELEMENTS = 1 << 20
 
 
-def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int) -> Drawn:
+def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int | str) -> Drawn:
     """The layouts on `shape` of elements of `bits`. Raises `MinitritonError` for text that is no encoding, or does not fit the shape."""
     if not shape or any(size < 1 or size & (size - 1) for size in shape) or math.prod(shape) > MOST_ELEMENTS:
         raise MinitritonError(f"{'x'.join(map(str, shape))} is not a shape that can be drawn")
@@ -362,16 +362,17 @@ def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int
         if one.rank != len(shape):
             raise MinitritonError(f"the encoding has {one.rank} axes, and the tensor {len(shape)}")
     facts = [layout_fact(one, shape) for one in found]
+    lanes = target_named(arch).warp_size
     for one in facts:
-        if one.sizes.get("lane", WARP_SIZE) != WARP_SIZE:
-            raise MinitritonError(f"the layout is for warps of {one.sizes['lane']} threads: a warp has {WARP_SIZE}")
+        if one.sizes.get("lane", lanes) != lanes:
+            raise MinitritonError(f"the layout is for warps of {one.sizes['lane']} threads: a warp has {lanes}")
     return {
         "layouts": [one.plain() for one in facts],
         "cost": _cost(found, shape, bits, arch) if len(found) == 2 else None,
     }
 
 
-def _cost(found: list[DistributedEncoding | SharedEncoding], shape: tuple[int, ...], bits: int, arch: int) -> str:
+def _cost(found: list[DistributedEncoding | SharedEncoding], shape: tuple[int, ...], bits: int, arch: int | str) -> str:
     match found:
         case [DistributedEncoding() as source, DistributedEncoding() as target]:
             return conversion_fact(source, target, shape, bits, arch).text()

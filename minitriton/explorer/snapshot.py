@@ -11,6 +11,7 @@ by. What a pass makes anew gets new ones: the differences of two texts are the d
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -39,18 +40,24 @@ def _kept(module: ModuleOp, names: ValueNames, identities: Identities) -> KeptMo
 
 
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
-_FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,.*)?$', re.MULTILINE)
+_FILE = re.compile(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"(?:[^\S\n]+"([^"]*)")?(?:\s*,.*)?$', re.MULTILINE)
 _DBG = re.compile(r"!dbg !(\d+)")
-_PTX_REGISTER = re.compile(r"%[a-z]+\d+")
+SYNTAX = {
+    "ptx": ("//", "inline asm", "begin", re.compile(r"%[a-z]+\d+")),
+    "amdgcn": (";", ";;#ASM", "START", re.compile(r"\b[sva](?:\d+|\[\d+:\d+\])|\b(?:vcc|exec|m0)\b")),
+}
+"""Of each kind of assembly: how a comment begins, what marks inline assembly and its begin, and a register."""
 
 
-def lines_of_ptx(text: str, callers: dict[FileLine, list[FileLine]]) -> list[Line]:
-    """PTX without its debugging sections; each instruction has the location of the `.loc` before it, of inlined ones the user's own.
+def lines_of_assembly(text: str, level: str, callers: dict[FileLine, list[FileLine]]) -> list[Line]:
+    """PTX or AMDGCN without its debugging sections; each instruction has the location of the `.loc` before it, of inlined ones the user's own.
 
     Instructions begin with a tab, but for those of inline assembly after the first line of its text.
     """
     users = Callers(callers)
-    files = {int(number): path for number, path in _FILE.findall(text)}
+    comment, inline, begin, register = SYNTAX[level]
+    named: list[tuple[str, str, str]] = _FILE.findall(text)
+    files = {int(number): os.path.join(path, name) if name else path for number, path, name in named}
     location: tuple[str, int] | None = None
     lines: list[Line] = []
     is_inline = False
@@ -60,10 +67,10 @@ def lines_of_ptx(text: str, callers: dict[FileLine, list[FileLine]]) -> list[Lin
             location = users.user_line((files.get(int(found[1]), ""), int(found[2]))) if int(found[2]) else None
         elif line.lstrip().startswith(".section"):
             break
-        elif not line.lstrip().startswith("//") or "inline asm" in line:
-            registers = _PTX_REGISTER.findall(line)
-            if "inline asm" in line:
-                is_inline = "begin" in line
+        elif not line.lstrip().startswith(comment) or inline in line:
+            registers = register.findall(line)
+            if inline in line:
+                is_inline = begin in line
             shown = location if is_inline or line.startswith("\t") else None
             lines.append(Line(line, source=shown, uses=tuple(registers), number=number))
     return lines
@@ -85,7 +92,7 @@ def lines_of_llvm_ir(text: str, locations: LLVMLocations) -> list[Line]:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One state: its level (`ttir`, `ttgir`, `llvm dialect`, `llir`, `ptx`, `sass`), lines, and number of ops (None for text).
+    """One state: its level (`ttir`, `ttgir`, `llvm dialect`, `llir`, `ptx`, `amdgcn`, `sass`), lines, and number of ops (None for text).
 
     `kept` is the module of TTIR and TTGIR where it was asked for, `raw` the whole text of LLVM IR and PTX.
     """
@@ -122,7 +129,7 @@ class StateRecorder:
             if not printed:
                 return Snapshot(level, (), None, printed=False)
             text = str(value)
-            if level != "ptx":
+            if level == "llir":
                 self.note_callers(text)
             return snapshot_of_text(text, level, self.identities.callers)
         rows = rows_of(value)
@@ -154,6 +161,6 @@ def snapshot(value: object, level: str, identities: Identities, *, keep: bool = 
 
 
 def snapshot_of_text(text: str, level: str, callers: dict[FileLine, list[FileLine]]) -> Snapshot:
-    """The state that LLVM IR (`level` "llir") or PTX ("ptx") is; `callers` as `Callers` takes them."""
-    lines = lines_of_ptx(text, callers) if level == "ptx" else lines_of_llvm_ir(text, LLVMLocations(text))
+    """The state that LLVM IR (`level` "llir"), PTX ("ptx") or AMDGCN ("amdgcn") is; `callers` as `Callers` takes them."""
+    lines = lines_of_assembly(text, level, callers) if level in SYNTAX else lines_of_llvm_ir(text, LLVMLocations(text))
     return Snapshot(level, tuple(lines), None, raw=text)

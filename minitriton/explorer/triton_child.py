@@ -1,6 +1,6 @@
 """Runs in a process of its own, where `triton` is Triton's wheel: compiles what standard input says, and writes what came out.
 
-In: JSON with `file` and `kernel` and the parts of an `ASTSource`, or `ir`, the path of a file; `arch`, `options`, `out`. Out: the stages as
+In: JSON with `file` and `kernel` and the parts of an `ASTSource`, or `ir`, the path of a file; `target`, `options`, `out`. Out: the stages as
 text, as JSON in the file `out`; what each pass was given is dumped to standard error, as MLIR_ENABLE_DUMP has it.
 """
 
@@ -60,7 +60,7 @@ def main() -> None:
     """Compiles once."""
     given = json.load(sys.stdin)
     triton, backends = importlib.import_module("triton"), importlib.import_module("triton.backends.compiler")
-    target = backends.GPUTarget("cuda", given["arch"], 32)
+    target = backends.GPUTarget(*given["target"])
     kernel = triton.compile(_source(given), target=target, options=given["options"])
     stages = {name: text for name, text in kernel.asm.items() if isinstance(text, str)}
     Path(given["out"]).write_text(json.dumps({"version": triton.__version__, "stages": stages}), "utf-8")

@@ -26,6 +26,7 @@ from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
 from minitriton.language.gluon.layouts import Layout, written
 from minitriton.pipeline.ir_source import IRSource
+from minitriton.target.backends import backend
 
 _SECONDS = 120
 _HEAD = re.compile(r"^// -----// IR Dump Before (\S+) \(([\w-]+)\).*//----- //\s*$", re.MULTILINE)
@@ -60,8 +61,11 @@ def triton_recording(program: RequestedProgram) -> Recording:
             said = [line for line in done.stderr.splitlines() if not line.startswith(("//", "#loc"))]
             raise MinitritonError(f"Triton {version} cannot compile it: " + "\n".join(said[-3:]))
         found = json.loads(Path(given["out"]).read_text("utf-8"))
-    recording = Recording(program.source.entry, program.target.capability, f"Triton {found['version']}")
-    recording.steps = _steps(done.stderr, found["stages"])
+    assembly = backend(program.target.backend).text_stage
+    recording = Recording(
+        program.source.entry, program.target.arch, f"Triton {found['version']}", assembly=assembly
+    )  # fmt: skip
+    recording.steps = _steps(done.stderr, found["stages"], assembly)
     recording.sources = sources_of(recording)
     return recording
 
@@ -69,7 +73,8 @@ def triton_recording(program: RequestedProgram) -> Recording:
 def _given(program: RequestedProgram) -> dict[str, Any]:
     source = program.source
     options = {name: value for name in _OPTIONS if (value := getattr(program.options, name, None)) is not None}
-    common = {"arch": program.target.capability, "options": options}
+    target = program.target
+    common = {"target": (target.backend, target.arch, target.warp_size), "options": options}
     if isinstance(source, IRSource):
         if source.ext == "gluon":
             raise MinitritonError(
@@ -98,7 +103,7 @@ def _plain(value: Any) -> Any:
     }
 
 
-def _steps(dump: str, stages: dict[str, str]) -> list[RecordedStep]:
+def _steps(dump: str, stages: dict[str, str], assembly: str) -> list[RecordedStep]:
     heads = list(_HEAD.finditer(dump))
     bodies = [
         dump[head.end() : after.start() if after else len(dump)].strip("\n")
@@ -115,10 +120,10 @@ def _steps(dump: str, stages: dict[str, str]) -> list[RecordedStep]:
             add("frontend", "From the kernel's Python to IR, by Triton.", state_of_dump(body))
         if at + 1 < len(bodies):
             add(head[2], f"Triton's {head[1]}.", state_of_dump(bodies[at + 1]))
-    for stage in ("llir", "ptx"):
+    for stage in ("llir", assembly):
         if stage in stages:
             add(
-                {"llir": "optimize-llvm-ir", "ptx": "emit-ptx"}[stage],
+                {"llir": "optimize-llvm-ir"}.get(stage, f"emit-{stage}"),
                 "By LLVM, as Triton asks.",
                 snapshot_of_text(stages[stage], stage, _callers(stages)),
             )

@@ -20,6 +20,7 @@ from minitriton.lab.execution import Launch
 from minitriton.lab.report import PassRow
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
+from minitriton.target.backends import backend
 
 
 def verdicts(
@@ -59,7 +60,7 @@ def _after_edit(
     facts = program.facts
     for step in steps[: last.after]:
         facts = step.after(facts)
-    level = level_of(facts)
+    level = level_of(facts, backend(program.target.backend).text_stage)
     if level not in ("ttir", "ttgir"):
         raise MinitritonError(
             f"edited {level} is not checked pass by pass", help="run it: its numbers are compared there"

@@ -75,7 +75,7 @@ class CompileJson(TypedDict):
     """A compile. What follows `steps` is of programs that can be asked about."""
 
     kernel: str
-    arch: int
+    arch: int | str
     pipeline: str
     own: str
     files: list[str]

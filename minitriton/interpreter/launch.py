@@ -46,7 +46,7 @@ def interpret(
     barriers_placed: bool = False,
     inline_assembly: Assembly | None = None,
     device_functions: DeviceFunctions | None = None,
-    capability: int | None = None,
+    target: str | None = None,
     seconds: float = 0.0,
     reachable: Sequence[np.ndarray] = (),
     fences_by_author: bool = False,
@@ -62,7 +62,7 @@ def interpret(
     must be after a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
     `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused. `device_functions` likewise computes the functions of
     libdevice that NumPy lacks, as `minitriton.emulator.device_functions.evaluate` does.
-    `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.
+    `target` is the GPU whose arithmetic is meant (`cuda:80`); where it is not given, the one that TTGIR names, else Hopper.
     `fences_by_author`: the kernel has all fences between accesses by threads and by wgmma or bulk copies, as one in Gluon: a missing one is an error.
     `reachable` are further arrays, which the kernel reaches by their addresses.
     A launch that is not at its end after `seconds` (0: however long it takes) is an error at the loop that it is in.
@@ -77,7 +77,7 @@ def interpret(
         barriers_placed=barriers_placed,
         inline_assembly=inline_assembly,
         device_functions=device_functions,
-        capability=capability,
+        target=target,
         seconds=seconds,
         fences_by_author=fences_by_author,
     )

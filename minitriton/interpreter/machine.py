@@ -15,7 +15,7 @@ from xdsl.dialects import cf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps, target_arch, target_text
+from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps, target_text
 from minitriton.dialects.locations import source_location, user_location
 from minitriton.errors import MinitritonError
 from minitriton.host.interrupts import Deadline
@@ -26,6 +26,7 @@ from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared import CheckedSharedMemory
 from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import Array, Meaning, is_forwarding_terminator
+from minitriton.target.architectures import architecture_named
 
 Grid = tuple[int, int, int]
 Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
@@ -97,14 +98,14 @@ class TileMachine:
         barriers_placed: bool = False,
         inline_assembly: Assembly | None = None,
         device_functions: DeviceFunctions | None = None,
-        capability: int | None = None,
+        target: str | None = None,
         seconds: float = 0.0,
         fences_by_author: bool = False,
     ) -> None:
         self._meaning_of = meaning_of
         self.observer = observer
-        self.capability = capability or (target_arch(module) if target_text(module) else 90)
-        """The compute capability times ten of the GPU whose arithmetic is meant."""
+        self.architecture = architecture_named(target or target_text(module) or "cuda:90")
+        """Of the GPU whose arithmetic is meant."""
         self.inline_assembly = inline_assembly
         self.device_functions = device_functions
         self.functions: dict[str, Operation] = {}

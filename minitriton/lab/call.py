@@ -25,7 +25,7 @@ from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
 from minitriton.runtime.on_cpu.host_arrays import host_view
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import options_for, target_named
 
 if TYPE_CHECKING:
     from minitriton.runtime.jit import JITFunction
@@ -36,7 +36,7 @@ def check_call(
     args: Sequence[object],
     grid: tuple[int, ...],
     *,
-    arch: int = 90,
+    arch: int | str = 90,
     options: dict[str, object] | None = None,
     pipeline: Pipeline | str | None = None,
     reproducers: Path | None = None,
@@ -51,13 +51,13 @@ def check_call(
     """
     load_own_passes()
     source, arguments = source_of_call(kernel, args, constexprs)
-    target = GPUTarget("cuda", arch, 32)
+    target = target_named(arch)
     return check(
         source,
         arguments,
         grid,
         target=target,
-        options=CUDAOptions.for_target(target, **(options or {})),
+        options=options_for(target, **(options or {})),
         pipeline=Pipeline.parse(pipeline) if isinstance(pipeline, str) else pipeline,
         reproducers=reproducers,
         device=device,
@@ -108,7 +108,7 @@ def _element(type_name: str, array: np.ndarray) -> str:
 def with_passes(
     after: Mapping[str, str],
     *,
-    arch: int = 90,
+    arch: int | str = 90,
     options: Mapping[str, object] | None = None,
     kernel: JITFunction | None = None,
 ) -> Pipeline:
@@ -117,11 +117,11 @@ def with_passes(
 
     Raises `PipelineError` for a name that is not in it.
     """
-    target = GPUTarget("cuda", arch, 32)
+    target = target_named(arch)
     ext = "source" if kernel is None else _own_kernel(kernel).ASTSource.ext
     remaining = dict(after)
     steps: list[Step] = []
-    for step in pipeline_for(target, CUDAOptions.for_target(target, **(options or {})), ext=ext).steps:
+    for step in pipeline_for(target, options_for(target, **(options or {})), ext=ext).steps:
         steps.append(step)
         if step.name in remaining:
             steps += Pipeline.parse(remaining.pop(step.name)).steps

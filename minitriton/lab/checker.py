@@ -36,7 +36,7 @@ from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pipeline.pass_registry import Pass, Property, Step
 from minitriton.runtime.cuda_driver import has_gpu
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget, default_arch, options_for, target_named
 
 Progress = Callable[[int, int, str], None]
 """Takes how many passes have run, how many there are, and the name of the one that runs."""
@@ -52,7 +52,7 @@ def check(
     grid: tuple[int, ...],
     *,
     target: GPUTarget | None = None,
-    options: CUDAOptions | None = None,
+    options: CompileOptions | None = None,
     pipeline: Pipeline | None = None,
     reproducers: Path | None = None,
     device: str = "cpu",
@@ -66,8 +66,8 @@ def check(
     how many have run, how many there are, and its name. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
     `MinitritonError` where the kernel is wrong before any pass has run.
     """
-    target = target or GPUTarget("cuda", 90, 32)
-    options = options or CUDAOptions.for_target(target)
+    target = target or target_named(default_arch())
+    options = options or options_for(target)
     if device not in ("cpu", "gpu"):
         raise MinitritonError(f"unknown device {device!r}", help='give "cpu" or "gpu"')
     context = make_context()

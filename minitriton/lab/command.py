@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.output import add_json, print_json, progress
 from minitriton.commands.shared_options import (
+    add_arch,
     add_launch_arguments,
     add_pipeline_edits,
     add_time_limit,
@@ -23,7 +24,6 @@ from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import add_launch_option
 from minitriton.pipeline.pass_registry import load_own_passes
-from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
     from minitriton.lab.arguments import Arguments
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from minitriton.lab.launches.recorded import RecordedLaunch
     from minitriton.lab.parameters import Parameters, Source
     from minitriton.pipeline.pass_manager import Pipeline
-    from minitriton.target import CUDAOptions, GPUTarget
+    from minitriton.target import CompileOptions, GPUTarget
 
 
 def add_check_command(commands: Subcommands) -> None:
@@ -47,9 +47,7 @@ def add_check_command(commands: Subcommands) -> None:
     add_launch_option(check)
     add_pipeline_edits(check)
     add_launch_arguments(check, "; of IR text only where it does not say, as *fp32 for a pointer of PTX")
-    check.add_argument(
-        "--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: the IR's, else 90)"
-    )
+    add_arch(check, "the IR's, else 90")
     check.add_argument(
         "--reproducers", type=Path, default=Path("reproducers"), metavar="DIR", help="where to write them (%(default)s)"
     )
@@ -109,7 +107,7 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     from minitriton.lab.launches.recorded import read_launch
     from minitriton.lab.launches.replay import replayed
     from minitriton.lab.parameters import architecture_of
-    from minitriton.target import CUDAOptions, GPUTarget
+    from minitriton.target import default_arch, options_for, target_named
 
     recorded = read_launch(given.launch) if given.launch else None
     given.kernel = given.kernel or (recorded and recorded.reference)
@@ -118,10 +116,10 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     if recorded is None and is_corpus_name(given.kernel):
         return _corpus_launch(given)
     source, parameters = _source(given, recorded)
-    arch = given.arch or architecture_of(source) or (recorded.arch if recorded else 90)
-    target = GPUTarget("cuda", arch, 32)
+    arch = given.arch or architecture_of(source) or (recorded.arch if recorded else default_arch())
+    target = target_named(arch)
     known = recorded.options if recorded else {}
-    options = CUDAOptions.for_target(target, **{**known, **named(given.option), **source.parse_options()})
+    options = options_for(target, **{**known, **named(given.option), **source.parse_options()})
     sizes, numbers, grid = named(given.size), named(given.arg), grid_of(given.grid) if given.grid else None
     if recorded is not None:
         launch = replayed(
@@ -139,7 +137,7 @@ def _corpus_launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     """The launch of a kernel of the corpus; its arguments are what the case says. Raises `MinitritonError` for others."""
     from minitriton.lab import corpus
     from minitriton.lab.execution import Launch
-    from minitriton.target import CUDAOptions, GPUTarget
+    from minitriton.target import default_arch, options_for, target_named
 
     case = corpus.find(given.kernel)
     flags = {
@@ -154,10 +152,10 @@ def _corpus_launch(given: argparse.Namespace) -> tuple[Source, Launch]:
             f"kernel {given.kernel!r} of the corpus has its own launch, and {', '.join(wrong)} would change it",
             help=f"name its file: {case.file}.py:{case.kernel}",
         )
-    arch = given.arch or 90
+    arch = given.arch or default_arch()
     task = corpus.task(given.kernel, seed=given.seed, arch=arch)
-    target = GPUTarget("cuda", arch, 32)
-    options = CUDAOptions.for_target(target, **{**case.launch_options, **named(given.option)})
+    target = target_named(arch)
+    options = options_for(target, **{**case.launch_options, **named(given.option)})
     launch = Launch(case.kernel, task.arguments(), task.grid, target, options, tolerance=task.tolerance)
     return task.source, launch
 
@@ -201,7 +199,7 @@ def launch_arguments(
     parameters: Parameters,
     grid: tuple[int, ...],
     target: GPUTarget,
-    options: CUDAOptions,
+    options: CompileOptions,
     *,
     sizes: dict[str, object],
     numbers: dict[str, object],

@@ -162,7 +162,7 @@ def run_on_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:
     options = launch.options
     threads = options.num_warps * options.warp_size
     shape = LaunchShape(
-        threads, launch.shared, options.launch_cooperative_grid, options.launch_pdl, launch.global_scratch,
+        threads, launch.shared, options.launch_cooperative_grid, getattr(options, "launch_pdl", False), launch.global_scratch,
         num_ctas=options.num_ctas, parameter_slots=driver.parameter_slots(loaded.function),
     )  # fmt: skip
     try:

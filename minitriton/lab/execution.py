@@ -1,7 +1,8 @@
 """Runs a program at whatever level it has reached.
 
     TTIR, TTGIR                     on the NumPy interpreter
-    LLVM dialect, LLVM IR, PTX      as PTX on the emulator (what is above PTX is brought down to it, not optimised on the way)
+    LLVM dialect, LLVM IR, PTX      as PTX on the emulator (what is above PTX is brought down to it, not optimised on the way);
+                                    for AMD's GPUs as AMDGCN on theirs
 
 Out: an `Outcome`: the arrays after the run, or why there are none. The module that was passed is not changed.
 
@@ -40,13 +41,12 @@ from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import Observer
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.parameters import Source
-from minitriton.pipeline.pass_manager import Pipeline
-from minitriton.pipeline.pass_registry import Property, Step, Translation
-from minitriton.pipeline.pipelines import emission_steps
-from minitriton.pipeline.request import Switches
+from minitriton.pipeline.pass_registry import Property, Translation
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.on_cpu.emulation import emulator_value
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.backends import backend
 from minitriton.target.tensor_map import DescriptorCopy
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Launch:
     arguments: Arguments
     grid: tuple[int, ...]
     target: GPUTarget
-    options: CUDAOptions
+    options: CompileOptions
     shared: int = 0
     """Bytes of shared memory a CTA, known from the LLVM dialect on."""
     global_scratch: int = 0
@@ -123,7 +123,7 @@ class Launch:
         arguments: Arguments,
         grid: tuple[int, ...],
         target: GPUTarget,
-        options: CUDAOptions,
+        options: CompileOptions,
         shared: int = 0,
     ) -> Launch:
         """One of the kernel that `source` is."""
@@ -178,7 +178,7 @@ class Launch:
                 barriers_placed=barriers_placed,
                 inline_assembly=inline_assembly.evaluate,
                 device_functions=device_functions.evaluate,
-                capability=self.target.capability,
+                target=self.target.ttg_target,
                 seconds=knobs.emulator.seconds,
                 fences_by_author=self.fences_by_author,
             )
@@ -210,22 +210,24 @@ class Launch:
         try:
             ptx = value if Property.PTX in facts else self._to_ptx(value)
         except Exception as error:
-            return Outcome(Level.EMULATOR, fault=MinitritonError(f"cannot be lowered to PTX: {error}"))
+            stage = backend(self.target.backend).text_stage
+            return Outcome(Level.EMULATOR, fault=MinitritonError(f"cannot be lowered to {stage.upper()}: {error}"))
         ptx = str(ptx)
         if ptx not in self._by_ptx:
             self._by_ptx[ptx] = self._run_ptx(ptx)
         return self._by_ptx[ptx]
 
     def _to_ptx(self, value: Representation) -> str:
-        """Brings the LLVM dialect or LLVM IR down to PTX, without LLVM's optimiser."""
-        translate, _, emit = Pipeline.parse(",".join(emission_steps(self.target, self.options, Switches()))).steps
+        """Brings the LLVM dialect or LLVM IR down to PTX, or to its back end's text, without LLVM's optimiser."""
+        steps = pipeline_for(self.target, replace(self.options, pipeline=None, without="")).steps
+        steps = [s for s in steps if isinstance(s, Translation)]
+        translate, emit = steps[0], next(s for s in steps if s.stage == backend(self.target.backend).text_stage)
         text = _translate(translate, value) if isinstance(value, ModuleOp) else str(value)
         return _translate(emit, text)
 
     def _run_ptx(self, ptx: str) -> Outcome:
-        from minitriton import emulator
-
         try:
+            run = backend(self.target.backend).load("emulator")
             values = self.arguments.fresh()
             passed = expanded_arguments(self.arguments.passed, self.descriptors)
             if passed:
@@ -233,7 +235,7 @@ class Launch:
             names = [argument.name for argument in passed]
             grid = (self.grid[0] * self.options.num_ctas, *self.grid[1:])
             seconds = knobs.emulator.seconds
-            report = emulator.run(
+            report = run(
                 ptx,
                 None,
                 grid,
@@ -251,7 +253,7 @@ class Launch:
             return Outcome(Level.EMULATOR, gap=f"the emulator failed: {type(error).__name__}: {error}")
         endless = next((found for found in report.findings if found.kind == "endless"), None)
         if endless is not None:
-            location = endless.source or SourceLocation("<ptx>", endless.line)
+            location = endless.source or SourceLocation(f"<{endless.language}>", endless.line)
             line = line_at(location.file, location.line) if endless.source else endless.text
             fault = MinitritonError(endless.message, location, source_line=line)
             return Outcome(Level.EMULATOR, self.arguments.contents(), fault=fault, report=report)
@@ -263,8 +265,7 @@ class Launch:
         )
 
 
-def _translate(step: Step, value: Representation) -> str:
-    assert isinstance(step, Translation)
+def _translate(step: Translation, value: Representation) -> str:
     return str(step.translate(value))
 
 

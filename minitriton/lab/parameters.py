@@ -15,13 +15,14 @@ from xdsl.ir import Attribute
 
 from minitriton.commands.signature import DIVISIBLE, split_items, typed
 from minitriton.dialects import tt
-from minitriton.dialects.facts.launch import TARGET, target_arch
+from minitriton.dialects.facts.launch import target_text
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import FP8
 from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.pipeline.ir_source import IRSource
+from minitriton.target import arch_named
 
 Source = ASTSource | IRSource
 """What is compiled."""
@@ -50,14 +51,16 @@ def parameters_of(source: Source, signature: str = "") -> Parameters:
     return _restated(found, signature, source.path.name) if signature else found
 
 
-def architecture_of(source: Source) -> int | None:
-    """What IR text was made for, as a compute capability times ten; None where it does not say."""
+def architecture_of(source: Source) -> int | str | None:
+    """What IR text was made for, as `GPUTarget` calls it; None where it does not say."""
     if isinstance(source, ASTSource):
         return None
     if source.module is not None:
-        return target_arch(source.module) if TARGET in source.module.attributes else None
-    stated = re.search(r"\.target sm_(\d+)|\"target-cpu\"=\"sm_(\d+)", source.src)
-    return int(stated[1] or stated[2]) if stated else None
+        stated = (target_text(source.module) or "").partition(":")[2]
+    else:
+        found = re.search(r"\.target sm_(\d+)|\"target-cpu\"=\"(?:sm_)?(\w+)", source.src)
+        stated = found[1] or found[2].removesuffix("a") if found else ""
+    return arch_named(stated) if stated else None
 
 
 def _of_kernel(source: ASTSource) -> Parameters:

@@ -1,4 +1,4 @@
-"""The order of passes for AMD's GPUs, one readable list per stage, from the frontend's IR to the code object."""
+"""The order of passes for AMD's GPUs, one readable list per stage, from the frontend's IR to assembly, and the code object."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def llvm_passes() -> list[str]:
 
 
 def emission_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -> list[str]:
-    """LLVM IR, LLVM's optimiser, assembly, the code object."""
+    """LLVM IR, LLVM's optimiser, assembly."""
     arch = f"arch={target.arch}"
     flags = f' flags="{",".join(switches.llvm_flags)}"' if switches.llvm_flags else ""
     level = 3 if switches.optimize_llvm else 0
@@ -73,8 +73,12 @@ def emission_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -
         f"flush-denormals={_text(options.allow_flush_denorm)}}}",
         f"optimize-amdgpu-llvm-ir{{{arch} level={level} enable-fp-fusion={_text(options.enable_fp_fusion)}{flags}}}",
         f"emit-amdgcn{{{arch}{flags}}}",
-        f"link-hsaco{{{arch}}}",
     ]
+
+
+def assembly_step(target: GPUTarget, options: HIPOptions, switches: Switches) -> str:
+    """The step that makes the code object."""
+    return f"link-hsaco{{arch={target.arch}}}"
 
 
 def _text(flag: bool) -> str:

@@ -107,11 +107,12 @@ def split(pipeline: Pipeline, ext: str, stages: tuple[str, ...] = ALL_STAGES) ->
     return [(stage, Pipeline(tuple(parts[stage]))) for stage in stages[first:] if stage in parts]
 
 
-def assemble(ptx: str, pipeline: str, registers: str = "") -> Cubin:
-    """What the last stage of `pipeline`, the text of a whole one, makes of `ptx`; with `registers` as that option. Raises `AssemblerError`."""
-    value: object = ptx
-    for step in Pipeline.parse(pipeline).steps:
-        if step.stage == "cubin" and isinstance(step, Translation):
+def assemble(text: str, pipeline: str, registers: str = "") -> Cubin:
+    """What the last stage of `pipeline`, the text of a whole one, makes of `text`; with `registers` as that option. Raises `AssemblerError`."""
+    value: object = text
+    steps = Pipeline.parse(pipeline).steps
+    for step in steps:
+        if step.stage == steps[-1].stage and isinstance(step, Translation):
             given = replace(step, registers=registers) if registers and isinstance(step, AssemblePTX) else step
             value = given.translate(value)
     return value if isinstance(value, Cubin) else Cubin(value if isinstance(value, bytes) else str(value).encode())

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
-
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
-from minitriton.target import GPUTarget
+from minitriton.target import GPUTarget, target_named
 from minitriton.target.backends import active_backend, backend
 
 
 def default_target() -> GPUTarget:
-    """The current device's architecture; without a GPU, Hopper (or `TRITON_OVERRIDE_ARCH=smXY`)."""
+    """The current device's architecture; without a GPU, Hopper (or `TRITON_OVERRIDE_ARCH=sm80`, `gfx942`)."""
     override = knobs.runtime.override_arch
     if override:
-        arch = re.fullmatch(r"(?:sm)?(\d+)a?", override)
-        if arch is None:
+        try:
+            return target_named(override)
+        except MinitritonError as error:
             raise MinitritonError(
-                f"TRITON_OVERRIDE_ARCH is {override!r}, which names no architecture", help="write it as in sm90"
-            )
-        return GPUTarget("cuda", int(arch[1]), 32)
+                f"TRITON_OVERRIDE_ARCH is {override!r}, which names no architecture",
+                help=f"write it as in sm90; {error.help}",
+            ) from None
     if (name := active_backend()) != "cuda":
         return backend(name).load("driver")().get_current_target()
     if not has_gpu():

@@ -20,6 +20,7 @@ from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.cache import KernelCache
 from minitriton.target import GPUTarget
+from minitriton.target.backends import BackEnd, backend
 from minitriton.target.tensor_map import DescriptorCopy
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ ASSEMBLED_ON_DEMAND = b""
 
 
 class AsmDict(dict[str, "str | bytes"]):
-    """Stage name → text. `cubin` and `sass` are made when first asked for; `seconds` notes how long the first took.
+    """Stage name → text. `cubin` (`hsaco`) and `sass` are made when first asked for; `seconds` notes how long the first took.
 
     With the cubin comes, for kernels assembled under a limit of registers, an `unlimited_cubin`: the same without it, for launches of few programs; it may
     be `ASSEMBLED_ON_DEMAND`.
@@ -86,20 +87,21 @@ class AsmDict(dict[str, "str | bytes"]):
         def __getitem__(self, key: str) -> str | bytes: ...
 
     def __missing__(self, key: str) -> str | bytes:
-        if key not in ("cubin", "sass"):
+        found = backend(self._metadata.target.backend)
+        if key not in found.stages_when_asked and (key != "sass" or found.binary != "cubin"):
             raise MissingStage(
                 f"this kernel lacks stage {key!r}; it has: {', '.join(self)}",
                 help=f"name one of those, or compile with a pipeline that leads to {key!r}",
             )
-        self[key] = self._assembled() if key == "cubin" else _disassembled(self["cubin"])
+        self[key] = _disassembled(self["cubin"]) if key == "sass" else self._assembled(found)
         return self[key]
 
-    def _assembled(self) -> bytes:
+    def _assembled(self, backend: BackEnd) -> bytes:
         from minitriton.pipeline.stages import assemble
 
         start = time.perf_counter()
-        cubin = assemble(self["ptx"], self._metadata.pipeline)
-        self._seconds["cubin"] = time.perf_counter() - start
+        cubin = assemble(str(self[backend.binary_of]), self._metadata.pipeline)
+        self._seconds[backend.binary] = time.perf_counter() - start
         if cubin.taken is not None and cubin.taken.limit is not None:
             self["unlimited_cubin"] = cubin.unlimited or ASSEMBLED_ON_DEMAND
         return cubin
@@ -177,8 +179,8 @@ class StoredKernel:
 
     @property
     def kernel(self) -> bytes:
-        """The cubin."""
-        return self.asm["cubin"]
+        """The cubin, or its back end's binary."""
+        return cast("bytes", self.asm[backend(self.metadata.target.backend).binary])
 
     def __getstate__(self) -> dict[str, object]:
         """All but the handles of this process and the function: a copy in another process loads the kernel there."""

@@ -83,15 +83,26 @@ class GPUTarget:
         return self if int(numbered[1]) == self.arch else GPUTarget(self.backend, int(numbered[1]), self.warp_size)
 
 
-def target_named(text: str) -> GPUTarget:
+def target_named(arch: str | int) -> GPUTarget:
     """The target that an architecture names: `90`, `sm90` or `gfx942`. Raises `MinitritonError` for a name that no back end has."""
-    numbered = _ARCHITECTURE.fullmatch(text)
-    if numbered is not None:
-        return GPUTarget("cuda", int(numbered[1]))
+    arch = arch_named(str(arch))
+    if isinstance(arch, int):
+        return GPUTarget("cuda", arch)
     known: dict[int | str, str] = {arch: name for name in BACKENDS for arch in backend(name).load("architectures")}
-    if text not in known:
-        raise MinitritonError(f"unsupported architecture {text}", help=f"known: {', '.join(map(str, known))}")
-    return GPUTarget(known[text], text)
+    if arch not in known:
+        raise MinitritonError(f"unsupported architecture {arch}", help=f"known: {', '.join(map(str, known))}")
+    return GPUTarget(known[arch], arch)
+
+
+def arch_named(text: str) -> int | str:
+    """What `GPUTarget` calls the architecture that `text` names, if there is such a one: 90 for `sm90`, `gfx942` as it is."""
+    numbered = _ARCHITECTURE.fullmatch(text)
+    return text if numbered is None else int(numbered[1])
+
+
+def default_arch() -> int | str:
+    """What commands compile for where nothing else is said: what `TRITON_OVERRIDE_ARCH` names, else Hopper."""
+    return arch_named(knobs.runtime.override_arch or "90")
 
 
 SUPPORTED_ARCHITECTURES = tuple(ARCHITECTURES)

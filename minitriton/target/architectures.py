@@ -82,6 +82,9 @@ class Architecture:
     """Those that dots take with a warning."""
     max_num_imprecise_acc: int = 0
     """How many elements of fp8 `wgmma` may accumulate before they are added in f32."""
+    shared_load: str = "ld.shared"
+    shared_store: str = "st.shared"
+    """The instructions that access shared memory."""
     widest_access_bits: int = WIDEST_ACCESS_BITS
     """The widest load or store of one thread."""
 

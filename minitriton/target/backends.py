@@ -41,12 +41,19 @@ class BackEnd:
     """The stage that is run when its binary is first asked for, not by each compile."""
     binary: str = ""
     """The stage that is bytes, not text."""
+    binary_of: str = ""
+    """The stage that the binary is made of, where it is made when first asked for."""
     assembly: str | None = None
     """The text of the step for that stage: a function of target, options and switches."""
     emulator: str | None = None
     """What runs its last text on the CPU (`Emulator`); None if nothing does."""
     driver: str | None = None
     """What finds devices, loads binaries and launches them (`Driver`); None if kernels are compiled only."""
+
+    @property
+    def text_stage(self) -> str:
+        """The last of its stages that is text: what an emulator runs."""
+        return [stage for stage in self.stages if stage != self.binary][-1]
 
     def load(self, part: str) -> Any:
         """The part called `part`, imported. Raises `MinitritonError` if this back end has none."""
@@ -83,6 +90,7 @@ BACKENDS: dict[str, BackEnd] = {
         stages=("ptx",),
         stages_when_asked=("cubin",),
         binary="cubin",
+        binary_of="ptx",
         assembly="minitriton.pipeline.pipelines:assembly_step",
         emulator="minitriton.emulator.launch:run",
         driver="minitriton.runtime.active_driver:ActiveDriver",
@@ -102,8 +110,12 @@ BACKENDS: dict[str, BackEnd] = {
             "tritonamdgpu-optimize-epilogue": "minitriton.passes.amd.optimize_epilogue",
         },
         dialects={"amdg": "minitriton.dialects.amdg:AMDG", "rocdl": "minitriton.dialects.rocdl:ROCDL"},
-        stages=("amdgcn", "hsaco"),
+        emulator="minitriton.emulator.amdgcn.launch:run",
+        stages=("amdgcn",),
+        stages_when_asked=("hsaco",),
         binary="hsaco",
+        binary_of="llir",
+        assembly="minitriton.pipeline.amd_pipelines:assembly_step",
     ),
 }
 """By name."""

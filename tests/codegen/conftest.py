@@ -442,38 +442,6 @@ def _of_lane(m: _Machine, kind: str, value: np.ndarray, offset: np.ndarray) -> n
     return value[np.arange(m.threads) // lanes * lanes + source]
 
 
-@_handles("rocdl.mfma")
-def _mfma(m: _Machine, op: Any, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Of 32x32 and 16x16: a lane has a row of a and a column of b, `per_lane` numbers along k; of the result four neighbours of a column, eight
-    (32x32) or sixteen rows between them (MI300 ISA, "Matrix Core"; f64 has one number where others have four)."""
-    rows = 32 if ".32x32" in op.instruction.data else 16
-    lanes, height = np.arange(64), 1 if c.dtype == np.float64 else 4
-    line, group = lanes % rows, lanes // rows
-    given = [
-        each.view(np.int16) if each.dtype.kind == "i" and op.instruction.data.endswith("1k") else each
-        for each in (a, b)
-    ]
-    a, b = (each[:, None] if each.ndim == 1 else each for each in given)
-    register = np.arange(c.shape[1])
-    row = 64 // rows * height * (register[None] // height) + height * group[:, None] + register[None] % height
-    result = c.copy()
-    for wave in range(0, m.threads, 64):
-        depth = a.shape[1] * (64 // rows)
-        left, right = np.zeros((rows, depth)), np.zeros((depth, rows))
-        for i in range(a.shape[1]):
-            left[line, group * a.shape[1] + i] = _numbers(a[wave : wave + 64, i])
-            right[group * a.shape[1] + i, line] = _numbers(b[wave : wave + 64, i])
-        result[wave : wave + 64] += (left @ right)[row, line[:, None]].astype(c.dtype)
-    return result
-
-
-def _numbers(values: np.ndarray) -> np.ndarray:
-    """Integers of 16 bits are the bits of bf16."""
-    if values.dtype != np.int16:
-        return values.astype(np.float64)
-    return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-
-
 @_handles("rocdl.ds_bpermute")
 def _bpermute(m: _Machine, op: Any, index: np.ndarray, value: np.ndarray) -> np.ndarray:
     return _of_lane(m, "idx", value, index >> 2)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ import minitriton.language as tl
 from minitriton.codegen.amd.code_object import ElfFile, link
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
+from minitriton.explorer.recording import record
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Hook
 from minitriton.pipeline.pass_registry import Step
-from minitriton.target import GPUTarget
+from minitriton.target import GPUTarget, options_for
 
 GFX942 = GPUTarget("hip", "gfx942", 64)
 
@@ -116,11 +117,13 @@ def test_lowered_kernels_compute_the_right_numbers(
     has_n = "BLOCK" in constants
     lowered = Lowered()
     source = ASTSource(kernel, {"x": "*fp32", "out": "*fp32"} | ({"n": "i32"} if has_n else {}), constants)
-    triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
+    made = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
     x = np.random.default_rng(0).integers(-4, 4, 1024).astype(np.float32)
     want = expected(x)
     out = np.zeros_like(want)
-    run_module(lowered.module, x, out, *([1000] if has_n else []))
+    # The emulator runs CDNA only: for others the ops are run one by one.
+    run = made[(1,)] if arch == "gfx942" else partial(run_module, lowered.module)
+    run(x, out, *([1000] if has_n else []))
     np.testing.assert_allclose(out, want, rtol=1e-5)
 
 
@@ -136,7 +139,7 @@ def test_lowered_kernels_compute_the_right_numbers(
     ],
 )
 def test_dots_on_matrix_cores(
-    arch: str, element: str, shape: tuple[int, int, int, int], num_warps: int, instruction: str, run_module: Any
+    arch: str, element: str, shape: tuple[int, int, int, int], num_warps: int, instruction: str
 ) -> None:
     M, N, K, BK = shape
     lowered = Lowered()
@@ -150,15 +153,14 @@ def test_dots_on_matrix_cores(
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 4, size).astype(np.float32) for size in ((M, K), (K, N)))
     out = np.zeros((M, N), np.float32)
-    run_module(lowered.module, *(_given(each, element) for each in (a, b)), out)
+    kernel[(1,)](*(_given(each, element) for each in (a, b)), out)
     np.testing.assert_array_equal(out, a @ b)
 
 
-def test_options_of_amd_reach_the_kernel(run_module: Any) -> None:
-    lowered = Lowered()
+def test_options_of_amd_reach_the_kernel() -> None:
     source = ASTSource(matmul, {"a": "*fp16", "b": "*fp16", "out": "*fp32"}, {"M": 32, "N": 64, "K": 64, "BK": 32})
     options = {"matrix_instr_nonkdim": 16, "kpack": 2, "waves_per_eu": 2, "allow_flush_denorm": True}
-    kernel = triton.compile(source, GFX942, options, hooks=[lowered])
+    kernel = triton.compile(source, GFX942, options)
     assert "instrShape = [16, 16, 16]" in kernel.asm["ttgir"]
     assert "kWidth = 8" in kernel.asm["ttgir"]
     for attribute in ('"amdgpu-waves-per-eu"="2, 2"', '"denormal-fp-math-f32"="preserve-sign"'):
@@ -166,7 +168,7 @@ def test_options_of_amd_reach_the_kernel(run_module: Any) -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 4, size).astype(np.float16) for size in ((32, 64), (64, 64)))
     out = np.zeros((32, 64), np.float32)
-    run_module(lowered.module, a, b, out)
+    kernel[(1,)](a, b, out)
     np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
 
 
@@ -229,14 +231,13 @@ def _values(mantissa: int, bias: int, fnuz: bool) -> np.ndarray:
     ("kind", "mantissa", "bias"),
     [(tl.float8e4nv, 3, 7), (tl.float8e5, 2, 15), (tl.float8e4b8, 3, 8), (tl.float8e5b16, 2, 16)],
 )
-def test_conversions_of_8_bit_floats(kind: Any, mantissa: int, bias: int, run_module: Any) -> None:
+def test_conversions_of_8_bit_floats(kind: Any, mantissa: int, bias: int) -> None:
     """Every byte is read; numbers of every size, and those in the middle of two, are written."""
     fnuz = bias in (8, 16)
     values = _values(mantissa, bias, fnuz)
-    lowered = Lowered()
-    triton.compile(ASTSource(read_bytes, {"x": "*u8", "out": "*fp32"}, {"KIND": kind}), GFX942, hooks=[lowered])
+    reads = triton.compile(ASTSource(read_bytes, {"x": "*u8", "out": "*fp32"}, {"KIND": kind}), GFX942)
     out = np.zeros(256, np.float32)
-    run_module(lowered.module, np.arange(256, dtype=np.uint8), out)
+    reads[(1,)](np.arange(256, dtype=np.uint8), out)
     np.testing.assert_array_equal(out, values)
     finite = np.sort(values[:128][np.isfinite(values[:128])])
     middle = (finite[1:] + finite[:-1]) / 2
@@ -244,10 +245,9 @@ def test_conversions_of_8_bit_floats(kind: Any, mantissa: int, bias: int, run_mo
     x = np.concatenate([finite, middle, above, below, [finite[-1] * 4, np.inf, np.nan]]).astype(np.float32)
     x = np.concatenate([x, -x])[:1024]
     given = np.pad(x, (0, 1024 - len(x)))
-    lowered = Lowered()
-    triton.compile(ASTSource(write_bytes, {"x": "*fp32", "out": "*u8"}, {"KIND": kind}), GFX942, hooks=[lowered])
+    writes = triton.compile(ASTSource(write_bytes, {"x": "*fp32", "out": "*u8"}, {"KIND": kind}), GFX942)
     got = np.zeros(1024, np.uint8)
-    run_module(lowered.module, given, got)
+    writes[(1,)](given, got)
     steps = np.searchsorted(finite, np.abs(x), side="left").clip(0, len(finite) - 1)
     lower = np.where(finite[steps] == np.abs(x), steps, np.maximum(steps - 1, 0))
     to_lower, to_upper = np.abs(x) - finite[lower], finite[steps] - np.abs(x)
@@ -267,7 +267,7 @@ def added(arch: str = "gfx942") -> Any:
 
 def test_the_stages_and_triton_s_attributes() -> None:
     kernel = added()
-    assert list(kernel.asm) == ["ttir", "ttgir", "llir", "amdgcn", "hsaco"]
+    assert list(kernel.asm) == ["ttir", "ttgir", "llir", "amdgcn"]
     assert 'ttg.target = "hip:gfx942"' in kernel.asm["ttgir"]
     assert "threadsPerWarp = [64]" in kernel.asm["ttgir"]
     llir = kernel.asm["llir"]
@@ -384,3 +384,45 @@ def test_what_is_not_there_yet_is_an_error() -> None:
         triton.compile(ASTSource(assembled, {"x": "*fp32"}, {}), GFX942)
     with pytest.raises(MinitritonError, match="not an ELF file"):
         ElfFile.read(b"")
+
+
+def test_a_launch_on_arrays_runs_on_the_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx942")
+    x, out = np.arange(1000, dtype=np.float32), np.zeros(1000, np.float32)
+    kernel = add[(4,)](x, x, out, 1000, BLOCK=256)
+    assert kernel.metadata.target == GFX942
+    np.testing.assert_array_equal(out, x + x)
+    assert kernel.last_report.mix()["global_load_dword"] == 32
+    assert kernel.last_report.mix(in_ptx=True)["ld.global"] == 32
+    with pytest.raises(RuntimeError, match=r"out-of-bounds: .*`x`"):
+        add[(4,)](x[:999].copy(), x, out, 1000, BLOCK=256)
+    with pytest.raises(MinitritonError, match="gfx1100 is not emulated"):
+        monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx1100")
+        add[(4,)](x, x, out, 1000, BLOCK=256)
+
+
+@pytest.mark.parametrize("command", ["run", "check", "diff"])
+def test_the_tools_run_amd_s_kernels(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--skip", "tritongpu-coalesce"] if command == "diff" else []
+    assert main([command, "bench_softmax", "--arch", "gfx942", *more]) == 0
+    shown = capsys.readouterr().out
+    assert {"run": "0 for conflicts", "check": "none wrong", "diff": "emit-amdgcn"}[command] in shown
+
+
+def test_the_explorer_connects_the_source_to_amdgcn() -> None:
+    recording = record(
+        ASTSource(add, {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 1024}),
+        GFX942,
+        options_for(GFX942),
+    )
+    lines = {line.text.split()[0]: line.source for line in recording.stage("amdgcn").lines if line.source}
+    file, number = lines["global_load_dword"]
+    assert Path(file).name == "test_amd.py"
+    assert "tl.load(x + i" in Path(file).read_text().splitlines()[number - 1]
+
+
+def test_a_layout_of_64_lanes_costs_what_lds_does(capsys: pytest.CaptureFixture[str]) -> None:
+    mfma = "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>"
+    rows = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 16], warpsPerCTA = [4, 1], order = [1, 0]}>"
+    assert main(["layout", mfma, "--shape", "64x64", "--to", rows, "--arch", "gfx942"]) == 0
+    assert "store: 4 ds_write a warp, 16 bytes a lane" in capsys.readouterr().out

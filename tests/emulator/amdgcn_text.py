@@ -34,7 +34,7 @@ def run(
     target: str = "gfx942",
 ) -> Report:
     """Runs a body on arrays."""
-    return amdgcn.run(text_of(body, threads, lds, target), grid, arguments)
+    return amdgcn.run(text_of(body, threads, lds, target), None, grid, arguments)
 
 
 def lanes(body: str, *inputs: np.ndarray, target: str = "gfx942") -> np.ndarray:

@@ -537,12 +537,12 @@ def test_bank_conflicts_are_counted_over_64_lanes() -> None:
 def test_what_is_not_understood_is_an_error_at_its_line(body: str, message: str, line: int) -> None:
     text = text_of(body)
     with pytest.raises(EmulationError, match="(?s).*" + message) as caught:
-        amdgcn.run(text, (1,), [])
+        amdgcn.run(text, None, (1,), [])
     assert text.splitlines()[caught.value.location.line - 1].strip() == body.splitlines()[line - 1]
 
 
 def test_a_loop_without_an_end_ends_with_the_finding() -> None:
-    report = amdgcn.run(text_of(".L_again:\ns_branch .L_again"), (1,), [], seconds=0.1)
+    report = amdgcn.run(text_of(".L_again:\ns_branch .L_again"), None, (1,), [], seconds=0.1)
     assert found(report) == [("endless", "s_branch")]
 
 
@@ -589,7 +589,7 @@ def test_the_assembly_of_triton_gives_the_numbers_of_numpy(name: str) -> None:
     pytest.importorskip("triton")
     case, text, shared = by_triton(name)
     arguments = case.inputs(np.random.default_rng(0))
-    report = amdgcn.run(text, case.grid, arguments, shared_bytes=shared)
+    report = amdgcn.run(text, None, case.grid, arguments, shared_bytes=shared)
     assert report.ok, report.findings
     for position, wanted in case.expected(*case.inputs(np.random.default_rng(0))).items():
         np.testing.assert_allclose(arguments[position], wanted, rtol=case.tolerance, atol=case.tolerance)
@@ -605,7 +605,7 @@ def test_a_fault_planted_in_the_assembly_of_triton_is_found(name: str, what: str
     case, text, shared = by_triton(name)
     assert what in text
     report = amdgcn.run(
-        text.replace(what, "\ts_nop 0\n"), case.grid, case.inputs(np.random.default_rng(0)), shared_bytes=shared
+        text.replace(what, "\ts_nop 0\n"), None, case.grid, case.inputs(np.random.default_rng(0)), shared_bytes=shared
     )
     assert kind in {f.kind for f in report.findings}
     assert all(f.source is not None for f in report.findings)

@@ -10,7 +10,7 @@ from minitriton.dialects.text import parse_module, print_module
 from minitriton.explorer.difference import Kind, compare
 from minitriton.explorer.llvm_locations import LLVMLocations
 from minitriton.explorer.module_lines import Identities
-from minitriton.explorer.snapshot import lines_of_llvm_ir, lines_of_ptx, snapshot
+from minitriton.explorer.snapshot import lines_of_assembly, lines_of_llvm_ir, snapshot
 
 PROGRAM = """
 tt.func @f(%a: i32, %b: i32, %p: !tt.ptr<i32>) {
@@ -108,13 +108,15 @@ def test_every_line_of_inline_assembly_has_its_place() -> None:
         ".visible .entry k(\n)\n{\n\t.loc\t1 7 3\n\t// begin inline asm\n\t{\n.reg .b64 a;\nwgmma.fence.sync.aligned;\n}\n\t// end inline asm\n"
         '$L__BB0_1:\n\tret;\n}\n\t.file\t1 "/k/a.py"\n'
     )
-    sources = {line.text.strip(): line.source for line in lines_of_ptx(text, {})}
+    sources = {line.text.strip(): line.source for line in lines_of_assembly(text, "ptx", {})}
     assert sources[".reg .b64 a;"] == sources["wgmma.fence.sync.aligned;"] == sources["ret;"] == ("/k/a.py", 7)
     assert sources["$L__BB0_1:"] is None and sources[".visible .entry k("] is None
 
 
 def test_ptx_lines_have_the_place_of_their_loc() -> None:
-    lines = lines_of_ptx('\t.loc\t1 7 3\n\tadd.s32 %r1, %r2, 7;\n\t.loc\t1 9 1\n\tret;\n\t.file\t1 "/k/a.py"\n', {})
+    lines = lines_of_assembly(
+        '\t.loc\t1 7 3\n\tadd.s32 %r1, %r2, 7;\n\t.loc\t1 9 1\n\tret;\n\t.file\t1 "/k/a.py"\n', "ptx", {}
+    )
     assert [(line.text.strip(), line.source) for line in lines if line.source] == [
         ("add.s32 %r1, %r2, 7;", ("/k/a.py", 7)),
         ("ret;", ("/k/a.py", 9)),

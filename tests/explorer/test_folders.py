@@ -155,9 +155,10 @@ def test_an_output_folder_of_inductors_is_opened(tmp_path: Path) -> None:
     assert any(path.endswith("cxkernel.py") for path in compile["files"])
 
 
-def test_what_was_compiled_for_another_vendor_says_so(tmp_path: Path) -> None:
-    (tmp_path / "k.json").write_text('{"target": {"backend": "hip", "arch": "gfx942", "warp_size": 64}}')
-    with pytest.raises(MinitritonError, match="hip gfx942"):
-        compiled_with(tmp_path / "k.ttir")
+def test_what_was_compiled_for_amd_is_opened_for_it(tmp_path: Path) -> None:
+    (tmp_path / "k.json").write_text(
+        '{"target": {"backend": "hip", "arch": "gfx942", "warp_size": 64}, "num_warps": 8}'
+    )
+    assert compiled_with(tmp_path / "k.ttir") == ("gfx942", {"num_warps": 8})
     (tmp_path / "k.json").write_text("{")
     assert compiled_with(tmp_path / "k.ttir") == (None, {})

@@ -27,7 +27,7 @@ def meaning(line: str, arguments: str) -> Callable[..., Any]:
     pure = meanings.PURE_OPS.of(op)
     if pure is not None:
         return pure(op)
-    return meanings.STATEFUL_OPS.of(op)(op, TileMachine(module, (1, 1, 1), meanings.meaning_of, capability=90))
+    return meanings.STATEFUL_OPS.of(op)(op, TileMachine(module, (1, 1, 1), meanings.meaning_of, target="cuda:90"))
 
 
 def binary(name: str, element: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -19,8 +19,8 @@ from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import is_forwarding_terminator
 
 
-def run(text: str, *args: Any, grid: tuple[int, ...] = (1,), capability: int | None = None) -> None:
-    interpret(parse_module(text, "kernel.ttir"), "f", args, grid, capability=capability)
+def run(text: str, *args: Any, grid: tuple[int, ...] = (1,), target: str | None = None) -> None:
+    interpret(parse_module(text, "kernel.ttir"), "f", args, grid, target=target)
 
 
 def kernel(arguments: str, body: str) -> str:
@@ -419,10 +419,10 @@ def test_descriptors_read_zeros_outside_and_write_nothing_there():
 """,
     )
     x, o = np.arange(15, dtype=np.float32).reshape(3, 5), np.full((3, 5), -1, np.float32)
-    run(text, x, o, capability=80)
+    run(text, x, o, target="cuda:80")
     assert o.tolist() == [[12, 13, 14, 0, -1], [0, 0, 0, 0, -1], [-1, -1, 24, 26, 28]]
     with pytest.raises(InterpreterError, match="begins 8 bytes into the rows, not at a multiple of 16"):
-        run(text, x, o, capability=90)
+        run(text, x, o, target="cuda:90")
 
 
 @pytest.mark.parametrize(
@@ -470,9 +470,9 @@ def test_stores_of_tensor_copies_write_whole_chunks_of_16_bytes():
 """,
     )
     x = np.arange(1, 17, dtype=np.float32).reshape(2, 8)
-    for capability, padding in ((80, -1), (90, 0)):
+    for target, padding in (("cuda:80", -1), ("cuda:90", 0)):
         o = np.full(13, -1, np.float32)
-        run(text, x, o, capability=capability)
+        run(text, x, o, target=target)
         assert o.tolist() == [*range(1, 6), *[padding] * 3, *range(9, 14)], "the last chunk ends with the array"
 
 

@@ -49,7 +49,7 @@ def test_descriptors_as_pointers_compute_the_same(n: int) -> None:
     def outcome(text: str) -> np.ndarray:
         x, y = np.arange(60, dtype=np.float32), np.arange(100, 160, dtype=np.float32)
         out = np.ones(60, np.float32)
-        interpret(parse_module(text), "f", (x, y, out, n), (1,), capability=80)
+        interpret(parse_module(text), "f", (x, y, out, n), (1,), target="cuda:80")
         return out
 
     after = run(CARRIED, RewriteTensorDescriptorToPointer())

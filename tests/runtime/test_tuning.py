@@ -290,3 +290,18 @@ def test_a_profile_has_every_configuration() -> None:
     ]
     times = Profile.of(problem.roles, {}, rows, 90).times({"M": 4096, "N": 4096, "K": 4096}, 132)
     assert times.ctas.tolist() == [1024] and 150 < times.microseconds[0] < 600
+
+
+def test_a_search_of_the_laboratory_takes_the_same_space() -> None:
+    from minitriton.lab.sweeping.candidates import tile_choices
+    from minitriton.lab.sweeping.tuning_task import TuningTask
+
+    arrays = [np.zeros(shape, np.float16) for shape in ((256, 512), (512, 384), (256, 384))]
+
+    def grid(at: Any) -> tuple[int]:
+        return (minitriton.cdiv(256, at["BM"]) * minitriton.cdiv(384, at["BN"]),)
+
+    task = TuningTask.of_call(matmul, [*arrays, 256, 384, 512, 512, 384, 384], grid, BM=64, BN=64, BK=32, GROUP=8)
+    found = tile_choices(task)
+    assert (found["BM"], found["BK"], found["GROUP"]) == ([16, 32, 64, 128, 256], [32, 64, 128], [1, 4, 8, 16])
+    assert found["num_warps"] == [4, 8]

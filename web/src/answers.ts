@@ -25,7 +25,7 @@ export interface Answers {
   buffers(compile: Compile): Promise<Buffers>;
   pattern(compile: Compile, step: number, op: number): Promise<Pattern>;
   triton(compile: Compile): Promise<Compile>;
-  layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number): Promise<Drawn>;
+  layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn>;
   lessons(): Promise<Lessons>;
   start(): Promise<{ groups: { title: string; kernels: Offered[] }[] }>;
   /** What the program is run with, and who said so. */
@@ -167,7 +167,7 @@ export class Server implements Answers {
   triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {}, (found: Packed) => unpacked(found));
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
-  layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
+  layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
   lessons = (): Promise<Lessons> => this.ask("lessons", {});
   start = (): ReturnType<Answers["start"]> => this.ask("start", {});
   inputs = (compile: Compile): Promise<Inputs> => this.once(compile, "inputs", {});

@@ -10,7 +10,7 @@ import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
 import { LearnTab } from "./learn";
 import { PassList } from "./passes";
-import { hasFacts, unpacked, type Compile, type Packed, type Step, type Verdict } from "./payload";
+import { archName, hasFacts, unpacked, type Compile, type Packed, type Step, type Verdict } from "./payload";
 import { baseName, Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
@@ -40,7 +40,7 @@ async function start(): Promise<void> {
     }
   }
   if (!compiles.length && linked) compiles.push(await answers.compileLink(linked));
-  for (const one of compiles) one.label ??= `${one.kernel}, sm_${one.arch}`;
+  for (const one of compiles) one.label ??= `${one.kernel}, ${archName(one.arch)}`;
   const session = new Session(answers, compiles, begun.length === 0 && answers.live);
   let firstTrouble: unknown;
   if (linked && answers.live && begun.length) {
@@ -117,7 +117,7 @@ function build(session: Session): void {
     const one = compile.steps[view.step]!;
     element("title").textContent = one.text;
     showDocumentation(one, passes.verdictOf(view.step), compile.files);
-    element("kernel").textContent = `${compile.kernel}, sm_${compile.arch}`;
+    element("kernel").textContent = `${compile.kernel}, ${archName(compile.arch)}`;
     document.title = `${compile.kernel} · minitriton`;
     sides.showSides();
     const counts = costsOf === compile ? heat : null;

@@ -5,7 +5,7 @@ import type { Step, Verdict } from "./payload";
 
 const MARKS = { changed: "~", moved: "↕", removed: "−", added: "+" } as const;
 
-const STAGES: Record<string, string> = { ttir: "TTIR", ttgir: "TTGIR", "llvm dialect": "LLVM dialect", llir: "LLVM IR", ptx: "PTX" };
+const STAGES: Record<string, string> = { ttir: "TTIR", ttgir: "TTGIR", "llvm dialect": "LLVM dialect", llir: "LLVM IR", ptx: "PTX", amdgcn: "AMDGCN" };
 
 export class PassList {
   private readonly list = element("passes");

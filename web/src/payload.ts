@@ -28,6 +28,11 @@ type Lines = Omit<State, "level" | "ops" | "number">;
 type RowRun = [kind: Kind, left: number | null, right: number | null, other: number | null, count: number];
 export type Packed = Omit<Compile, "states" | "steps"> & { lines: Lines; states: PackedState[]; steps: (Omit<Step, "rows"> & { rows: RowRun[] })[] };
 
+/** As it is shown: `sm_90`, `gfx942`. */
+export function archName(arch: number | string): string {
+  return typeof arch === "number" ? `sm_${arch}` : arch;
+}
+
 export function unpacked({ lines, ...packed }: Packed): Compile {
   return { ...packed, states: packed.states.map((one) => stateOf(one, lines)), steps: packed.steps.map((one) => ({ ...one, rows: one.rows.flatMap(rowsOf) })) };
 }
@@ -64,7 +69,7 @@ export interface Step {
 export interface CompileRequest {
   source: string;
   signature?: string;
-  arch?: number;
+  arch?: number | string;
   options?: string[];
   pipeline?: string;
   edits?: [kind: string, text: string][];
@@ -76,7 +81,7 @@ export interface CompileRequest {
 
 export interface Compile {
   kernel: string;
-  arch: number;
+  arch: number | string;
   pipeline: string;
   own: string;
   files: string[];

@@ -218,7 +218,7 @@ export class Sides {
       const state = this.session.stateOf(this.session.view[side]);
       if (state.level === "ttgir") continue;
       const heats = new Map<number, Heat>();
-      if (state.level === "ptx") state.number?.forEach((number, at) => { const heat = ptx.get(number); if (heat) heats.set(at, heat); });
+      if (state.level === "ptx" || state.level === "amdgcn") state.number?.forEach((number, at) => { const heat = ptx.get(number); if (heat) heats.set(at, heat); });
       this.panes[side].showHeat(heats);
     }
   }

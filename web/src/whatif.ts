@@ -151,7 +151,7 @@ export class WhatIfTab {
     for (const [name, input] of Object.entries(this.options)) {
       const value = input.value.trim();
       if (name === "arch") {
-        if (value && Number(value) !== compile.arch) asked.arch = Number(value);
+        if (value && value !== String(compile.arch)) asked.arch = /^\d+$/.test(value) ? Number(value) : value;
       } else if (name === "grid") {
         if (value) asked.grid = value;
         else delete asked.grid;
@@ -256,7 +256,7 @@ export class WhatIfTab {
     const { view } = this.session;
     const row = make("p.choices");
     row.append(
-      button("what changed in the PTX", "the first compile next to this one", () => this.nextTo("ptx")),
+      button("what changed in the assembly", "the first compile next to this one", () => this.nextTo(typeof this.session.compile.arch === "number" ? "ptx" : "amdgcn")),
       button("in the TTGIR", "the first compile next to this one", () => this.nextTo("ttgir")),
       button("costs and numbers", "both runs on the emulator", () => this.session.choose({ tab: "costs", compile: view.compile })),
     );

@@ -140,15 +140,16 @@ class LinkHsaco(Translation, stage="hsaco", origin="required"):
     arch: str = "gfx942"
 
     def translate(self, source: object) -> bytes:
-        if not isinstance(source, Assembly):
+        text = source.llvm_ir if isinstance(source, Assembly) else str(source)
+        if ".amdgcn_target" in text:
             raise PipelineError(
                 "text of AMDGCN cannot be assembled here", help="begin at LLVM IR: a code object is made of that"
             )
-        if " asm " in source.llvm_ir:
+        if " asm " in text:
             raise PipelineError(
                 "a kernel with inline assembly becomes AMDGCN text, and no code object: LLVM's assembler for it is missing here",
                 help="replace the inline assembly by operations of tl, or read the stage amdgcn",
             )
         with llvm_session.LOCK:
             machine = _machine(self.arch)
-            return link(machine.emit_object(_parsed(source.llvm_ir, machine)))
+            return link(machine.emit_object(_parsed(text, machine)))

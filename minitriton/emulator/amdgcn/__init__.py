@@ -2,7 +2,7 @@
 
 from minitriton.emulator import amdgcn
 
-report = amdgcn.run(assembly, (4,), [x, y, out, 4000])    # `out` holds the sum
+report = amdgcn.run(assembly, None, (4,), [x, y, out, 4000])    # `out` holds the sum
 print(report.listing())
 
 Semantics are those of AMD's public "AMD Instinct MI300" CDNA3 Instruction Set Architecture ("the ISA" in this package) and, for the

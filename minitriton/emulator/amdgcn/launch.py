@@ -1,6 +1,6 @@
 """Launching a kernel: arguments in, batches of workgroups run, results out.
 
-report = run(assembly, (4,), [x, y, out, 4000])     writes into `out`
+report = run(assembly, None, (4,), [x, y, out, 4000])     writes into `out`
 
 A wave starts with what its descriptor asks for (LLVM, "User Guide for AMDGPU Backend", "Initial Kernel Execution State"): user SGPRs with the address
 of the arguments and those that are preloaded, then the workgroup's numbers; the numbers of work items in v0, ten bits a dimension.
@@ -19,8 +19,9 @@ from minitriton.emulator.amdgcn.program import LANES, Kernel, Module, code_addre
 from minitriton.emulator.amdgcn.translate import Program, translate
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.kernel_arguments import Binding, Value
-from minitriton.emulator.launch import extents_of
+from minitriton.emulator.launch import extents_of, spread
 from minitriton.emulator.machine import Endless, Polling
+from minitriton.emulator.memory.access_cost import Reach
 from minitriton.emulator.memory.device import GlobalMemory
 from minitriton.emulator.memory.device_shadow import Rerun
 from minitriton.emulator.ptx.program import EmulationError, KernelParameter
@@ -59,22 +60,26 @@ def _translated(text: str, name: str) -> Program:
 
 def run(
     text: str,
+    kernel: str | None,
     grid: Sequence[int],
-    values: Sequence[Value],
-    *,
-    kernel: str | None = None,
+    args: Sequence[Value],
     shared_bytes: int = 0,
-    threads: int = 0,
+    *,
     check: bool = True,
     names: Sequence[str] = (),
+    resident: bool = False,
+    scratch: int = 0,
     seconds: float = 0.0,
+    programs: int = 0,
+    reach: bool = False,
+    reachable: Sequence[np.ndarray] | None = None,
+    fences_by_author: bool = False,
+    threads: int = 0,
 ) -> Report:
-    """Runs `kernel` (None: the only one) of a text on the CPU and returns what was found and counted.
+    """Runs `kernel` (None: the only one) of a text on the CPU and returns what was found and counted: `minitriton.emulator.run` for AMDGCN.
 
-    `values` are NumPy arrays, which become device memory and receive results, and numbers, in the order of the kernel's arguments;
-    pointers left out at the end are null. `shared_bytes` is the LDS of a workgroup in addition to what the descriptor says; `threads` are its work items
-    (0: the metadata's most). Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted. A launch that
-    is not at its end after `seconds` (0: however long it takes) ends there with the finding `endless`.
+    Pointers left out at the end of `args` are null. `shared_bytes` is the LDS of a workgroup in addition to what the descriptor says; `threads` are
+    its work items (0: the metadata's most). `scratch` and `fences_by_author` change nothing here.
     """
     module = parse_cached(text)
     entry = _kernel(module, kernel)
@@ -88,7 +93,9 @@ def run(
     if not 0 <= lds <= MOST_LDS:
         raise EmulationError(f"kernel {entry.name} has {lds} bytes of LDS; the most is {MOST_LDS}")
     program = _translated(text, entry.name)
-    launch = _Launch(module, entry, program, extents_of(grid), values, names, threads, lds, check, Deadline(seconds))
+    launch = _Launch(
+        module, entry, program, extents_of(grid), args, names, threads, lds, check, Deadline(seconds), resident, programs, reach, reachable
+    )  # fmt: skip
     followed: set[int] = set()
     while True:
         try:
@@ -96,7 +103,7 @@ def run(
         except Rerun as again:
             followed |= again.allocations
         except Polling:
-            launch.resident = True
+            launch.resident, launch.programs = launch.resident or not launch.programs, 0
 
 
 def _kernel(module: Module, name: str | None) -> Kernel:
@@ -111,12 +118,14 @@ class _Launch:
 
     def __init__(
         self, module: Module, kernel: Kernel, program: Program, grid: tuple[int, int, int], values: Sequence[Value],
-        names: Sequence[str], threads: int, lds: int, check: bool, deadline: Deadline,
+        names: Sequence[str], threads: int, lds: int, check: bool, deadline: Deadline, resident: bool, programs: int, reach: bool,
+        reachable: Sequence[np.ndarray] | None,
     ) -> None:  # fmt: skip
         self.module, self.kernel, self.program, self.grid, self.values = module, kernel, program, grid, values
         self.names, self.threads, self.lds, self.check, self.deadline = names, threads, lds, check, deadline
-        self.resident = False
+        self.resident = resident
         """Whether all workgroups run at once: some wait for others."""
+        self.programs, self.reach, self.reachable = programs, reach, reachable
 
     def run(self, followed: set[int]) -> Report:
         """One attempt."""
@@ -125,7 +134,7 @@ class _Launch:
         if not kernel.parameters:
             kernel.parameters = _natural(self.values)
         arguments = Binding(
-            self.module.text, kernel, self.values, self.names, language="amdgcn"
+            self.module.text, kernel, self.values, self.names, reachable=self.reachable, language="amdgcn"
         ).lay_out(memory)  # fmt: skip
         arguments = self.with_hidden(arguments)
         start = memory.add(len(arguments), "the kernel's arguments", arguments.copy())
@@ -138,29 +147,37 @@ class _Launch:
             memory.follow(min(program.global_granule, memory.item), followed, waves * LANES, LANES)
         report = Report(kernel, self.grid, language="amdgcn")
         report.warps, report.threads = (np.zeros(len(kernel.instructions), np.int64) for _ in range(2))
-        total = int(np.prod(self.grid))
+        report.reach = Reach() if self.reach else None
+        total, order = int(np.prod(self.grid)), None
+        is_part = not self.resident and 0 < self.programs < total
+        if is_part:
+            order = spread(np.arange(total), self.programs, 1)
+            report.share, total = len(order) / total, len(order)
         batch = max(total, 1) if self.resident else self.at_once(waves)
         with np.errstate(all="ignore"):
             for first in range(0, total, batch):
                 count = min(batch, total - first)
                 x = Waves(
-                    kernel, memory, report, self.grid, first, count, self.threads, self.lds, program.shared_granule, self.check
+                    kernel, memory, report, self.grid, first, count, self.threads, self.lds, program.shared_granule, self.check, order
                 )  # fmt: skip
                 x.addresses = addresses
                 self.begin(x, start, arguments)
                 machine = Machine(
-                    x, program, kernel.labels[kernel.name], self.deadline, POLLS if count < total else POLLS_OF_ALL
-                )
+                    x, program, kernel.labels[kernel.name], self.deadline,
+                    POLLS if count < total or is_part else POLLS_OF_ALL,
+                )  # fmt: skip
                 try:
                     machine.run()
                 except Endless as found:
                     report.add("endless", found.instruction, found.text)
                     break
                 except Polling as found:
-                    if count < total:
+                    if count < total or is_part:
                         raise
                     report.add("deadlock", found.instruction, "waves wait for memory that nothing changes")
                     break
+        if report.reach is not None:
+            report.reach.finish()
         memory.write_back()
         return report
 

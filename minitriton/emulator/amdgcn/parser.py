@@ -120,6 +120,8 @@ class _Parser:
             self.in_data = word == ".section" and rest.startswith((".rodata", ".data"))
         elif word == ".amdgcn_target":
             self.module.target = rest.strip('"').rpartition("--")[2]
+            if not self.module.target.startswith("gfx9"):
+                raise self.fail(f"{self.module.target} is not emulated: CDNA is, as gfx90a, gfx942, gfx950")
         elif word == ".amdhsa_kernel":
             if rest in self.module.kernels:
                 raise self.fail(f"kernel {rest} has two descriptors")

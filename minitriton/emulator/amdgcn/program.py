@@ -7,8 +7,11 @@ Registers have one numbering: `v` from 0, `a` (accumulation) from 256, `s` and t
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from minitriton.emulator.ptx.program import EmulationError, KernelParameter
 from minitriton.errors import SourceLocation
@@ -88,6 +91,25 @@ class Operand:
     """`sext(v0)` of SDWA."""
 
 
+_IN_PTX = (
+    (r"(?:global|buffer|flat)_load", "ld.global"), (r"(?:global|buffer|flat)_store", "st.global"), (r"(?:global|buffer|flat)_atomic", "atom.global"),
+    (r"ds_read", "ld.shared"), (r"ds_write", "st.shared"), (r"ds_b?permute|ds_swizzle|v_read(?:first)?lane|v_permlane", "shfl"),
+    (r"ds_", "atom.shared"), (r"s_(?:buffer_)?load", "ld.param"), (r"s_barrier", "bar.sync"), (r"s_waitcnt", "membar"),
+    (r"s_c?branch|s_setpc|s_swappc", "bra"), (r"s_endpgm", "ret"), (r"v_mfma_\w+?_(\d+)x(\d+)x(\d+)", r"mma.m\1n\2k\3"), (r"v_cvt", "cvt"),
+    (r"[vs]_cmp|s_bitcmp", "setp"), (r"v_cndmask|s_cselect", "selp"), (r"[vs]_mov|v_accvgpr|s_\w+saveexec", "mov"), (r"v_exp", "ex2"),
+    (r"v_log", "lg2"), (r"v_(rsq|rcp|sqrt|sin|cos|div)", r"\1"), (r"[vs]_(?:pk_)?([a-z0-9]+)_(?:\w+_)?([a-z]+\d+)$", r"\1.\2"),
+)  # fmt: skip
+
+
+@functools.cache
+def ptx_opcode(name: str) -> str:
+    """What PTX calls such an instruction: `global_load_dword` is an `ld.global`."""
+    for pattern, ptx in _IN_PTX:
+        if (found := re.match(pattern, name)) is not None:
+            return found.expand(ptx).replace("rsq", "rsqrt")
+    return name
+
+
 _ORDERED = ("sc0", "sc1", "glc")
 
 
@@ -108,6 +130,10 @@ class Instruction:
     def opcode(self) -> str:
         """As reports count it."""
         return self.name
+
+    @property
+    def ptx_opcode(self) -> str:
+        return ptx_opcode(self.name)
 
     @property
     def parts(self) -> list[str]:
@@ -143,6 +169,8 @@ class Kernel:
     def reads(self, parameter: KernelParameter) -> bool:
         """Whether it may use a parameter that no argument was given for: pointers that compilers add are read with others, unused."""
         return False
+
+    warp_size: ClassVar[int] = LANES
 
     @property
     def threads(self) -> tuple[int, int, int]:

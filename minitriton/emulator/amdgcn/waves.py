@@ -74,9 +74,9 @@ class Waves(Threads):
 
     def __init__(
         self, kernel: Kernel, memory: GlobalMemory, report: Report, grid: tuple[int, int, int], first: int, ctas: int,
-        threads: int, shared_bytes: int, granule: int, check: bool,
+        threads: int, shared_bytes: int, granule: int, check: bool, order: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(memory, report, grid, first, ctas, threads, LANES, 1, check)
+        super().__init__(memory, report, grid, first, ctas, threads, LANES, 1, check, order)
         self.kernel = kernel
         self.waves = self.count // LANES
         self.wave = np.arange(self.waves)

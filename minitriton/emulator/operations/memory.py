@@ -369,7 +369,7 @@ def measure_banks(x: Threads, site: int, offsets: np.ndarray, size: int, who: np
 def note_reach(x: Threads, site: int, offsets: np.ndarray, size: int, who: np.ndarray) -> None:
     """What the CTAs of threads `who` [accesses] reach at `offsets`, where the report is to say that. An atomic reads."""
     if x.report.reach is not None:
-        opcode = x.report.kernel.instructions[site].opcode
+        opcode = x.report.kernel.instructions[site].ptx_opcode
         is_store = opcode.startswith("st.") or ".global.shared" in opcode
         x.report.reach.note(offsets, size, x.cta_number[who], written=is_store)
 

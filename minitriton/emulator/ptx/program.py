@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
 import numpy as np
 
 from minitriton.errors import MinitritonError, SourceLocation
-from minitriton.target.architectures import LIMITS
+from minitriton.target.architectures import LIMITS, WARP_SIZE
 
 
 class EmulationError(MinitritonError):
@@ -100,6 +101,11 @@ class Instruction:
     """Position in the kernel."""
 
     @property
+    def ptx_opcode(self) -> str:
+        """The opcode."""
+        return self.opcode
+
+    @property
     def parts(self) -> list[str]:
         """The opcode split at its dots."""
         return self.opcode.split(".")
@@ -158,6 +164,8 @@ class PTXKernel:
     """Of a `.func`: names of its return parameters."""
     translated: dict[bool, object] = field(default_factory=dict[bool, object], repr=False)
     """Cache of what `translate.translate` made, by whether checks are compiled in."""
+
+    warp_size: ClassVar[int] = WARP_SIZE
 
     def reads(self, parameter: KernelParameter) -> bool:
         """Whether an instruction has its address."""

@@ -183,7 +183,7 @@ class Compilation:
                 self.case.grid,
                 inline_assembly=inline_assembly.evaluate,
                 device_functions=device_functions.evaluate,
-                capability=self.target.capability,
+                target=self.target.ttg_target,
                 seconds=knobs.emulator.seconds,
             ),
         )

@@ -31,7 +31,6 @@ from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publis
 from minitriton.interpreter.memory.ops import load_where, not_a_number, padding_value, store_where
 from minitriton.interpreter.registry import STATEFUL_OPS, Array, scalar
 from minitriton.interpreter.values import dtype_of, encoder, is_float
-from minitriton.target.architectures import architecture_of
 from minitriton.target.tensor_map import end_of_row, illegal_corner
 
 
@@ -98,7 +97,7 @@ def written(
     """The addresses of the block at `corner`, and which of them are written. Raises `InterpreterError` where no copy begins."""
     positions, item = descriptor.block_at(corner), descriptor.dtype.itemsize
     addresses, inside = descriptor.locate(positions)
-    if not architecture_of(machine.capability).has_tma:
+    if not machine.architecture.has_tma:
         return addresses, inside
     _check_corner(machine, descriptor, corner, stores=True)
     end = end_of_row(descriptor.shape[-1], item)
@@ -111,7 +110,7 @@ def written(
 def _check_corner(
     machine: TileMachine, descriptor: DescriptorValue, corner: tuple[Array, ...], *, stores: bool
 ) -> None:
-    if not architecture_of(machine.capability).has_tma:
+    if not machine.architecture.has_tma:
         return
     why = illegal_corner([int(each) for each in reversed(corner)], descriptor.dtype.itemsize, stores=stores)
     if why is not None:

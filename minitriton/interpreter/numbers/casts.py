@@ -18,7 +18,6 @@ from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_i1, same, unsigned_dtype
-from minitriton.target.architectures import architecture_of
 
 Unary = Callable[[Array], Array]
 
@@ -128,7 +127,7 @@ def _converted(op: tt.FpToFpOp, machine: TileMachine) -> Unary:
     """`tt.fp_to_fp`, as the target rounds."""
     source, target = _types(op)
     rounding = getattr(op.properties.get("rounding"), "data", None)
-    by_hand = not architecture_of(machine.capability).has_fp8_conversions and element_type(target).name == "f8E5M2"
+    by_hand = not machine.architecture.has_fp8_conversions and element_type(target).name == "f8E5M2"
     if source == target or not by_hand or rounding == RoundingMode.RTZ:
         return _float_to_float(op)
     decode = decoder(source)

@@ -23,7 +23,6 @@ from minitriton.interpreter.numbers.formats import extreme
 from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float
 from minitriton.rewriting.constants import constant_attr, number_of
-from minitriton.target.architectures import architecture_of
 
 
 def on_numbers(function: Callable[..., Array], operand: Attribute, result: Attribute) -> Callable[..., Array]:
@@ -87,7 +86,7 @@ def _clamp(op: tt.ClampFOp, machine: TileMachine) -> Callable[[Array, Array, Arr
     """NaN that is not passed through becomes the lower limit; with opposite limits on sm_90 that of its sign (PTX ISA, `min.xorsign.abs`)."""
     nan = getattr(op.propagate_nan, "data", None) == PropagateNan.ALL
     type_ = op.results[0].type
-    by_sign = not nan and architecture_of(machine.capability).has_symmetric_clamp and dtype_of(type_) != np.float64
+    by_sign = not nan and machine.architecture.has_symmetric_clamp and dtype_of(type_) != np.float64
 
     def clamp(x: Array, low: Array, high: Array) -> Array:
         result = extreme(extreme(x, low, True, nan), high, False, nan)

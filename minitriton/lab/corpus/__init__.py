@@ -127,7 +127,7 @@ def having(*wanted: str) -> list[str]:
     return found
 
 
-def task(name: str, *, seed: int = 0, arch: int = 90) -> TuningTask:
+def task(name: str, *, seed: int = 0, arch: int | str = 90) -> TuningTask:
     """The case called `name` as something to try pipelines on, its inputs drawn from `seed`."""
     return task_of(find(name), seed=seed, arch=arch)
 
@@ -141,7 +141,7 @@ def _kernel_of(case: Case) -> JITFunction:
     return getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
 
 
-def task_of(case: Case, *, seed: int = 0, arch: int = 90) -> TuningTask:
+def task_of(case: Case, *, seed: int = 0, arch: int | str = 90) -> TuningTask:
     """`case` as something to try pipelines on."""
     from minitriton.lab.arguments import random_numbers
     from minitriton.lab.sweeping.tuning_task import LargeLaunch, TuningTask

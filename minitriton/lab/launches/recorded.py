@@ -109,7 +109,7 @@ class RecordedLaunch:
     digest: str
     """SHA-256 of the file as it was."""
     grid: tuple[int, int, int]
-    arch: int
+    arch: int | str
     options: dict[str, Json]
     signature: dict[str, Kind]
     constants: list[tuple[list[int], Json]]

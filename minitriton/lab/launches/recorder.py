@@ -41,7 +41,8 @@ from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type, rounds_to_tf32
 from minitriton.runtime.on_cpu.pointed_at import possible_addresses
-from minitriton.target import CUDAOptions
+from minitriton.target import CUDAOptions, options_for
+from minitriton.target.amd import HIPOptions
 
 if TYPE_CHECKING:
     from minitriton.runtime.jit import JITFunction
@@ -125,7 +126,7 @@ class Recorder:
         is_file = Path(file).exists()
         launch = RecordedLaunch(
             kernel.__name__, str(Path(file).resolve()) if is_file else "", is_file and "<locals>" not in kernel.fn.__qualname__,
-            hashlib.sha256(Path(file).read_bytes()).hexdigest() if is_file else "", grid, target.capability,
+            hashlib.sha256(Path(file).read_bytes()).hexdigest() if is_file else "", grid, target.arch,
             {name: written(value, {}) for name, value in options.items()},
             {name: _kind(kind) for name, kind in source.signature.items()},
             [(list(path), written(value, kernel.__globals__)) for path, value in source.constants.items()],
@@ -157,7 +158,7 @@ def _options_among(kernel: JITFunction, args: tuple[object, ...]) -> dict[str, o
     return {"debug": kernel.debug, **found} if kernel.debug else found
 
 
-_OPTIONS = frozenset(CUDAOptions.__dataclass_fields__)
+_OPTIONS = frozenset((*CUDAOptions.__dataclass_fields__, *HIPOptions.__dataclass_fields__))
 
 
 def _key(source: ASTSource, passed: list[Argument], grid: tuple[int, int, int], options: dict[str, object]) -> str:
@@ -218,9 +219,7 @@ def _refuse_addresses(text: str, launch: RecordedLaunch, memory: SpannedMemory) 
 def _first_ir(source: ASTSource, options: dict[str, object]) -> str:
     """The frontend's IR, with locations."""
     target = default_target()
-    return print_module(
-        source.make_ir(target, CUDAOptions.for_target(target, **options), make_context()), locations=True
-    )
+    return print_module(source.make_ir(target, options_for(target, **options), make_context()), locations=True)
 
 
 def _typed(contents: np.ndarray, owner: str, launch: RecordedLaunch, memory: SpannedMemory) -> np.ndarray:

@@ -31,7 +31,7 @@ from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.runtime.launching.arguments import Argument
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget
 
 if TYPE_CHECKING:
     from minitriton.runtime.jit import JITFunction
@@ -203,7 +203,7 @@ def replayed(
     launch: RecordedLaunch,
     source: ASTSource | IRSource,
     target: GPUTarget,
-    options: CUDAOptions,
+    options: CompileOptions,
     *,
     grid: tuple[int, ...] | None = None,
     numbers: Mapping[str, object] | None = None,

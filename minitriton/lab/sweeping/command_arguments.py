@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minitriton.commands.shared_options import add_arch
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.references import references
 from minitriton.lab.sweeping.space import SPACE_WORDS, Space, foreign_passes
 from minitriton.pipeline.pass_registry import load_own_passes
+from minitriton.target import default_arch
 
 if TYPE_CHECKING:
     from minitriton.lab.sweeping.references import Reference
@@ -22,7 +24,7 @@ _SPACE_OPTIONS = ("insert", "vary", "constants", "llvm", "layouts", "memory", "h
 
 def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     """What says how a kernel is found and launched."""
-    parser.add_argument("--arch", type=int, default=90, help="compute capability times ten (80, 86, 89, 90)")
+    add_arch(parser)
     parser.add_argument("--corpus", action="append", default=[], metavar="FILE.py", help="a file of more kernels")
     parser.add_argument(
         "--load", action="append", default=[], metavar="FILE.py", help="a file that registers more passes"
@@ -48,7 +50,7 @@ def references_of(given: argparse.Namespace, kernels: list[str]) -> list[Referen
         numbers=tuple(named(given.arg).items()),
         sizes=tuple(named(given.size).items()),
         options=tuple(named(given.option).items()),
-        arch=given.arch,
+        arch=given.arch or default_arch(),
         files=tuple(given.corpus),
         loads=tuple(given.load),
     )

@@ -33,6 +33,7 @@ from minitriton.lab.sweeping.states import Digest, State, States, StepFailure
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property
+from minitriton.target.backends import backend
 
 
 class Class(StrEnum):
@@ -121,12 +122,13 @@ class CorrectnessChecker:
                 return self._not_run(
                     text, Class.REFUSED, error.message.partition("'")[2].partition("'")[0], _reason(error)
                 )
+        stage = backend(self.task.target.backend).text_stage
         if not any(Property.PTX in step.establishes for step in pipeline.steps[-1:]):
             return self._not_run(
                 text,
                 Class.REFUSED,
                 "".join(s.name for s in pipeline.steps[-1:]),
-                "it does not lead to PTX; end it with emit-ptx",
+                f"it does not lead to {stage}; end it with emit-{stage}",
             )
         end = self.states.run(pipeline)
         if isinstance(end, StepFailure):
@@ -151,7 +153,7 @@ class CorrectnessChecker:
             return Evaluation(self.task.name, "", Class.REFUSED, "", reason, "", metrics)
         options = self.task.options
         self.programs[digest] = KernelProgram(
-            self.task.name, digest, ptx, target.capability, replace(options, launch_pdl=True) if facts.overlaps else options, self._settings, facts.shared,
+            self.task.name, digest, ptx, target.arch, replace(options, launch_pdl=True) if facts.overlaps else options, self._settings, facts.shared,
             facts.global_scratch, facts.maps,
         )  # fmt: skip
         if not self._run:

@@ -32,7 +32,7 @@ from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.pipeline.pipelines import assembly_step
 from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stages import assemble
-from minitriton.target import GPUTarget
+from minitriton.target import CUDAOptions, target_named
 from minitriton.target.architectures import WARP_SIZE
 
 _LOCATIONS = re.compile(r"^[^\S\n]*\.(?:loc|file)\s.*$|//.*$|^\$L__(?:tmp|func_begin|func_end)\d+:$", re.MULTILINE)
@@ -160,7 +160,7 @@ def static_metrics(ptx: str, shared: int) -> dict[str, float]:
 def run_metrics(report: Report, scale: float = 1.0, footprint: float = 0.0) -> dict[str, float]:
     """What the emulator counted. `scale`: CTAs of the launch that would be timed for each of those that ran; `footprint`: bytes of
     its arrays."""
-    mix = report.mix()
+    mix = report.mix(in_ptx=True)
     memory, shared = report.total("global"), report.total("shared")
     categories = dict.fromkeys(MIX, 0)
     flops = 0
@@ -200,7 +200,7 @@ def reach_metrics(report: Report) -> dict[str, float]:
 
 def is_store(report: Report, index: int) -> bool:
     """Whether an instruction is a store."""
-    return report.kernel.instructions[index].opcode.startswith("st.")
+    return report.kernel.instructions[index].ptx_opcode.startswith("st.")
 
 
 _WIDE_COPY = 16
@@ -216,7 +216,7 @@ def global_metrics(report: Report) -> dict[str, float]:
     for index, traffic in report.traffic.items():
         if traffic.space != "global":
             continue
-        opcode = report.kernel.instructions[index].opcode
+        opcode = report.kernel.instructions[index].ptx_opcode
         found["lines"] += traffic.lines
         most = max(most, traffic.requests)
         if opcode.startswith("st."):
@@ -228,7 +228,7 @@ def global_metrics(report: Report) -> dict[str, float]:
             found["read_lines"] += traffic.lines
             is_small = opcode.startswith("cp.") and traffic.bytes < _WIDE_COPY * traffic.threads
             found["small_copies"] += traffic.requests if is_small else 0
-    warps = np.prod(report.grid) * -(-np.prod(report.kernel.threads) // WARP_SIZE)
+    warps = np.prod(report.grid) * -(-np.prod(report.kernel.threads) // report.kernel.warp_size)
     return {**found, "turns": max(1.0, most / float(warps))}
 
 
@@ -299,7 +299,9 @@ def cubin_of(program: KernelProgram) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _assembled(program: KernelProgram) -> bytes:
-    target = GPUTarget("cuda", program.arch)
+    target = target_named(program.arch)
+    if not isinstance(program.options, CUDAOptions):
+        raise MinitritonError(f"metrics of machine code are those of SASS, which {target.ttg_target} lacks")
     return assemble(program.ptx, assembly_step(target, program.options, environment_switches()))
 
 
@@ -325,7 +327,7 @@ def machine_metrics(program: KernelProgram) -> dict[str, float]:
     seconds = time.perf_counter() - start
     name, threads = entry_of(program.ptx), threads_of(program.ptx)
     taken = kernel_resources(cubin, name)
-    warps, sm = max(1, -(-threads // WARP_SIZE)), GPUTarget("cuda", program.arch).features
+    warps, sm = max(1, -(-threads // WARP_SIZE)), target_named(program.arch).features
     return {
         "registers": taken.registers,
         "spill_bytes": taken.local_bytes,

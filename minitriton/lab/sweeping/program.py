@@ -11,7 +11,8 @@ from typing import Any
 
 from minitriton.host.json_values import frozen
 from minitriton.lab.sweeping.configuration import Settings
-from minitriton.target import CUDAOptions
+from minitriton.target import CompileOptions, target_named
+from minitriton.target.backends import backend
 from minitriton.target.tensor_map import DescriptorCopy
 
 
@@ -22,8 +23,8 @@ class KernelProgram:
     kernel: str
     digest: str
     ptx: str
-    arch: int
-    options: CUDAOptions
+    arch: int | str
+    options: CompileOptions
     settings: Settings = ()
     shared: int = 0
     """Bytes of shared memory a CTA."""
@@ -41,10 +42,10 @@ class KernelProgram:
 
     def about(self) -> dict[str, Any]:
         """All but names and PTX, as plain values."""
-        plain = CUDAOptions()
+        plain = type(self.options)()
         options = {
             f.name: getattr(self.options, f.name)
-            for f in fields(CUDAOptions)
+            for f in fields(plain)
             if getattr(self.options, f.name) != getattr(plain, f.name)
         }
         return {
@@ -55,8 +56,9 @@ class KernelProgram:
     @classmethod
     def of(cls, kernel: str, digest: str, ptx: str, about: dict[str, Any], cubin: bytes = b"") -> KernelProgram:
         """What `about` and the rest were made of."""
-        options = {n: frozen(v) for n, v in about["options"].items()}
+        kind = backend(target_named(about["arch"]).backend).load("options")
+        options = kind(**{n: frozen(v) for n, v in about["options"].items()})
         return cls(
-            kernel, digest, ptx, about["arch"], CUDAOptions(**options), tuple((n, v) for n, v in about["settings"]),
+            kernel, digest, ptx, about["arch"], options, tuple((n, v) for n, v in about["settings"]),
             about["shared"], about["global_scratch"], about["maps"], cubin,
         )  # fmt: skip

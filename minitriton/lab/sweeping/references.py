@@ -27,7 +27,7 @@ from minitriton.lab.launches.recorded import is_launch, read_launch
 from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pass_registry import load_own_passes
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import options_for, target_named
 
 if TYPE_CHECKING:
     from minitriton.lab.sweeping.store import Store
@@ -43,7 +43,7 @@ class Reference:
     numbers: tuple[tuple[str, float], ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
     options: tuple[tuple[str, object], ...] = ()
-    arch: int = 90
+    arch: int | str = 90
     seed: int = 0
     files: tuple[str, ...] = ()
     loads: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Reference:
     @property
     def name(self) -> str:
         """What records call it: a launch on another target is another kernel."""
-        return self.kernel if self.arch == 90 else f"{self.kernel} sm_{self.arch}"
+        return self.kernel if self.arch == 90 else f"{self.kernel} {target_named(self.arch).sm.rstrip('a')}"
 
     @property
     def launch(self) -> tuple[object, ...]:
@@ -129,8 +129,8 @@ class Reference:
             if ".py:" in reference
             else IRSource(reference, make_context())
         )
-        target = GPUTarget("cuda", self.arch, 32)
-        options = CUDAOptions.for_target(target, **{**launch.options, **dict(self.options), **source.parse_options()})
+        target = target_named(self.arch)
+        options = options_for(target, **{**launch.options, **dict(self.options), **source.parse_options()})
         parameters = parameters_of(source)
         return TuningTask(
             self.name, source, partial(arguments_of, launch, parameters, numbers=numbers, seed=self.seed), launch.grid, target, options,
@@ -143,8 +143,8 @@ class Reference:
         if not self.signature:
             raise MinitritonError(f"{self.kernel} needs --signature", help="give it as to `minitriton compile`")
         source = ast_source(load_kernel(self.kernel), self.signature)
-        target = GPUTarget("cuda", self.arch, 32)
-        options = CUDAOptions.for_target(target, **dict(self.options))
+        target = target_named(self.arch)
+        options = options_for(target, **dict(self.options))
         arguments = _Generated(self, parameters_of(source))
         task = arguments.task = TuningTask(self.name, source, arguments, self.grid, target, options)
         return task

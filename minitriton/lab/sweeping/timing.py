@@ -154,7 +154,7 @@ class _Clock:
             return None
         options = program.options
         shape = LaunchShape(
-            threads_of(program.ptx), program.shared, options.launch_cooperative_grid, options.launch_pdl,
+            threads_of(program.ptx), program.shared, options.launch_cooperative_grid, getattr(options, "launch_pdl", False),
             scratch_bytes=program.global_scratch, num_ctas=options.num_ctas, parameter_slots=self.driver.parameter_slots(loaded.function),
         )  # fmt: skip
         types, values = arguments.types_and_values(program.descriptors)

@@ -26,14 +26,19 @@ from minitriton.pipeline import stages
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, CUDAOptions, GPUTarget, options_for, target_named
+from minitriton.target.amd import HIPOptions
 
 if TYPE_CHECKING:
     from minitriton.runtime.jit import JITFunction
 
 Grid = tuple[int, ...] | Callable[[Mapping[str, object]], tuple[int, ...]]
 
-OPTIONS = frozenset(f.name for f in fields(CUDAOptions)) - {"pipeline", "without", "arch"}
+OPTIONS = frozenset(f.name for kind in (CUDAOptions, HIPOptions) for f in fields(kind)) - {
+    "pipeline",
+    "without",
+    "arch",
+}
 """Compile options that a setting may name."""
 
 
@@ -68,7 +73,7 @@ class TuningTask:
     """Makes the launch's arguments; called once, when numbers are first wanted."""
     grid: tuple[int, ...]
     target: GPUTarget
-    options: CUDAOptions
+    options: CompileOptions
     grid_of: Callable[[Mapping[str, object]], tuple[int, ...]] | None = None
     """The grid by the kernel's constants, where it follows from them."""
     choices: Mapping[str, Sequence[Value]] = field(default_factory=dict[str, Sequence[Value]])
@@ -90,7 +95,7 @@ class TuningTask:
         grid: Grid,
         *,
         name: str = "",
-        arch: int = 90,
+        arch: int | str = 90,
         options: dict[str, object] | None = None,
         choices: Mapping[str, Sequence[Value]] | None = None,
         **constexprs: object,
@@ -102,9 +107,9 @@ class TuningTask:
         """
         from minitriton.lab.call import source_of_call
 
-        target = GPUTarget("cuda", arch, 32)
+        target = target_named(arch)
         source, arguments = source_of_call(kernel, args, constexprs)
-        compile_options = CUDAOptions.for_target(target, **(options or {}))
+        compile_options = options_for(target, **(options or {}))
         found = cls(name or source.fn.__name__, source, Given(arguments), (), target, compile_options)
         found.choices = dict(choices or {})
         found.grid_of = grid if callable(grid) else None
@@ -129,11 +134,11 @@ class TuningTask:
         grid does not follow from them.
         """
         given = dict(settings)
-        target = self.target.with_arch(f"sm{given.pop('arch')}") if "arch" in given else self.target
+        target = target_named(str(given.pop("arch"))) if "arch" in given else self.target
         options = {name: given.pop(name) for name in list(given) if name in OPTIONS}
-        kept = {f.name: getattr(self.options, f.name) for f in fields(CUDAOptions) if f.name in _KEPT}
+        kept = {f.name: getattr(self.options, f.name) for f in fields(self.options) if f.name in _KEPT}
         found = copy.copy(self)
-        found.target, found.options = target, CUDAOptions.for_target(target, **{**kept, **options})
+        found.target, found.options = target, options_for(target, **{**kept, **options})
         found._context = found._module = found._facts = None
         constants = self.constants
         for name in given:

@@ -103,7 +103,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
         reachable = [*(reachable or ()), *arrays_pointed_at(values)]
     metadata = kernel.metadata
     found = backend(metadata.target.backend)
-    text = next(kernel.asm[stage] for stage in reversed(found.stages) if isinstance(kernel.asm[stage], str))
+    text = kernel.asm[found.text_stage]
     grid = (grid[0] * metadata.num_ctas, *grid[1:])
     scratch = getattr(metadata, "global_scratch_size", 0)
     if scratch:

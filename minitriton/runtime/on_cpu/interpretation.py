@@ -80,7 +80,6 @@ def run_on_interpreter(
     values: list[object] = []
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
-    capability, seconds = target.capability, knobs.emulator.seconds
     reachable = memory_around(args)
     if handles_addresses(str(module)):
         reachable += arrays_pointed_at(values)
@@ -91,8 +90,8 @@ def run_on_interpreter(
         grid,
         inline_assembly=inline_assembly.evaluate,
         device_functions=device_functions.evaluate,
-        capability=capability,
-        seconds=seconds,
+        target=target.ttg_target,
+        seconds=knobs.emulator.seconds,
         reachable=reachable,
         fences_by_author=source.ext == "gluon",
     )

@@ -193,11 +193,14 @@ class Profile:
 
     def _trips_of(self, loop: Loop, sizes: Mapping[str, int], ctas: Array) -> Array:
         parts: list[Array] = [self._count(sizes, extent, tile) for extent, tile in loop.parts if tile in self.values]
+        if loop.is_open:
+            return np.maximum(self._tiles(sizes) / ctas, 1.0)
         if loop.is_persistent:
             bounds = [float(sizes.get(name, 1)) for name in loop.bounds]
             return np.maximum(prod(parts or bounds, start=np.ones(len(ctas))) / ctas, 1.0)
         if not parts:
-            return np.full(len(ctas), float(sizes.get(loop.bounds[0], UNKNOWN_TRIPS) if loop.bounds else UNKNOWN_TRIPS))
+            bound = sizes.get(loop.bounds[0], UNKNOWN_TRIPS) / loop.step if loop.bounds else UNKNOWN_TRIPS
+            return np.full(len(ctas), max(float(bound), 1.0))
         trips: Array = prod(parts, start=np.ones(len(ctas)))
         of_k = any("K" in self.roles.tiles[tile].of_dots for _, tile in loop.parts if tile in self.roles.tiles)
         splits = [self.values[name] for name in self.roles.split_k if name in self.values] if of_k else []
