@@ -43,9 +43,9 @@ PACKAGES = {
     "language": (6001, 52, 0),
     "layouts": (4654, 22, 0),
     "passes": (21935, 118, 3),
-    "pipeline": (2379, 13, 0),
+    "pipeline": (2381, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (8949, 52, 0),
+    "runtime": (8948, 52, 0),
     "target": (1232, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -84,7 +84,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 147389,
+    "lines": 147390,
     "files": 855,
     "files under 40 lines": 127,
     "modules with one importer": 185,

@@ -20,7 +20,6 @@ from minitriton.target.backends import backend
 from minitriton.target.tensor_map import DescriptorCopy, TensorMap
 
 if TYPE_CHECKING:
-    from minitriton.runtime.compiled_kernel import CompiledKernel
     from minitriton.runtime.stored_kernel import StoredKernel
 
 PASS = "minitriton-describe-tiles"
@@ -90,7 +89,7 @@ def tensor_maps(
     return found
 
 
-def plain_kernel(kernel: StoredKernel, *, assemble: bool) -> CompiledKernel:
+def plain_kernel(kernel: StoredKernel, *, assemble: bool) -> Any:
     """`kernel` compiled by the same passes but the one that describes tiles, for launches that have none."""
     metadata: Any = kernel.metadata
     options = backend(metadata.target.backend).load("options")
@@ -99,9 +98,9 @@ def plain_kernel(kernel: StoredKernel, *, assemble: bool) -> CompiledKernel:
     return _compilers[0](kernel.src, metadata.target, options(**given), assemble=assemble)
 
 
-_compilers: list[Callable[..., CompiledKernel]] = []
+_compilers: list[Callable[..., Any]] = []
 
 
-def compile_by(compiler: Callable[..., CompiledKernel]) -> None:
+def compile_by(compiler: Callable[..., Any]) -> None:
     """`runtime.compiling`, which needs this module, says what compiles."""
     _compilers[:] = [compiler]
