@@ -25,11 +25,11 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (7737, 41, 2),
+    "analysis": (7752, 41, 2),
     "as_triton": (4257, 38, 1),
     "backends": (325, 9, 0),
     "codegen": (13239, 78, 0),
-    "commands": (2109, 13, 1),
+    "commands": (2116, 13, 1),
     "dialects": (15249, 83, 0),
     "emulator": (12524, 68, 0),
     "errors": (156, 1, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (21935, 118, 3),
     "pipeline": (2381, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (8948, 52, 0),
+    "runtime": (8967, 52, 0),
     "target": (1232, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -84,7 +84,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 147390,
+    "lines": 147431,
     "files": 855,
     "files under 40 lines": 127,
     "modules with one importer": 185,
