@@ -44,6 +44,7 @@ PASSES = {
     "loop-invariant-code-motion": "minitriton.passes.licm",
     "triton-licm": "minitriton.passes.licm",
     "limit-registers": "minitriton.passes.launch_attributes",
+    "minitriton-describe-tiles": "minitriton.passes.describe_tiles",
     "minitriton-longest-programs-first": "minitriton.passes.longest_programs_first",
     "triton-loop-aware-cse": "minitriton.passes.cse",
     "triton-loop-unroll": "minitriton.passes.loop_unroll",
