@@ -33,6 +33,8 @@ SECTOR = 32
 UNKNOWN_SIZE = 4096
 """Elements of an axis whose length no argument says."""
 UNKNOWN_TRIPS = 8
+AROUND = 32
+"""Registers of a thread around its accumulators, without which it spills."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Profile:
         return cls(
             roles, values, [kwargs for kwargs, *_ in rows], warps, np.array([float(row[2]) for row in rows]),
             np.array([_ctas_on_sm(row[3], architecture) for row in rows]), capability, amounts,
-            np.array([float(max(row[3].registers - architecture.registers_per_thread, 0) * row[3].threads) for row in rows]),
+            np.array([float(max(row[3].accumulators + AROUND - architecture.registers_per_thread, 0) * row[3].threads) for row in rows]),
         )  # fmt: skip
 
     def times(
