@@ -41,6 +41,9 @@ VARIANTS: dict[str, str | None] = {
     "default": None,
     "split": "minitriton-split-chains{least-need=0}",
     "ahead": "minitriton-split-chains{least-need=0 read-ahead=true}",
+    "tile": "minitriton-tile-loops{loop=2}",
+    "tile split": "minitriton-tile-loops{loop=2},minitriton-split-chains{least-need=0}",
+    "epilogue": "minitriton-tile-loops{epilogue=2}",
 }
 """What stands at the end of the TTGIR stage instead of both passes; None: the pipeline as it is."""
 
@@ -217,8 +220,8 @@ class Built:
     seconds: float = 0.0
 
 
-def build(case: Case, arch: int, spec: str | None, sizes: Sizes, for_gpu: bool) -> Built:
-    """Compiles a variant for `arch`; its cubin for Hopper."""
+def build(case: Case, arch: int, spec: str | None, sizes: Sizes, assembler: str = "") -> Built:
+    """Compiles a variant for `arch`; with an assembler (`default`: minitriton's own choice) its cubin for Hopper."""
     from minitriton import knobs
     from minitriton.compiler import ASTSource, compile
     from minitriton.pipeline.pass_manager import Hook
@@ -254,8 +257,9 @@ def build(case: Case, arch: int, spec: str | None, sizes: Sizes, for_gpu: bool) 
             )  # fmt: skip
         ptx = made.asm["ptx"]
         cubin = b""
-        if for_gpu:
-            cubin = bytes(assemble(ptx, "assemble-ptx{arch=90}"))
+        if assembler:
+            by = "" if assembler == "default" else f" assembler={assembler}"
+            cubin = bytes(assemble(ptx, f"assemble-ptx{{arch=90{by}}}"))
         threads = math.prod(int(n) for n in re.findall(r"\.reqntid ([\d, ]+)", ptx)[0].split(","))
     except Exception as error:
         return Built("", "", 0, 0, error=f"{type(error).__name__}: {error}"[:300])
@@ -312,7 +316,7 @@ def dry_row(case: Case, arch: int, variants: Mapping[str, str | None]) -> dict[s
     texts: dict[str, str] = {}
     first: list[bytes] | None = None
     for name, spec in variants.items():
-        large = build(case, arch, spec, case.large, for_gpu=False)
+        large = build(case, arch, spec, case.large)
         if large.error:
             row[name] = {"error": large.error}
             continue
@@ -323,7 +327,7 @@ def dry_row(case: Case, arch: int, variants: Mapping[str, str | None]) -> dict[s
             continue
         row[name] = machine_code(large.ptx, arch)
         try:
-            bits = emulated(case, build(case, arch, spec, case.small, for_gpu=False))
+            bits = emulated(case, build(case, arch, spec, case.small))
             first = bits if first is None else first
             row[name]["equal"] = bits == first
         except Exception as error:
@@ -493,9 +497,9 @@ def timed_line(row: dict[str, Any], variants: Mapping[str, str | None]) -> str:
     return f"sm_{row['arch']} {row['name']:36}" + "".join(f"{cell:>26}" for cell in cells)
 
 
-def _build(job: tuple[int, int, str | None, bool]) -> Built:
-    index, arch, spec, for_gpu = job
-    return build(CASES[index], arch, spec, CASES[index].large, for_gpu)
+def _build(job: tuple[int, int, str | None, str]) -> Built:
+    index, arch, spec, assembler = job
+    return build(CASES[index], arch, spec, CASES[index].large, assembler)
 
 
 def summary(rows: list[dict[str, Any]], variants: Mapping[str, str | None]) -> str:
@@ -519,6 +523,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--dry-run", action="store_true", help="without a GPU")
     parser.add_argument("--arch", type=int, choices=ARCHITECTURES)
+    parser.add_argument(
+        "--assembler", default="default", choices=("default", "nvjitlink", "ptxas"), help="of the code that is timed"
+    )
     parser.add_argument("--seconds", type=float, default=300, help="of timing, in all")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=PASS{OPTIONS}")
@@ -545,14 +552,19 @@ def main() -> int:
                 print(dry_line(rows[-1], variants), flush=True)
         bad = [r for r in rows for v in variants if "error" in r[v] or r[v].get("equal") is False]
     else:
-        jobs = [(index, arch, spec, True) for index in chosen for arch in architectures for spec in variants.values()]
+        jobs = [
+            (index, arch, spec, given.assembler)
+            for index in chosen
+            for arch in architectures
+            for spec in variants.values()
+        ]
         with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
             built = dict(zip(jobs, pool.map(_build, jobs), strict=True))
         device = Device()
         print(f"{device.name}; compiled {len(jobs)} kernels", flush=True)
         for arch in architectures:
             for index in chosen:
-                of_case = {name: built[index, arch, spec, True] for name, spec in variants.items()}
+                of_case = {name: built[index, arch, spec, given.assembler] for name, spec in variants.items()}
                 try:
                     rows.append(
                         timed_row(

@@ -117,6 +117,7 @@ class Work:
     """Of an access, along which memory is contiguous; of a reduction, which is reduced."""
     width: int = 1
     """Elements along it that one access can take."""
+    by_descriptor: bool = False
 
 
 @dataclass(frozen=True)
@@ -436,6 +437,13 @@ class _Reader:
             if isinstance(op, scf.ForOp):
                 note(self.operands.get((op, 2), set()), op.operands[1])
         for op in self.ops:
+            access = MemoryAccess.of(op)
+            owner = access.pointer_of(op).owner if isinstance(access, DescriptorAccess) else None
+            if access is not None and isinstance(owner, tt.MakeTensorDescOp):
+                data, lengths = access.data_of(op), list(owner.shape)
+                for dim, length in enumerate(lengths[-len(_shape(data)) :]):
+                    note(set(self.size(data, dim).names), length)
+        for op in self.ops:
             if isinstance(op, arith.CmpiOp | _Remainder) and _shape(op.operands[0]):
                 for value in op.operands:
                     if isinstance(value, OpResult) and not self.names_of(value) <= set(self.other):
@@ -625,7 +633,14 @@ class _Reader:
             if access is not None:
                 data = access.data_of(op)
                 kind = "atomic" if access.atomic else "load" if access.is_load else "store"
-                yield Work(kind, _bits(_element(data)), self.shape(data), loop, *self._run(op))
+                yield Work(
+                    kind,
+                    _bits(_element(data)),
+                    self.shape(data),
+                    loop,
+                    *self._run(op),
+                    isinstance(access, DescriptorAccess),
+                )
             elif isinstance(op, tt.ReduceOp):
                 yield Work(
                     "reduce", _bits(_element(op.operands[0])), self.shape(op.operands[0]), loop, _attributes(op)["axis"]

@@ -30,6 +30,8 @@ SMALLEST_COPY = 4
 """Bytes that `cp.async` copies at least (PTX ISA, "cp.async")."""
 ALIGNMENT = 128
 """Of small buffers, in bytes."""
+BARRIER_BYTES = 8
+"""Of an mbarrier (PTX ISA, "mbarrier")."""
 SMALLEST_SCRATCH = 16
 """Bytes that an op which needs any has at least."""
 WARP_GROUP = 4
@@ -151,11 +153,16 @@ def shared_bytes(roles: TileRoles, values: Mapping[str, Any], num_warps: int, nu
         for operand, size in _rings(roles, dot, values, num_warps, num_stages, architecture):
             rings[operand] = max(rings.get(operand, 0), size)
     loop = _at_once(roles, rings, values, num_warps, num_stages, architecture)
+    barriers = [size // bytes_of(operand, values) for operand, size in rings.items() if operand.by_descriptor]
+    apart = SMALLEST_SCRATCH * (len(barriers) - 1) if num_stages == 1 and barriers else 0
+    loop += BARRIER_BYTES * max(barriers, default=0) + apart
+    if num_stages > 1:
+        loop += sum(_stored_in_loop(roles, values))
     exchanged = sum(_exchanged(dot, values, num_warps, architecture) for dot in roles.dots)
     loop += exchanged
     buffers = [size for size in (*rings.values(), exchanged) if size]
     count = len(buffers)
-    buffers += [size for size in _scratch(roles, values, num_warps, capability, loop) if size]
+    buffers += [size for size in _scratch(roles, values, num_warps, num_stages, capability, loop) if size]
     aligned = [-(-size // ALIGNMENT) * ALIGNMENT for size in buffers]
     if len(buffers) > 1 and sum(aligned) <= FREE_BYTES:
         return sum(aligned[:-1]) + buffers[-1]
@@ -215,7 +222,7 @@ def _exchanged(dot: Dot, values: Mapping[str, Any], num_warps: int, architecture
 
 
 def _scratch(
-    roles: TileRoles, values: Mapping[str, Any], num_warps: int, capability: int, loop_bytes: int
+    roles: TileRoles, values: Mapping[str, Any], num_warps: int, num_stages: int, capability: int, loop_bytes: int
 ) -> Iterator[int]:
     """Scratch of what comes after the loops: a dot's result that is converted to the layout of the store, reductions across warps."""
     architecture = architecture_of(capability)
@@ -226,6 +233,9 @@ def _scratch(
         yield from _transpose_scratch(roles, values, num_warps, capability)
     for dot in roles.dots[-1:]:
         store = next((w for w in roles.work if w.kind in ("store", "atomic") and w.shape == (dot.m, dot.n)), None)
+        if store is not None and store.by_descriptor and (store.loop is None or num_stages == 1):
+            yield round(elements(store.shape, values)) * store.bits // 8
+            continue
         if store is None or instruction_of(dot, values, num_warps, architecture) == "fma":
             continue
         shape = round(dot.m.at(values)), round(dot.n.at(values))
@@ -233,6 +243,13 @@ def _scratch(
             shape, num_warps, dot.bits, dot.element.startswith("i"), instruction_of(dot, values, num_warps, architecture),
             is_swapped(dot, values, num_warps, architecture), store.axis, store.width, store.bits, capability, loop_bytes,
         )  # fmt: skip
+
+
+def _stored_in_loop(roles: TileRoles, values: Mapping[str, Any]) -> Iterator[int]:
+    """Buffers of tensor copies to memory in a loop whose iterations are pipelined: alive next to the rings."""
+    for work in roles.work:
+        if work.kind == "store" and work.by_descriptor and work.loop is not None:
+            yield round(elements(work.shape, values)) * work.bits // 8
 
 
 def _reduction_scratch(
@@ -330,7 +347,7 @@ def registers(
     """Registers of a thread, as ptxas is expected to need them."""
     threads = num_warps * architecture.warp_size
     if not roles.dots:
-        return _registers_of_elements(roles.work, values, threads)
+        return _registers_of_elements(roles, values, threads)
     dot = roles.dots[-1]
     features = _features(dot, values, num_warps, num_stages, architecture, instruction)
     kind = instruction if instruction != "mma.sync" else f"mma.sync {architecture.mma_version}"
@@ -394,9 +411,19 @@ REGISTERS = {
 60 % of `mma.sync` on sm_90 and 70 % on sm_80. The ninth and tenth, of operands that are computed, were guessed."""
 
 
-def _registers_of_elements(work: tuple[Work, ...], values: Mapping[str, Any], threads: int) -> int:
-    """Registers of a kernel without dots: what its loads fill, and their addresses."""
-    filled = sum(
-        elements(w.shape, values) / threads * max(w.bits, 32) / 32 for w in work if w.kind == "load" and w.shape
+def _registers_of_elements(roles: TileRoles, values: Mapping[str, Any], threads: int) -> int:
+    """Registers of a kernel without dots: what the loads of its busiest loop fill, the elements of its largest tile, reductions.
+
+    Fitted to 178 configurations of nine kernels on 2026-11-28: within 10 % for 35 %, within 25 % for 78 %.
+    """
+    filled: dict[int | None, float] = {}
+    largest = 1.0
+    for work in roles.work:
+        held = max(elements(work.shape, values) / threads, 1.0) if work.shape else 0.0
+        largest = max(largest, held)
+        if work.kind == "load":
+            filled[work.loop] = filled.get(work.loop, 0.0) + held * max(work.bits, 8) / WORD_BITS
+    reductions = sum(work.kind == "reduce" for work in roles.work)
+    return round(
+        14.3 + 0.43 * max(filled.values(), default=0.0) + (0.68 if roles.loops else 0.47) * largest + 6.5 * reductions
     )
-    return round(16 + 1.2 * filled)
