@@ -13,12 +13,14 @@ And the page itself: as one HTML file that needs neither a server nor a network,
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import NotRequired, TypedDict, cast
 
+from minitriton.dialects.context import make_context
 from minitriton.explorer.difference import Difference
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.snapshot import Snapshot
@@ -144,7 +146,7 @@ def payload(recording: Recording) -> CompileJson:
         "kernel": recording.kernel, "arch": recording.arch, "pipeline": recording.pipeline, "own": recording.default_pipeline,
         "files": files,
         "sources": {str(number[path]): text for path, text in recording.sources.items()},
-        "states": states, "steps": steps,
+        "states": states, "steps": steps, "docs": _docs_of(states),
     }  # fmt: skip
     if recording.declared:
         found["declared"] = [
@@ -152,6 +154,20 @@ def payload(recording: Recording) -> CompileJson:
             for one in recording.declared
             if one.file in number
         ]
+    return found
+
+
+_OP = re.compile(r"\b(?:tt|ttg|ttng|arith|math|scf|cf)\.[a-z_0-9.]+")
+
+
+def _docs_of(states: list[StateJson]) -> dict[str, str]:
+    """What the ops of TTIR and TTGIR do, by their names, in the words of their classes."""
+    lines = {line for state in states if state["level"] in ("ttir", "ttgir") for line in state["text"]}
+    context, found = make_context(), dict[str, str]()
+    for name in sorted({name for line in lines for name in _OP.findall(line)}):
+        op = context.get_optional_op(name)
+        if op is not None and (doc := op.__dict__.get("__doc__")):
+            found[name] = inspect.cleandoc(doc).partition("\n\n")[0].replace("\n", " ")
     return found
 
 

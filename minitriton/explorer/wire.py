@@ -83,6 +83,8 @@ class CompileJson(TypedDict):
     states: list[StateJson]
     steps: list[StepJson]
     declared: NotRequired[list[DeclaredJson]]
+    docs: NotRequired[dict[str, str]]
+    """What the ops of its TTIR and TTGIR do, by name."""
     asked: NotRequired[Question]
     code: NotRequired[str]
     command: NotRequired[str]

@@ -1,5 +1,6 @@
 // A value's facts with the chain behind each, the width of a load or store with what limits it, what a movement costs.
 import { make, table, withCode } from "./dom";
+import { helpOn } from "./help";
 import { declaredAt, stepOf, type Access, type Claim, type Inspection, type Movement, type ValueFact } from "./payload";
 import type { Session } from "./session";
 
@@ -30,8 +31,10 @@ export class FactsTab {
     const left = await this.session.inspected(view.left);
     if (number !== this.shown) return;
     const found = [right, left].find((one) => one && ((name !== null && one.inspection.values[name]) || one.inspection.movements[view.op] || one.inspection.accesses[view.op] || one.inspection.in_flight?.[view.op])) ?? right;
-    if (!found) {
-      this.into.replaceChildren(make("p.hint", {}, "Facts are known of TTIR and TTGIR: choose a pass of theirs, and click a value."), ...this.declared());
+    const help = helpOn(view.text, view.level, this.session.compile);
+    if (!found || view.level === "ptx" || view.level === "sass") {
+      const hint = make("p.hint", {}, "Facts are known of TTIR and TTGIR: choose a pass of theirs, and click a value.");
+      this.into.replaceChildren(...(help ? [help] : [hint]), ...this.declared());
       return;
     }
     const { inspection } = found;
@@ -48,6 +51,7 @@ export class FactsTab {
     if (name !== null && fact) parts.push(this.value(name, fact, inspection));
     else if (!access && !movement && !inFlight) parts.push(this.ofLine(inspection));
     if (name === null) parts.push(...this.declared());
+    if (help) parts.push(help);
     this.into.replaceChildren(...parts);
   }
 

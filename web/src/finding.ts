@@ -28,7 +28,7 @@ function hitsOf([kind, left, right]: Row, step: number, before: State, after: St
 }
 
 const EXPENSIVE: readonly RegExp[] = [
-  /warp_group_dot|tt\.dot|wgmma|tcgen05\.mma|\bmma\b|mma\.sync|HGMMA|HMMA|\bIMMA/,
+  /warp_group_dot\b|tt\.dot|wgmma\.mma|tcgen05\.mma|\bmma\b|mma\.sync|HGMMA|HMMA|\bIMMA/,
   /tt\.(descriptor_)?(load|store|gather|scatter)|async_copy|async_tma|tt\.atomic|(ld|st|red|atom)\.\w*\.?global|cp\.async|\b(LDG|STG|UBLKCP|LDGSTS|RED|ATOMG)\b/,
   /convert_layout|local_(load|store|alloc)|tt\.(reduce|scan|sort|histogram)|(ld|st)\.shared|[ls]tmatrix|shfl|\b(LDS|STS|LDSM|STSM|SHFL)\b/,
   /barrier|\bbar\.|wait|fence|\b(BAR|SYNCS|WARPSYNC)\b/,

@@ -89,6 +89,8 @@ export interface Compile {
   states: State[];
   steps: Step[];
   declared?: Declared[];
+  /** What each op of its TTIR and TTGIR does, by name. */
+  docs?: Record<string, string>;
   asked?: CompileRequest;
   code?: string;
   command?: string;

@@ -16,6 +16,9 @@ export interface View {
   place: Place | null;
   value: string | null;
   op: number;
+  /** The line that was chosen at a side, and its representation. */
+  text: string;
+  level: string;
   tab: string;
   /** How many compiles have got the lines that they came without: each time there is something else to show. */
   completed: number;
@@ -37,7 +40,7 @@ export class Session {
     private readonly isChosen = false,
   ) {
     const step = mostChanged(compiles[0]!);
-    this.view = { compile: 0, step, left: { compile: 0, state: 0 }, right: { compile: 0, state: 0 }, place: null, value: null, op: 0, tab: "facts", completed: 0 };
+    this.view = { compile: 0, step, left: { compile: 0, state: 0 }, right: { compile: 0, state: 0 }, place: null, value: null, op: 0, text: "", level: "", tab: "facts", completed: 0 };
     Object.assign(this.view, this.aroundStep(0, step));
   }
 

@@ -224,7 +224,11 @@ export class Sides {
     const state = this.session.stateOf(right);
     this.matches = byCost(state, this.linesAt(right, place, this.session.compile), (line) => this.executed.get(state.number?.[line] ?? -1) ?? 0);
     this.match = 0;
-    if (clicked !== "left" && clicked !== "right") this.unfold(op && right.compile === compile ? state.op.indexOf(op) : this.matches[0] ?? -1);
+    const chosen = op && right.compile === compile ? state.op.indexOf(op) : this.matches[0] ?? -1;
+    if (clicked !== "left" && clicked !== "right") {
+      Object.assign(this.session.view, { text: state.text[chosen] ?? "", level: state.level });
+      this.unfold(chosen);
+    }
     for (const side of ["left", "right"] as const) {
       const shown = this.session.view[side];
       const scrolls = clicked !== side && (!this.aligned || (side === "right" && clicked === null) || clicked === "source");
@@ -261,7 +265,8 @@ export class Sides {
       const [shown, number] = this.lineIn(side, line);
       const { op, place } = this.session.lineOf(shown, number);
       this.clicked = side;
-      this.session.choose({ place: this.session.translated(place, this.session.compileOf(shown), this.session.compile), value, op });
+      const { level, text } = this.session.stateOf(shown);
+      this.session.choose({ place: this.session.translated(place, this.session.compileOf(shown), this.session.compile), value, op, level, text: text[number] ?? "" });
     };
     const point = (line: number | null): void => {
       const [shown, number] = this.lineIn(side, line ?? 0);
