@@ -8,10 +8,7 @@ What is deflated is JSON, in base64: Triton's side of an attention is 2.0 MB as 
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
-import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -20,7 +17,7 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, recorded
 from minitriton.explorer.lessons.tour import SHORT_TOUR
-from minitriton.explorer.packing import packed
+from minitriton.explorer.packing import deflated, packed
 from minitriton.explorer.session import (
     ExplorerSession,
     buffers,
@@ -47,11 +44,6 @@ from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 
 _MOST_PATTERN = 4096
 """Offsets that a file keeps of an access."""
-
-
-def deflated(value: object) -> str:
-    """`value` as text that takes little room."""
-    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)).decode()
 
 
 def lessons_with_answers(session: ExplorerSession, progress: Callable[[str], None] = lambda text: None) -> str:

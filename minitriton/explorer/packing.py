@@ -12,11 +12,13 @@ And the page itself: as one HTML file that needs neither a server nor a network,
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import inspect
 import json
 import re
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Mapping
 from importlib import resources
 from typing import NotRequired, TypedDict, cast
 
@@ -199,8 +201,13 @@ def html(recording: Recording) -> str:
 
 def file_page(compiles: list[CompileJson], lessons: str | None = None) -> str:
     """The page with everything inside: `compiles` and `lessons` as `kept_answers` makes them."""
-    given = {"compiles": [packed(one) for one in compiles], **({"lessons": lessons} if lessons else {})}
+    given = {"compiles": deflated([packed(one) for one in compiles]), **({"lessons": lessons} if lessons else {})}
     return _page(given, "'none'")[0]
+
+
+def deflated(value: object) -> str:
+    """`value` as text that takes little room."""
+    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)).decode()
 
 
 def live_page() -> tuple[str, str]:
@@ -217,7 +224,7 @@ def _policy(nonce: str, connect: str) -> str:
     )
 
 
-def _page(given: Mapping[str, bool | str | Sequence[PackedCompile]], connect: str) -> tuple[str, str]:
+def _page(given: Mapping[str, bool | str], connect: str) -> tuple[str, str]:
     """The page with `given` in it, and the nonce of its script and style: a digest of what the page holds, so that nothing in it can
     name it."""
     folder = resources.files("minitriton.explorer") / "page"

@@ -287,8 +287,8 @@ export class File implements Answers {
   }
 }
 
-/** What minitriton/explorer/kept_answers.py deflated. */
-async function inflated<T>(text: string): Promise<T> {
+/** What minitriton/explorer/packing.py deflated. */
+export async function inflated<T>(text: string): Promise<T> {
   const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text()) as T;

@@ -1,6 +1,6 @@
 // The page: passes at the side, two states beside the source, what is known of what is chosen below.
 import { AccessTab } from "./access";
-import { File, Server, Trouble, type Answers } from "./answers";
+import { File, inflated, Server, Trouble, type Answers } from "./answers";
 import { CostsTab, type HeatMaps } from "./costs";
 import { element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
@@ -18,13 +18,13 @@ import { chooseKernel } from "./start";
 import { WhatIfTab } from "./whatif";
 
 /** What stands in the page: all of it, or what to ask the server for. */
-type Given = { compiles: Packed[]; lessons?: string } | { live: true };
+type Given = { compiles: string; lessons?: string } | { live: true };
 
 async function start(): Promise<void> {
   const given = JSON.parse(element("data").textContent ?? "") as Given;
   const server = "live" in given ? new Server() : null;
   const answers: Answers = server ?? new File("lessons" in given ? given.lessons : undefined);
-  const compiles: Compile[] = "compiles" in given ? given.compiles.map(unpacked) : [];
+  const compiles: Compile[] = "compiles" in given ? (await inflated<Packed[]>(given.compiles)).map(unpacked) : [];
   if (server) showWaiting(server);
   const begun = server ? await server.begin() : [];
   const linked = new URLSearchParams(location.hash.slice(1)).get("state");
