@@ -260,8 +260,9 @@ def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[str, object,
         kind = importlib.import_module("triton.experimental.gluon._runtime").GluonASTSource
     source = kind(kernel, launch.signature, launch.constants, launch.attrs)
     own = target_named(default_arch())
-    target = TritonTarget(own.backend, own.arch, own.warp_size)
-    compiler = make_backend(target)
+    arch: Any = own.arch
+    target = TritonTarget(own.backend, arch, own.warp_size)
+    compiler: Any = make_backend(target)
     options = compiler.parse_options(case.options)
     context = ir.context()
     ir.load_dialects(context)
