@@ -23,21 +23,22 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tile_search_cases import GROUPED, TUTORIAL, Array, Case, cases
 
 from minitriton import MockTensor
 from minitriton.errors import MinitritonError
 from minitriton.runtime.autotuner import Config
 from minitriton.runtime.tuning.measured import Measured
-from minitriton.runtime.tuning.model import DEFAULT, Weights
+from minitriton.runtime.tuning.model import DEFAULT, Profile, Weights
 from minitriton.runtime.tuning.problem import Problem, problem_of
 from minitriton.runtime.tuning.ranking import Ranking, rank
-from minitriton.runtime.tuning.resources import resources
+from minitriton.runtime.tuning.resources import Resources, resources
 from minitriton.runtime.tuning.space import configurations, misfit_of_size
 from minitriton.target import GPUTarget
 
@@ -149,6 +150,14 @@ class Timer:
         times += [self._once(launch) for _ in range(min(max(int(budget / (times[0] + 100)), 3), most))]
         return statistics.median(times)
 
+    def is_alive(self) -> bool:
+        """Whether the GPU still takes work: not after an access of memory that is not there."""
+        try:
+            self.torch.cuda.synchronize()
+        except RuntimeError:
+            return False
+        return True
+
     def _once(self, launch: Callable[[], object]) -> float:
         start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.cache.zero_()
@@ -224,8 +233,20 @@ def measure(case: Case, problem: Problem, configs: Sequence[Config], failed: Map
         try:
             kernels[key] = launch(config)
             times[key] = timer.microseconds(lambda config=config: launch(config), min(times.values(), default=math.inf))
-        except MinitritonError as error:
+        except Exception as error:
             errors[key] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            if not timer.is_alive():
+                rows = [
+                    row_of(problem, c, times, kernels, errors)
+                    for c in configs
+                    if key_of(c) in times or key_of(c) in errors
+                ]
+                return {
+                    "case": case.name,
+                    "fatal": f"{config}: {errors[key]}",
+                    "target": problem.target.arch,
+                    "configs": rows,
+                }
     ranking = rank(problem, measured=nothing_measured(problem))
     best = min(times.values())
     again = {key for key, taken in times.items() if taken < 1.1 * best}
@@ -347,30 +368,93 @@ def _is_near(config: Row) -> bool:
 # Fitting
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """A measured case, for which the model is asked again and again: configurations that were measured, their times, and tiles."""
+
+    name: str
+    problem: Problem
+    profile: Profile
+    grid: Callable[[Mapping[str, Any]], Sequence[int]]
+    taken: np.ndarray[Any, Any]
+    tiles: list[tuple[Any, ...]]
+
+    @classmethod
+    def of(cls, row: Row) -> Fitted | None:
+        case = next((case for case in cases() if case.name == row["case"]), None)
+        if case is None:
+            return None
+        problem = problem_of_case(case, GPUTarget("cuda", row["target"]))
+        arguments = {**problem.arguments, **problem.given}
+        rows: list[tuple[dict[str, Any], int, int, Resources]] = []
+        taken: list[float] = []
+        for config in (c for c in row["configs"] if "us" in c):
+            kwargs, warps, stages = config["kwargs"], config["warps"], config["stages"]
+            if misfit_of_size(problem, Config(kwargs, warps, stages)) is None:
+                rows.append(
+                    (
+                        kwargs,
+                        warps,
+                        stages,
+                        resources(problem.roles, {**problem.given, **kwargs}, warps, stages, row["target"]),
+                    )
+                )
+                taken.append(config["us"])
+        profile = Profile.of(problem.roles, problem.given, rows, row["target"])
+        tiles = [tuple(kwargs.get(name) for name in problem.roles.tiles) for kwargs, *_ in rows]
+        return cls(
+            row["case"], problem, profile, lambda kwargs: case.grid({**arguments, **kwargs}), np.array(taken), tiles
+        )
+
+    def score(self, weights: Weights) -> tuple[float, float, float]:
+        """The share of the best that the first and the first four reach, and the correlation of ranks."""
+        expected = self.profile.times(self.problem.sizes, self.problem.multiprocessors, self.grid, weights).microseconds
+        order = np.argsort(expected, kind="stable")
+        first: list[int] = []
+        seen: dict[tuple[Any, ...], int] = {}
+        for index in order.tolist():
+            seen[self.tiles[index]] = seen.get(self.tiles[index], 0) + 1
+            if seen[self.tiles[index]] <= 2:
+                first.append(index)
+            if len(first) == 4:
+                break
+        best = self.taken.min()
+        ranks = np.argsort(order), np.argsort(np.argsort(self.taken))
+        return (
+            best / self.taken[order[0]],
+            best / self.taken[first].min(),
+            float(np.corrcoef(*ranks)[0, 1]) if len(order) > 2 else 1.0,
+        )
+
+
 def fit(rows: Sequence[Row], seconds: float, seed: int = 0) -> Weights:
-    """Weights with which the model's first is nearest to the best, of every second case; the others judge."""
+    """Weights with which the model's first are nearest to the best, of every second case; the others judge."""
     rng = random.Random(seed)
-    train, judge = list(rows[::2]), list(rows[1::2])
+    known = [made for row in rows if (made := Fitted.of(row)) is not None]
+    train, judge = known[::2], known[1::2]
     best, score = DEFAULT, _score(train, DEFAULT)
+    print(f"{score:.4f} (the other half {_score(judge, best):.4f}) as they are", flush=True)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        changed = {
-            f.name: getattr(best, f.name) * math.exp(rng.gauss(0, 0.3)) for f in fields(Weights) if rng.random() < 0.3
-        }
-        tried = replace(best, **changed)
+        names = [f.name for f in fields(Weights) if rng.random() < 0.25]
+        width = rng.choice((0.05, 0.2, 0.6))
+        tried = replace(best, **{name: getattr(best, name) * math.exp(rng.gauss(0, width)) for name in names})
         if (now := _score(train, tried)) > score:
             best, score = tried, now
             print(f"{score:.4f} (the other half {_score(judge, best):.4f})  {best}", flush=True)
+    for what, some in (("fitted to", train), ("the others", judge)):
+        shares = [made.score(best) for made in some]
+        for number, name in enumerate(("k=0", "k=4", "correlation")):
+            values = [each[number] for each in shares]
+            print(f"{what}: {name} median {statistics.median(values):.3f}, worst {min(values):.3f}")
     return best
 
 
-def _score(rows: Sequence[Row], weights: Weights) -> float:
+def _score(known: Sequence[Fitted], weights: Weights) -> float:
     """The mean share of the best that the first and the first four reach, worst cases counting more, and the correlation a little."""
-    found = [made for row in rows if (made := figures(row, weights)) is not None]
-    shares = [0.5 * (made["k0"] or 0.01) + 0.5 * (made["k4"] or 0.01) for made in found]
-    return statistics.fmean(1 - (1 - s) - 2 * max(0.9 - s, 0) for s in shares) + 0.1 * statistics.fmean(
-        made["correlation"] for made in found
-    )
+    found = [made.score(weights) for made in known]
+    shares = [0.5 * one + 0.5 * four for one, four, _ in found]
+    return statistics.fmean(s - 2 * max(0.9 - s, 0) for s in shares) + 0.1 * statistics.fmean(each[2] for each in found)
 
 
 # Programs
@@ -409,6 +493,8 @@ def search(todo: Sequence[Case], target: GPUTarget, out: Path, end: float, jobs:
                 }
                 with out.open("a") as file:
                     file.write(json.dumps(row) + "\n")
+                if "fatal" in row:
+                    sys.exit(f"{case.name}: the GPU is lost after {row['fatal']}; run it again for the other cases")
                 made = figures(row)
                 assert made is not None
                 print(
@@ -459,6 +545,12 @@ def dry_run(todo: Sequence[Case], target: GPUTarget, sample: int, end: float) ->
     return rows
 
 
+def rows_of(files: Sequence[Path]) -> list[Row]:
+    """The lines of all files that are there; of a case that is in several, the last."""
+    lines = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
+    return list({row["case"]: row for row in lines}.values())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="a file of JSON lines, to which cases are added")
@@ -476,7 +568,7 @@ def main() -> int:
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
     files = [*arguments.done, *([arguments.out] if arguments.out else [])]
-    rows = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
+    rows = rows_of(files)
     todo = [case for case in cases() if arguments.only in case.name and case.name not in {row["case"] for row in rows}]
     if arguments.dry_run:
         found = dry_run(todo, GPUTarget("cuda", arguments.arch), arguments.sample, end)
@@ -484,7 +576,7 @@ def main() -> int:
             arguments.out.write_text("".join(json.dumps(row) + "\n" for row in found))
         return 0
     if arguments.fit:
-        print(fit(rows, arguments.fit))
+        print(fit([row for row in rows if "fatal" not in row], arguments.fit))
         return 0
     if not arguments.report:
         from requirements_here import need_gpu
@@ -498,8 +590,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             os.environ.setdefault("TRITON_CACHE_DIR", folder)
             search(todo, GPUTarget("cuda", 10 * major + minor), arguments.out, end, arguments.jobs)
-        rows = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
-    report(rows)
+        rows = rows_of(files)
+    report([row for row in rows if "fatal" not in row])
     return 0
 
 

@@ -106,10 +106,14 @@ def registers(value: SSAValue) -> int:
     return _different_elements(value) * max(1, _bits(value) // 32) if _bits(value) else 0
 
 
+def packed_registers(value: SSAValue) -> int:
+    """Registers that hold `value` in a thread, several small numbers in one, as a load or a dot has them."""
+    return -(-_different_elements(value) * _bits(value) // 32)
+
+
 def _loaded(load: Operation) -> int:
-    """Registers that a load fills: small numbers arrive packed."""
-    result = load.results[0]
-    return -(-_different_elements(result) * _bits(result) // 32)
+    """Registers that a load fills."""
+    return packed_registers(load.results[0])
 
 
 def _different_elements(value: SSAValue) -> int:

@@ -94,8 +94,12 @@ class Loop:
     parent: int | None
     parts: tuple[tuple[str | None, str], ...] = ()
     bounds: tuple[str, ...] = ()
+    step: float = 1.0
+    """Of a bound, or what it is divided by, where that is a number."""
     is_persistent: bool = False
     """Whether it goes through the tiles of a program, from the program's number on."""
+    is_open: bool = False
+    """Whether a condition ends it."""
     has_own_stages: bool = False
 
 
@@ -110,9 +114,10 @@ class Work:
     shape: Shape
     loop: int | None = None
     axis: int = -1
-    """Of an access, along which memory is contiguous."""
+    """Of an access, along which memory is contiguous; of a reduction, which is reduced."""
     width: int = 1
     """Elements along it that one access can take."""
+    by_descriptor: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,10 @@ class Dot:
     b: Operand | None
     loop: int | None = None
     result_bits: int = 32
+    is_chained: bool = False
+    """Whether `a` was computed from the result of another dot."""
+    others: tuple[Operand, ...] = ()
+    """Further loads of the loop that its operands were computed from, such as scales."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +229,12 @@ def _number(value: SSAValue) -> object:
         return attr.value.data
     get: Any = getattr(attr, "get_values", None)
     return tuple(get()[:1]) if get is not None else None
+
+
+def _float(value: SSAValue) -> float:
+    """A constant of at least 1; 1 for what is none."""
+    number = _number(value)
+    return float(number) if isinstance(number, int) and number > 0 else 1.0
 
 
 def _attributes(op: Operation) -> dict[str, int]:
@@ -422,6 +437,13 @@ class _Reader:
             if isinstance(op, scf.ForOp):
                 note(self.operands.get((op, 2), set()), op.operands[1])
         for op in self.ops:
+            access = MemoryAccess.of(op)
+            owner = access.pointer_of(op).owner if isinstance(access, DescriptorAccess) else None
+            if access is not None and isinstance(owner, tt.MakeTensorDescOp):
+                data, lengths = access.data_of(op), list(owner.shape)
+                for dim, length in enumerate(lengths[-len(_shape(data)) :]):
+                    note(set(self.size(data, dim).names), length)
+        for op in self.ops:
             if isinstance(op, arith.CmpiOp | _Remainder) and _shape(op.operands[0]):
                 for value in op.operands:
                     if isinstance(value, OpResult) and not self.names_of(value) <= set(self.other):
@@ -440,11 +462,12 @@ class _Reader:
     def _loop(self, op: Operation, extents: dict[str, list[str]], shaped: set[str]) -> Loop:
         parent = self.loop_around(op)
         if not isinstance(op, scf.ForOp):
-            return Loop(parent)
+            return Loop(parent, is_open=True)
         first, last, _ = op.operands[:3]
         persistent = "program_id" in self.sources(first)
         parts: list[tuple[str | None, str]] = []
         own = self.operands.get((op, 2), set()) & shaped
+        step = 1.0
         if own and not persistent:
             parts = [(_only(extents.get(name, ())), name) for name in sorted(own)]
         else:
@@ -452,9 +475,11 @@ class _Reader:
                 if isinstance(division, _Division):
                     names = self.operands.get((division, 1), set()) & shaped
                     parts += [(_only(extents.get(name, ())), name) for name in sorted(names)]
+                    step *= 1.0 if names else _float(division.operands[1])
+            step *= 1.0 if persistent else _float(op.operands[2])
         bounds = sorted(self.sources(last) - {"program_id", "num_programs"})
         stages = "tt.num_stages" in op.attributes
-        return Loop(parent, tuple(dict.fromkeys(parts)), tuple(bounds), persistent, stages)
+        return Loop(parent, tuple(dict.fromkeys(parts)), tuple(bounds), step, persistent, has_own_stages=stages)
 
     def _sides(self, dots: Sequence[Dot]) -> dict[str, tuple[str, ...]]:
         found: dict[str, dict[str, None]] = {}
@@ -538,7 +563,26 @@ class _Reader:
             self._operand(b),
             self.loop_around(op),
             _bits(_element(result)),
+            any(Contraction.of(each) is not None for each in self.slice(a)),
+            tuple(self._others(op)),
         )
+
+    def _others(self, dot: Operation) -> Iterator[Operand]:
+        """Loads of lower rank that the operands of a dot were computed from, in its loop."""
+        for value in dot.operands[:2]:
+            for each in self.slice(value):
+                access = MemoryAccess.of(each)
+                if access is not None and each.results and 0 < len(_shape(each.results[0])) < len(_shape(value)):
+                    result = each.results[0]
+                    axis, width = self._run(each)
+                    yield Operand(
+                        _bits(_element(result)),
+                        self.shape(result),
+                        True,
+                        axis=axis,
+                        width=width,
+                        loop=self.loop_around(each),
+                    )
 
     def _operand(self, value: SSAValue) -> Operand | None:
         """The load that an operand of a dot comes from; None where it comes from none."""
@@ -552,6 +596,8 @@ class _Reader:
                     _bits(_element(current)), self.shape(current), computed, transposed, *self._run(op), self.loop_around(op),
                     isinstance(access, DescriptorAccess),
                 )  # fmt: skip
+            if Contraction.of(op) is not None:
+                return None
             if isinstance(op, tt.TransOp):
                 transposed = not transposed
             else:
@@ -587,11 +633,26 @@ class _Reader:
             if access is not None:
                 data = access.data_of(op)
                 kind = "atomic" if access.atomic else "load" if access.is_load else "store"
-                yield Work(kind, _bits(_element(data)), self.shape(data), loop, *self._run(op))
+                yield Work(
+                    kind,
+                    _bits(_element(data)),
+                    self.shape(data),
+                    loop,
+                    *self._run(op),
+                    isinstance(access, DescriptorAccess),
+                )
             elif isinstance(op, tt.ReduceOp):
-                yield Work("reduce", _bits(_element(op.operands[0])), self.shape(op.operands[0]), loop)
+                yield Work(
+                    "reduce", _bits(_element(op.operands[0])), self.shape(op.operands[0]), loop, _attributes(op)["axis"]
+                )
             elif isinstance(op, tt.ScanOp | tt.GatherOp):
-                yield Work("shuffle", _bits(_element(op.operands[0])), self.shape(op.operands[0]), loop)
+                yield Work(
+                    "shuffle",
+                    _bits(_element(op.operands[0])),
+                    self.shape(op.operands[0]),
+                    loop,
+                    _attributes(op)["axis"],
+                )
             elif op.results and _shape(op.results[0]) and Elementwise.of(op) is not None:
                 element = _element(op.results[0])
                 if not isinstance(element, PointerType):

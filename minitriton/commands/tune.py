@@ -12,7 +12,7 @@ from typing import Any
 from minitriton.commands.inferred_signature import inferred_signature
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.commands.output import add_json
-from minitriton.commands.signature import ast_source, split_items
+from minitriton.commands.signature import DIVISIBLE, ast_source, split_items
 from minitriton.errors import MinitritonError, did_you_mean
 from minitriton.frontend.function import JITCallable
 from minitriton.host.subcommands import Subcommands
@@ -29,7 +29,11 @@ def add_tune_command(commands: Subcommands) -> None:
         "--signature", default="", help="argument types as for `compile`; constants that it leaves out are searched"
     )
     tune.add_argument(
-        "--size", action="append", default=[], metavar="NAME=N,...", help="integer arguments: M=4096,N=4096,K=512"
+        "--size",
+        action="append",
+        default=[],
+        metavar="NAME=N,...",
+        help="integer arguments, strides too: M=4096,N=4096,K=512",
     )
     tune.add_argument("--arch", default="90", help=f"compute capability times ten ({known_architectures()})")
     tune.add_argument("--most", type=int, default=10, help="how many configurations to show")
@@ -45,6 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     kernel = load_kernel(arguments.source)
     sizes = _sizes(arguments.size, kernel)
     fixed, free = _items(kernel, arguments.signature)
+    for name, size in sizes.items():
+        if fixed.get(name) == f"{name}=i32" and size % DIVISIBLE == 0:
+            fixed[name] += f":{DIVISIBLE}"
 
     def source_of(values: Any) -> ASTSource:
         items = {**fixed, **{name: f"{name}={value}" for name, value in values.items()}}

@@ -61,6 +61,7 @@ PASSES = {
     "tritongpu-reorder-instructions": "minitriton.passes.reorder_instructions",
     "triton-rewrite-tensor-descriptor-to-pointer": "minitriton.passes.rewrite_blocks_to_pointers",
     "triton-rewrite-tensor-pointer": "minitriton.passes.rewrite_blocks_to_pointers",
+    "minitriton-split-chains": "minitriton.passes.chains.split_chains",
     "sccp": "minitriton.passes.sccp",
     "minitriton-share-tensor-copies": "minitriton.passes.asynchronous.share_tensor_copies",
     "minitriton-share-pointer-steps": "minitriton.passes.asynchronous.share_pointer_steps",

@@ -90,6 +90,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "cse",
         "canonicalize",
         "minitriton-sink-widening-casts",
+        "minitriton-split-chains",
     ]
 
 

@@ -68,6 +68,20 @@ def split_matmul(
 
 
 @minitriton.jit
+def copied_matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PROGRAMS: tl.constexpr):
+    a_desc = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    b_desc = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    c_desc = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    across = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, PROGRAMS):
+        row, column = tile // across * BM, tile % across * BN
+        total = tl.zeros((BM, BN), tl.float32)
+        for k in range(tl.cdiv(K, BK)):
+            total = tl.dot(a_desc.load([row, k * BK]), b_desc.load([k * BK, column]), total)
+        c_desc.store([row, column], total.to(tl.float16))
+
+
+@minitriton.jit
 def softmax(x, out, stride, n_cols, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     v = tl.load(x + tl.program_id(0) * stride + columns, columns < n_cols, other=-float("inf"))
@@ -143,6 +157,24 @@ def test_shared_memory_is_what_a_compile_takes(
     assert isinstance(source, ASTSource)
     kernel = compile(source, target, {"num_warps": warps, "num_stages": stages}, assemble=False)
     assert expected.shared_bytes == kernel.metadata.shared
+
+
+@pytest.mark.parametrize(("warps", "stages"), [(4, 1), (8, 3)])
+def test_roles_and_shared_memory_of_tensor_copies(warps: int, stages: int) -> None:
+    array = MockTensor("fp16", [1024, 1024])
+    problem = candidates(copied_matmul, (array, array, array, 1024, 1024, 1024), target=SM90).problem
+    assert {name: tile.extent for name, tile in problem.roles.tiles.items()} == {"BM": "M", "BN": "N", "BK": "K"}
+    assert problem.roles.programs == ("PROGRAMS",) and problem.roles.loops[0].is_persistent
+    values = {"BM": 128, "BN": 64, "BK": 64, "PROGRAMS": 132}
+    kernel = compile(problem.source_of(values), SM90, {"num_warps": warps, "num_stages": stages}, assemble=False)
+    assert resources(problem.roles, values, warps, stages, 90).shared_bytes == kernel.metadata.shared
+
+
+@pytest.mark.parametrize(("block", "warps"), [(1024, 4), (4096, 16)])
+def test_shared_memory_of_reductions(block: int, warps: int) -> None:
+    problem = candidates(softmax, (MockTensor("fp32"), MockTensor("fp32"), block, block)).problem
+    kernel = compile(problem.source_of({"BLOCK": block}), SM90, {"num_warps": warps}, assemble=False)
+    assert resources(problem.roles, {"BLOCK": block}, warps, 3, 90).shared_bytes == kernel.metadata.shared
 
 
 def test_what_does_not_fit_says_by_how_much() -> None:
@@ -290,3 +322,18 @@ def test_a_profile_has_every_configuration() -> None:
     ]
     times = Profile.of(problem.roles, {}, rows, 90).times({"M": 4096, "N": 4096, "K": 4096}, 132)
     assert times.ctas.tolist() == [1024] and 150 < times.microseconds[0] < 600
+
+
+def test_a_search_of_the_laboratory_takes_the_same_space() -> None:
+    from minitriton.lab.sweeping.candidates import tile_choices
+    from minitriton.lab.sweeping.tuning_task import TuningTask
+
+    arrays = [np.zeros(shape, np.float16) for shape in ((256, 512), (512, 384), (256, 384))]
+
+    def grid(at: Any) -> tuple[int]:
+        return (minitriton.cdiv(256, at["BM"]) * minitriton.cdiv(384, at["BN"]),)
+
+    task = TuningTask.of_call(matmul, [*arrays, 256, 384, 512, 512, 384, 384], grid, BM=64, BN=64, BK=32, GROUP=8)
+    found = tile_choices(task)
+    assert (found["BM"], found["BK"], found["GROUP"]) == ([16, 32, 64, 128, 256], [32, 64, 128], [1, 4, 8, 16])
+    assert found["num_warps"] == [4, 8]

@@ -32,6 +32,7 @@ from xdsl.traits import IsTerminator, MemoryEffectKind, get_effects
 from minitriton.analysis.shared_memory.allocation import Allocation, FunctionAllocation
 from minitriton.analysis.shared_memory.liveness import Interval, intersects
 from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.facts.pass_attributes import APART_UNTIL_WAIT
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.facts.synchronization import (
     ArrivesForAll,
@@ -43,7 +44,7 @@ from minitriton.dialects.facts.synchronization import (
 )
 from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.tt.func import ReturnOp
-from minitriton.dialects.ttg.memory_ops import LocalAllocOp
+from minitriton.dialects.ttg.memory_ops import AsyncCopyGlobalToLocalOp, LocalAllocOp, LocalLoadOp
 from minitriton.dialects.ttg.ops import ConvertLayoutOp, LocalBarrierOp
 from minitriton.dialects.ttng.barriers import InvalBarrierOp, WaitBarrierOp
 from minitriton.layouts.conversion import is_cvt_warp_sync
@@ -159,7 +160,7 @@ def _overlap(earlier: Accesses, later: Accesses, skip: Filter) -> bool:
 
 
 def can_skip_barrier(before: Operation, after: Operation) -> bool:
-    """Pairs that mbarriers order by themselves on NVIDIA.
+    """Pairs that mbarriers order by themselves on NVIDIA, and copies and loads of different buffers of a ring.
 
     Initialising (or invalidating) several barriers of an array; expecting, copying and waiting, which threads may do in any order;
     and whatever follows a copy's wait, for the wait ends only when the copy has ended. Two waits do need a barrier between them,
@@ -172,6 +173,11 @@ def can_skip_barrier(before: Operation, after: Operation) -> bool:
         return False
     if UsesMbarrier.of(before) and UsesMbarrier.of(after):
         return True
+    if before.parent is after.parent and APART_UNTIL_WAIT in before.attributes:
+        if isinstance(before, AsyncCopyGlobalToLocalOp) and isinstance(after, LocalLoadOp):
+            return True
+        if isinstance(after, AsyncCopyGlobalToLocalOp) and APART_UNTIL_WAIT in after.attributes:
+            return True
     return EndsBeforeItsWait.of(before) is not None and not isinstance(after, InvalBarrierOp)
 
 

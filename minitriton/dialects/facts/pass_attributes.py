@@ -25,6 +25,7 @@ SCRATCH_LIMIT = "allocation.scratch_limit"
 SEPARATE = "allocation.separate"
 ENDS_AFTER_LOOP = "minitriton.ends_after_loop"
 ISSUED_BY_WARPS = "ttg.issued-by-warps"
+APART_UNTIL_WAIT = "ttg.apart-until-wait"
 
 IN_L1 = "l1_"
 """Prefix of cache hints for L1 alone: without it they hold for L2 too, by a policy."""
@@ -78,6 +79,10 @@ PASS_ATTRIBUTES = {
     ISSUED_BY_WARPS: PassAttribute(
         (ttng.AsyncTMACopyGlobalToLocalOp,), UnitAttr, ("minitriton-share-tensor-copies",), "codegen.nvidia.tma",
         "warp number i starts box number i of the copy, not the first warp all of them",
+    ),
+    APART_UNTIL_WAIT: PassAttribute(
+        (ttg.LocalLoadOp, ttg.AsyncCopyGlobalToLocalOp), UnitAttr, ("minitriton-split-chains",), "analysis.shared_memory.membar",
+        "of a copy: nothing in its block reads what it writes before the next wait; of a load: no such copy writes what it reads before then",
     ),
     ENDS_AFTER_LOOP: PassAttribute(
         (scf.ForOp,), UnitAttr, ("minitriton-overlap-dots",), "passes.pipelining.expander",

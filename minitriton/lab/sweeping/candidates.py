@@ -22,6 +22,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 
@@ -32,6 +33,7 @@ from minitriton.lab.sweeping.configuration import Configuration, Settings, Value
 from minitriton.lab.sweeping.space import Space, is_legal, segments
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.passes.cache_hints import HINTS, PREFETCHES
+from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Step
 from minitriton.pipeline.pipeline_spec import make_step
@@ -53,7 +55,7 @@ class Candidates:
     def __init__(self, space: Space, task: TuningTask) -> None:
         space.check_passes()
         self.space, self.task, self.facts = space, task, task.facts
-        varied: dict[str, Sequence[Value]] = dict(task.choices) if space.constants else {}
+        varied: dict[str, Sequence[Value]] = dict(task.choices or tile_choices(task)) if space.constants else {}
         varied.update(dict(space.settings))
         self.varied: Mapping[str, tuple[Value, ...]] = {name: tuple(values) for name, values in varied.items()}
         self._variant = functools.lru_cache(maxsize=256)(self._make_variant)
@@ -212,6 +214,43 @@ class Candidates:
             return pipeline
         changed = with_layout_step(pipeline, rng.choice(self.layout_steps()))
         return changed if self._legal(changed) else pipeline
+
+
+def tile_choices(task: TuningTask) -> dict[str, Sequence[Value]]:
+    """Values of the constants that are tile sizes, and of warps and stages, from the kernel's facts (`runtime.tuning`); none for a kernel without."""
+    from minitriton.runtime.jit import JITFunction
+    from minitriton.runtime.tuning.problem import NoTiles, problem_of_source
+    from minitriton.runtime.tuning.space import configurations, misfit_of_size, schedules
+
+    function = getattr(task.source, "fn", None)
+    if task.grid_of is None or not isinstance(function, JITFunction):
+        return {}
+
+    def source_of(values: Mapping[str, object]) -> ASTSource:
+        found = task.variant(sorted_settings(dict[str, Any](values))).source
+        assert isinstance(found, ASTSource)
+        return found
+
+    free = [name for name, value in task.constants.items() if type(value) is int and name in function.arg_names]
+    sizes = {each.name: each.value for each in task.arguments().passed if type(each.value) is int}
+    try:
+        problem = problem_of_source(function, source_of, free, sizes, None, task.target, task.constants)
+    except NoTiles:
+        return {}
+    configs = [fit.config for fit in configurations(problem).kept if misfit_of_size(problem, fit.config) is None]
+    found: dict[str, set[Value]] = {}
+    for values in (*(config.kwargs for config in configs), *schedules(problem)):
+        for name, value in values.items():
+            found.setdefault(name, set()).add(value)
+    found |= {
+        "num_warps": {config.num_warps for config in configs},
+        "num_stages": {config.num_stages for config in configs},
+    }
+    return {
+        name: sorted(values, key=lambda value: (str(type(value)), value))
+        for name, values in found.items()
+        if len(values) > 1
+    }
 
 
 def with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:

@@ -34,7 +34,7 @@ from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.inference import infer_trans
 from minitriton.layouts.encodings import NvidiaMma
-from minitriton.layouts.inference import reshape_dst
+from minitriton.passes.chains.tensor_parts import registers_apart
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.constants import constant_attr, splat_to
 from minitriton.rewriting.effects import EffectKind, effect_kind
@@ -177,7 +177,7 @@ def split_along_k(dot: ttng.WarpGroupDotOp, slice_from: int = 0) -> list[ttng.Wa
         slices = OperandSlices(dot.a, k, step)
         parts_of_a = (slices.part(at, number) for number in range(count))
     else:
-        parts_of_a = iter(_split_a(at, dot.a, step, count))
+        parts_of_a = iter(registers_apart(at, dot.a, k, count))
     parts_of_b = _split_b(at, dot.b, step, count)
     imprecise = dot.max_num_imprecise_acc.value.data
     accumulator, use_c = dot.c, dot.use_c
@@ -202,26 +202,6 @@ def split_along_k(dot: ttng.WarpGroupDotOp, slice_from: int = 0) -> list[ttng.Wa
     assert dot.parent is not None
     dot.parent.erase_op(dot)
     return found
-
-
-def _split_a(at: Inserter, a: SSAValue, step: int, count: int) -> list[SSAValue]:
-    """`a` as M x 2 x .. x 2 x step, the twos last, split one after the other; each part has the registers it had in `a`."""
-    type_ = a.type
-    assert instance_of(type_, TensorType)
-    rows = type_.get_shape()[:-1]
-    twos = count.bit_length() - 1
-    shape = (*rows, *[2] * twos, step)
-    layout = layout_of_value(a)
-    spread = None if layout is None else reshape_dst(type_.get_shape(), layout, shape)
-    assert spread is not None
-    wide = at.value(tt.ReshapeOp(a, TensorType(type_.element_type, shape, ttg.encoding_attr(spread))))
-    rank = len(shape)
-    order = (*range(len(rows)), rank - 1, *range(rank - 2, len(rows) - 1, -1))
-    parts = [at.value(tt.TransOp(wide, order=order))]
-    for _ in range(twos):
-        parts = [half for part in parts for half in at.insert(tt.SplitOp(part)).results]
-    narrow = TensorType(type_.element_type, (*rows, step), type_.encoding)
-    return [at.value(ttg.ConvertLayoutOp(part, narrow)) for part in parts]
 
 
 def _split_b(at: Inserter, b: SSAValue, step: int, count: int) -> list[SSAValue]:

@@ -33,6 +33,8 @@ SECTOR = 32
 UNKNOWN_SIZE = 4096
 """Elements of an axis whose length no argument says."""
 UNKNOWN_TRIPS = 8
+AROUND = 32
+"""Registers of a thread around its accumulators, without which it spills."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Profile:
         return cls(
             roles, values, [kwargs for kwargs, *_ in rows], warps, np.array([float(row[2]) for row in rows]),
             np.array([_ctas_on_sm(row[3], architecture) for row in rows]), capability, amounts,
-            np.array([float(max(row[3].registers - architecture.registers_per_thread, 0) * row[3].threads) for row in rows]),
+            np.array([float(max(row[3].accumulators + AROUND - architecture.registers_per_thread, 0) * row[3].threads) for row in rows]),
         )  # fmt: skip
 
     def times(
@@ -193,11 +195,14 @@ class Profile:
 
     def _trips_of(self, loop: Loop, sizes: Mapping[str, int], ctas: Array) -> Array:
         parts: list[Array] = [self._count(sizes, extent, tile) for extent, tile in loop.parts if tile in self.values]
+        if loop.is_open:
+            return np.maximum(self._tiles(sizes) / ctas, 1.0)
         if loop.is_persistent:
             bounds = [float(sizes.get(name, 1)) for name in loop.bounds]
             return np.maximum(prod(parts or bounds, start=np.ones(len(ctas))) / ctas, 1.0)
         if not parts:
-            return np.full(len(ctas), float(sizes.get(loop.bounds[0], UNKNOWN_TRIPS) if loop.bounds else UNKNOWN_TRIPS))
+            bound = sizes.get(loop.bounds[0], UNKNOWN_TRIPS) / loop.step if loop.bounds else UNKNOWN_TRIPS
+            return np.full(len(ctas), max(float(bound), 1.0))
         trips: Array = prod(parts, start=np.ones(len(ctas)))
         of_k = any("K" in self.roles.tiles[tile].of_dots for _, tile in loop.parts if tile in self.roles.tiles)
         splits = [self.values[name] for name in self.roles.split_k if name in self.values] if of_k else []

@@ -98,12 +98,16 @@ def problem_of_source(
     bound: Mapping[str, Any],
     grid: Grid = None,
     target: GPUTarget | None = None,
+    constants: Values | None = None,
 ) -> Problem:
-    """The problem of `source_of`, whose free constants are `free`; `bound`: arguments by name, the integers among them are sizes."""
+    """The problem of `source_of`, whose free constants are `free`; `bound`: arguments by name, the integers among them are sizes.
+
+    `constants`: values of those that are no tile sizes, before their defaults.
+    """
     target = target or default_target()
     location = SourceLocation(function.file_name, function.begin_line)
     roles, digest = _roles(function, source_of, tuple(free), target)
-    defaults = {p.name: p.default for p in function.params if p.has_default}
+    defaults = {p.name: p.default for p in function.params if p.has_default} | dict(constants or {})
     unknown = [name for name in roles.other if name not in defaults]
     if unknown:
         raise _error(

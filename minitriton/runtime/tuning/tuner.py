@@ -28,7 +28,7 @@ from minitriton.runtime.tuning.ranking import Ranking, rank
 
 
 class ModelTuner(Autotuner):
-    """A kernel whose configurations are found by the model. `k`: how many are measured; `is_optional`: whether a kernel without tiles is one too."""
+    """A kernel whose configurations are found by the model: `k` are measured. `is_optional`: a kernel without tiles is one too."""
 
     def __init__(
         self,

@@ -1,0 +1,1 @@
+"""Chains of a load, casts and a dot, and tiles of rows, split into parts."""
