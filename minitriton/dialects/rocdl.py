@@ -192,11 +192,13 @@ class MakeBufferRsrcOp(IntrinsicOp):
 
     base = operand_def(AnyAttr())
     res = result_def(AnyAttr())
+    flags = prop_def(IntegerAttr)
+    """The format of elements, and on RDNA how bounds are checked."""
     traits = traits_def(Pure())
 
     def immediates(self) -> tuple[str, ...]:
-        """Stride, bytes, and the format of raw buffers of 32-bit words."""
-        return ("i16 0", "i64 2147483646", "i32 159744")
+        """Stride, bytes, format."""
+        return ("i16 0", "i64 2147483646", f"i32 {self.flags.value.data}")
 
 
 class RawPtrBufferLoadOp(IntrinsicOp):

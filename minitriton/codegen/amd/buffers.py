@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import gcd
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntAttr, TensorType
+from xdsl.dialects.builtin import IntAttr, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.analysis.access_width import most_elements
@@ -20,13 +20,16 @@ from minitriton.codegen.amd import lowers
 from minitriton.codegen.lowering.accesses import Accesses, store_masks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import from_memory, memory_type, to_memory
-from minitriton.codegen.types import I32, bit_width, lane_type, vector_type
+from minitriton.codegen.types import F16, F32, I8, I16, I32, bit_width, lane_type, vector_type
 from minitriton.dialects import rocdl
 from minitriton.dialects.amdg import BufferLoadOp, BufferStoreOp
 from minitriton.dialects.narrowing import instance_of
 
 OUTSIDE = 1 << 31
 """An offset beyond every buffer."""
+CDNA_LANE_BITS = 6
+_CDNA, _RDNA = IntegerAttr(0x27000, i32), IntegerAttr(0x31027000, i32)
+"""Words of 32 bits; on RDNA also a bit that is reserved, and bounds of raw buffers (RDNA3 ISA, "Buffer Resource Descriptor", OOB_SELECT)."""
 _RESOURCE = L.LLVMPointerType(IntAttr(8))
 
 
@@ -44,17 +47,12 @@ def buffer_width(f: FunctionLowering, op: BufferLoadOp | BufferStoreOp) -> int:
     )
 
 
-def _words(bits: int) -> Attribute:
-    """What an instruction moves: integers of at most 32 bits."""
-    narrow: dict[int, Attribute] = {8: vector_type(memory_of(8), 1), 16: vector_type(memory_of(16), 1)}
-    return narrow.get(bits) or vector_type(I32, bits // 32)
-
-
-def memory_of(bits: int) -> Attribute:
-    """An integer of so many bits."""
-    from minitriton.codegen.types import I8, I16
-
-    return {8: I8, 16: I16}[bits]
+def _moved(element: Attribute, count: int) -> Attribute:
+    """The type that an instruction moves: floats as they are where it can, else integers of at most 32 bits."""
+    bits = bit_width(element) * count
+    if element in (F16, F32) and bits <= (64 if element is F16 else 128):
+        return vector_type(element, count)
+    return {8: I8, 16: I16}.get(bits) or vector_type(I32, bits // 32)
 
 
 class _Buffer:
@@ -64,7 +62,8 @@ class _Buffer:
         self, f: FunctionLowering, op: BufferLoadOp | BufferStoreOp, masks: list[SSAValue], accesses: Accesses
     ) -> None:
         self.f, b = f, f.b
-        self.resource = b.value(rocdl.MakeBufferRsrcOp, (f.values[op.ptr],), _RESOURCE)
+        flags = _CDNA if f.module.lane_bits == CDNA_LANE_BITS else _RDNA
+        self.resource = b.value(rocdl.MakeBufferRsrcOp, (f.values[op.ptr],), _RESOURCE, {"flags": flags})
         size = max(1, pointee_bits(op.ptr.type) // 8)
         self.offsets: list[SSAValue] = []
         for number, start in enumerate(accesses.starts):
@@ -82,7 +81,7 @@ def load(f: FunctionLowering, op: BufferLoadOp) -> None:
     accesses = Accesses(f, op.offsets, buffer_width(f, op))
     masks = [] if op.mask is None else [registers.element(b, f.values[op.mask], start) for start in accesses.starts]
     buffer = _Buffer(f, op, masks, accesses)
-    words, type_ = _words(accesses.width * bit_width(kept)), vector_type(kept, accesses.width)
+    words, type_ = _moved(kept, accesses.width), vector_type(kept, accesses.width)
     others = None if op.other is None else to_memory(f, registers.vector(b, f.values[op.other], accesses.count))
     parts: list[SSAValue] = []
     for number, start in enumerate(accesses.starts):
@@ -102,7 +101,7 @@ def store(f: FunctionLowering, op: BufferStoreOp) -> None:
     own = f.representative(f.facts(op.offsets.type).layout)
     masks = store_masks(f, accesses, op.mask, own)
     buffer = _Buffer(f, op, masks, accesses)
-    words = _words(accesses.width * bit_width(lane_type(data.type)))
+    words = _moved(lane_type(data.type), accesses.width)
     for number, start in enumerate(accesses.starts):
         value = b.bitcast(b.permute(data, range(start, start + accesses.width)), words)
         b.operation(rocdl.RawPtrBufferStoreOp, (value, buffer.resource, buffer.offsets[number]), ())

@@ -28,7 +28,7 @@ from minitriton.fuzz.validity.access_analysis import Written
 from minitriton.fuzz.validity.analysis import Analysis, analyse
 from minitriton.lab.comparison import less_exact_dot, rounding_tolerance
 from minitriton.pipeline.pass_registry import Property
-from minitriton.target import default_arch
+from minitriton.target import default_arch, target_named
 
 TOLERANCE = 2.0
 """Two oracles may each be off by the error that the analysis found."""
@@ -135,7 +135,7 @@ def differing(a: np.ndarray, b: np.ndarray, array: Array, written: Written | Non
     bits = a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")
     both_nan = np.isnan(x) & np.isnan(y)
     same = bits | both_nan
-    if written.either_zero or written.error:
+    if written.either_zero or written.error or not target_named(default_arch()).features.keeps_zero_signs:
         same |= x == y
     if written.error:
         x, y = x.astype(np.float64), y.astype(np.float64)

@@ -18,7 +18,8 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.attribute_values import elements
-from minitriton.dialects.fast_paths.op_access import ops_of
+from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import element_type, with_element
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
@@ -44,23 +45,22 @@ class CanonicalizePointers(Pass, stage="ttgir", origin="triton"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the pointers of every access."""
-        for kind in (tt.LoadOp, tt.StoreOp, tt.AtomicRMWOp, tt.AtomicCASOp):
-            for access in ops_of(op, kind):
-                pointer = access.operands[0]
-                if not instance_of(pointer.type, TensorType) or not isinstance(pointer, OpResult):
-                    continue
-                at = _At(pointer.op)
-                found = at.pointer(pointer)
-                if found is None or found.own is None or found.shared is None:
-                    continue
-                base = at.put(tt.SplatOp, [found.shared], pointer.type)
-                access.operands[0] = at.put(tt.AddPtrOp, [base, found.own], pointer.type)
+        for access in list(ops_in(op)):
+            pointer = access.operands[0] if MemoryAccess.of(access) is not None else None
+            if pointer is None or not instance_of(pointer.type, TensorType) or not isinstance(pointer, OpResult):
+                continue
+            at = _At(pointer.op)
+            found = at.pointer(pointer)
+            if found is None or found.own is None or found.shared is None:
+                continue
+            base = at.put(tt.SplatOp, [found.shared], pointer.type)
+            access.operands[0] = at.put(tt.AddPtrOp, [base, found.own], pointer.type)
 
 
 def splat_number(value: SSAValue) -> int | float | None:
     """The number that all elements of a constant tensor are; None for other values."""
     found = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
-    return elements(found)[0] if isinstance(found, DenseIntOrFPElementsAttr) and found.is_splat() else None
+    return elements(found)[0] if instance_of(found, DenseIntOrFPElementsAttr) and found.is_splat() else None
 
 
 class _At:
@@ -140,11 +140,12 @@ class _At:
         """A sum; the narrower of two integers is extended."""
         if one is None or other is None:
             return other if one is None else one
-        widths = [element_type(each.type).bitwidth for each in (one, other)]
-        if widths[0] != widths[1]:
-            wide = (one if widths[0] > widths[1] else other).type
+        if _bits(one) != _bits(other):
+            wide = (one if _bits(one) > _bits(other) else other).type
             one, other = (
-                each if element_type(each.type) == element_type(wide) else self.put(arith.ExtSIOp, [each], wide)
+                each
+                if each.type == wide
+                else self.put(arith.ExtSIOp, [each], with_element(each.type, element_type(wide)))
                 for each in (one, other)
             )
         return self.put(arith.AddiOp, [one, other], one.type)
@@ -154,3 +155,9 @@ class _At:
         if value is None:
             return None
         return self.put(type(op), [value], with_element(op.results[0].type, element_type(value.type)), op)
+
+
+def _bits(value: SSAValue) -> int:
+    element = element_type(value.type)
+    assert isinstance(element, IntegerType)
+    return element.width.data

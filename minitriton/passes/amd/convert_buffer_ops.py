@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
@@ -38,7 +38,7 @@ class ConvertBufferOps(Pass, stage="ttgir", origin="triton"):
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite every access of which that is known."""
+        """Rewrite every access whose offsets are known to be small."""
         ranges = IntegerRangeAnalysis(op)
         accesses: list[tuple[tt.LoadOp | tt.StoreOp, SSAValue, SSAValue]] = []
         for access in (*ops_of(op, tt.LoadOp), *ops_of(op, tt.StoreOp)):
@@ -66,7 +66,7 @@ def is_small(ranges: IntegerRangeAnalysis, base: SSAValue, offset: SSAValue) -> 
 
 def _is_small_argument(base: SSAValue) -> bool:
     """Whether a launch has promised that the argument has less than 2 GiB."""
-    function = base.owner.parent_op() if isinstance(base, BlockArgument) and isinstance(base.owner, Block) else None
+    function = base.owner.parent_op() if isinstance(base, BlockArgument) else None
     if not isinstance(function, tt.FuncOp) or not isinstance(base, BlockArgument) or function.arg_attrs is None:
         return False
     range_ = function.arg_attrs.data[base.index].data.get("tt.pointer_range")
