@@ -54,9 +54,27 @@ UNMASKED = r"s_mov_b64 \1, exec"
 SOFTMAX, TRANSPOSE, DOT, SUMS = "bench_softmax", "bench_transpose", "tiled_dot", "running_sums"
 NORM, SORT, SCATTER, LOCK = "layer_norm_backward", "sort_rows", "scatter_add", "spin_lock"
 FAULTS = (
-    Fault(SOFTMAX, "no wait for the row", "tl.max", r"s_waitcnt vmcnt.*", NOTHING, "missing-wait"),
-    Fault(SOFTMAX, "no wait for what other waves found", "tl.max", WAIT, NOTHING, "missing-wait", 2),
-    Fault(SOFTMAX, "no wait for the store before the barrier", "tl.max", WAIT, NOTHING, "shared-race", 1),
+    Fault(SOFTMAX, "no wait for the row", "x = tl.load", r"s_waitcnt vmcnt.*", NOTHING, "missing-wait"),
+    Fault(
+        SOFTMAX,
+        "a load beyond the array, within the buffer",
+        "x = tl.load",
+        r"(buffer_load_dwordx4 .*)",
+        r"\1 offset:4080",
+        "out-of-bounds",
+        1,
+    ),
+    Fault(
+        SOFTMAX,
+        "a store beyond the array, within the buffer",
+        "tl.store",
+        r"(buffer_store_dwordx4 .*)",
+        r"\1 offset:4080",
+        "out-of-bounds",
+        1,
+    ),
+    Fault(SOFTMAX, "no wait for what other waves found", "tl.max", WAIT, NOTHING, "missing-wait", 1),
+    Fault(SOFTMAX, "no wait for the store before the barrier", "tl.max", WAIT, NOTHING, "shared-race"),
     Fault(SOFTMAX, "no barrier after the store", "tl.max", BARRIER, NOTHING, "shared-race"),
     Fault(SOFTMAX, "no barrier before the memory is used again", "tl.sum", BARRIER, NOTHING, "shared-race"),
     Fault(
@@ -114,7 +132,7 @@ FAULTS = (
     Fault(SUMS, "no wait for another lane's", "tl.store(rows", r"s_waitcnt lgkmcnt\(0\)", NOTHING, "missing-wait"),
     Fault(SUMS, "no barrier", "tl.store(columns", BARRIER, NOTHING, "shared-race"),
     Fault(SUMS, "half of the store", "tl.store(columns", r"(ds_write_b128 .*) offset:16", r"\1", "uninitialised"),
-    Fault(NORM, "no wait for what other waves found", "rstd =", WAIT, NOTHING, "missing-wait", 1),
+    Fault(NORM, "no wait for what other waves found", "rstd =", r"s_waitcnt lgkmcnt.*", NOTHING, "missing-wait", 1),
     Fault(NORM, "no barrier", "rstd =", BARRIER, NOTHING, "shared-race", 1),
     Fault(NORM, "row_shr of 5", "shift =", "row_shr:4", "row_shr:5", "numbers"),
     Fault(
@@ -133,9 +151,16 @@ FAULTS = (
     Fault(SOFTMAX, "the lane before the last", "tl.sum", r"(v_readlane.*), 63", r"\1, 62", "numbers"),
     Fault(LOCK, "no barrier after the lock is read", "tl.atomic_cas", BARRIER, NOTHING, "shared-race", 1),
     Fault(LOCK, "no barrier before", "tl.atomic_cas", BARRIER, NOTHING, "uninitialised"),
-    Fault(SCATTER, "no wait for the index", "index = tl.load", r"s_waitcnt vmcnt.*", NOTHING, "missing-wait"),
-    Fault(SCATTER, "no wait for the number", "tl.atomic_add", r"s_waitcnt vmcnt.*", NOTHING, "missing-wait"),
-    Fault(SCATTER, "loads without their mask", "x = tl.load", MASK, UNMASKED, "out-of-bounds", at="index = tl.load"),
+    Fault(SCATTER, "no wait for the index", "tl.atomic_add", r"s_waitcnt vmcnt\(1\)", NOTHING, "missing-wait"),
+    Fault(SCATTER, "no wait for the number", "tl.atomic_add", r"s_waitcnt vmcnt\(0\)", NOTHING, "missing-wait"),
+    Fault(
+        SCATTER,
+        "a load beyond the array, within the buffer",
+        "index = tl.load",
+        r"(buffer_load_dword .*)",
+        r"\1 offset:4080",
+        "out-of-bounds",
+    ),
     Fault(SORT, "another pair of lanes", "tl.store(up", r"swizzle\(SWAP,16\)", "swizzle(SWAP,8)", "numbers"),
     Fault(SORT, "no wait for another lane's", "tl.store(up", r"s_waitcnt lgkmcnt\(1\)", NOTHING, "missing-wait"),
 )
