@@ -79,3 +79,9 @@ def test_buffers_give_the_numbers_of_numpy(element: str, n: int) -> None:
     x, out = np.arange(7 * n).reshape(7, n).astype(dtype), np.zeros((7, n), dtype)
     kernel[(2,)](x, out, 7)
     np.testing.assert_array_equal(out, x + dtype(1))
+
+
+def test_a_small_argument_is_a_base_as_it_is() -> None:
+    both = "tritonamdgpu-canonicalize-pointers,canonicalize,tritonamdgpu-convert-buffer-ops"
+    text = after(both, SUM, "%p: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %i: i32")
+    assert re.search(r"amdg.buffer_load %p\[%o\]", text)

@@ -5,7 +5,7 @@
     tt.load %t                                                   tt.load %t
 
 An offset is a sum of a number and a tensor: p + (n + r) = (p + n) + r, (n + r) s = n s + r s. Small offsets from one base are what buffer
-instructions take. Counterpart of CanonicalizePointers.cpp for the pointers of straight-line code: what a loop or a branch carries stays as it is.
+instructions take. An argument of less than 2 GiB (`tt.pointer_range`) is a base as it is: all its offsets are small. Counterpart of CanonicalizePointers.cpp for the pointers of straight-line code: what a loop or a branch carries stays as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.attribute_values import elements
@@ -63,6 +63,15 @@ def splat_number(value: SSAValue) -> int | float | None:
     return elements(found)[0] if instance_of(found, DenseIntOrFPElementsAttr) and found.is_splat() else None
 
 
+def is_small_argument(base: SSAValue) -> bool:
+    """Whether a launch has promised that the argument has less than 2 GiB."""
+    function = base.owner.parent_op() if isinstance(base, BlockArgument) else None
+    if not isinstance(function, tt.FuncOp) or not isinstance(base, BlockArgument) or function.arg_attrs is None:
+        return False
+    range_ = function.arg_attrs.data[base.index].data.get("tt.pointer_range")
+    return instance_of(range_, IntegerAttr) and range_.value.data <= 32
+
+
 class _At:
     """Ops that are put before one."""
 
@@ -89,7 +98,7 @@ class _At:
             before = self.pointer(op.ptr)
             if before is None or before.shared is None:
                 return None
-            offset = self.offset(op.offset)
+            offset = Parts(None, op.offset) if is_small_argument(before.shared) else self.offset(op.offset)
             base = before.shared
             if offset.shared is not None:
                 base = self.put(tt.AddPtrOp, [base, offset.shared], base.type)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
@@ -21,9 +21,8 @@ from minitriton.dialects import tt
 from minitriton.dialects.amdg import BufferLoadOp, BufferStoreOp
 from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.fast_paths.op_access import ops_of
-from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import element_type
-from minitriton.passes.amd.canonicalize_pointers import splat_number
+from minitriton.passes.amd.canonicalize_pointers import is_small_argument, splat_number
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 MOST_BYTES = 2**31 - 1
@@ -58,19 +57,10 @@ def is_small(ranges: IntegerRangeAnalysis, base: SSAValue, offset: SSAValue) -> 
     """Whether a buffer instruction takes these offsets."""
     if element_type(offset.type) != i32:
         return False
-    if _is_small_argument(base):
+    if is_small_argument(base):
         return True
     found, size = ranges.get(offset), pointee_bytes(base.type)
     return found.width == 32 and found.is_non_negative and (found.smax + 1) * size <= MOST_BYTES
-
-
-def _is_small_argument(base: SSAValue) -> bool:
-    """Whether a launch has promised that the argument has less than 2 GiB."""
-    function = base.owner.parent_op() if isinstance(base, BlockArgument) else None
-    if not isinstance(function, tt.FuncOp) or not isinstance(base, BlockArgument) or function.arg_attrs is None:
-        return False
-    range_ = function.arg_attrs.data[base.index].data.get("tt.pointer_range")
-    return instance_of(range_, IntegerAttr) and range_.value.data <= 32
 
 
 def _convert(access: tt.LoadOp | tt.StoreOp, base: SSAValue, offset: SSAValue) -> None:
